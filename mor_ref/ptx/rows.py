@@ -46,15 +46,18 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def found_in(rows: tuple[Row, ...], opcode: str) -> Found | None:
-    """Return the row of an opcode, or None."""
+def found_in(rows: tuple[Row, ...], opcode: str, count: int) -> Found | None:
+    """Return the row of an opcode with so many operands, else with any, or None."""
+    first = None
     for row in rows:
         match = _compiled(row.pattern).fullmatch(opcode)
-        if match:
+        if match and (first is None or len(row.types) == count):
             words = _words(match)
             types = tuple(kind.format_map(words) for kind in row.types)
-            return Found(row.call.format_map(words), types, row.opened)
-    return None
+            first = Found(row.call.format_map(words), types, row.opened)
+            if len(types) == count:
+                return first
+    return first
 
 
 def _words(match: Match[str]) -> dict[str, str]:

@@ -62,8 +62,8 @@ class Translated:
 
 
 @functools.cache
-def _row(opcode: str) -> Found | None:
-    return found_in(ROWS, opcode)
+def _row(opcode: str, count: int) -> Found | None:
+    return found_in(ROWS, opcode, count)
 
 
 def globals_of(program: Program) -> dict[str, tuple[int, int]]:
@@ -268,10 +268,10 @@ def _translated(of: Instruction, names: Names) -> str:
     check_operands(of)
     if handler is not None:
         return handler(of, names)
-    row = _row(of.opcode)
+    operands = [each for operand in of.operands for each in memory.elements(operand)]
+    row = _row(of.opcode, len(operands))
     if row is None:
         raise refusal(of.line, of.text, _why_not(of.opcode))
-    operands = [each for operand in of.operands for each in memory.elements(operand)]
     if len(operands) != len(row.types):
         raise refusal(of.line, of.text, f"it has {len(operands)} operands")
     pairs = zip(operands[1:], row.types[1:], strict=True)

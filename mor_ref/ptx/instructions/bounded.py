@@ -16,6 +16,7 @@ def _row(pattern: str, types: int, bound: str, instead: str) -> Row:
 
 _DIV = "use div.rn (in Triton: tl.div_rn(x, y) or tl.fdiv(x, y, ieee_rounding=True))"
 _SQRT = "use sqrt.rn (in Triton: tl.sqrt_rn(x))"
+_OF_ANGLES = "2^-20.5 from -2 pi to 2 pi, and by 2^-14.7 from -100 pi to 100 pi,"
 
 ROWS = (
     _row(r"div\.full", 3, "2 ulp", _DIV),
@@ -23,6 +24,8 @@ ROWS = (
     _row(r"rcp\.approx", 2, "1 ulp", "use rcp.rn (in Triton: tl.div_rn(1.0, x))"),
     _row(r"sqrt\.approx", 2, "2^-23 of its value", _SQRT),
     _row(r"rsqrt\.approx", 2, "2^-22.9 of its value", "use sqrt.rn and rcp.rn"),
+    _row(r"tanh\.approx", 2, "2^-11 of its value", _NO_OTHER),
+    *(_row(rf"{name}\.approx", 2, _OF_ANGLES, _NO_OTHER) for name in ("sin", "cos")),
     _row(r"ex2\.approx", 2, "2 ulp", _NO_OTHER),
     _row(r"lg2\.approx", 2, "2^-22, of its value if its operand is not near 1", _NO_OTHER),
 )

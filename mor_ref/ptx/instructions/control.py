@@ -192,6 +192,11 @@ def _two(of: Instruction, names: Names, found: str) -> str:
     return f"{{ {text}}}"
 
 
+def elect(of: Instruction, names: Names) -> str:
+    """Return the choice of a lane as C++."""
+    return _two(of, names, f"elected(m, {names.value(of.operands[1], 'b32', of)}, {of.line})")
+
+
 def vote(of: Instruction, names: Names) -> str:
     """Return a vote of a warp as C++."""
     match = re.fullmatch(r"vote\.sync\.(?:(all|any|uni)\.pred|ballot\.b32)", of.opcode)
@@ -261,6 +266,7 @@ HANDLERS: dict[str, Handler] = {
     "bar": barrier,
     "barrier": barrier,
     "shfl": shuffle,
+    "elect": elect,
     "vote": vote,
     "match": match_lanes,
     "redux": reduce_lanes,

@@ -98,5 +98,11 @@ ROWS = (
         ("b16", "b32"),
     ),
     Row(r"cvt\.rn\.bf16x2\.ue8m0x2", "of_ue8m0_packed", ("b32", "b16")),
+    Row(r"cvt\.pack\.sat\.(?P<t>[us]16)\.s32", "pack<{t}, 16>", ("b32", "s32", "s32")),
+    Row(
+        r"cvt\.pack\.sat\.(?P<sign>[us])(?P<n>[248])\.s32\.b32",
+        "pack<{sign}8, {n}>",
+        ("b32", "s32", "s32", "b32"),
+    ),
     Row(rf"cvt\.(?P<how>rna|rn|rz){_FINITE}\.tf32\.f32", "tf32_{how}<{flags}>", ("b32", "f32")),
 )

@@ -5,6 +5,7 @@ from mor_ref.ptx.rows import Row
 _FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
 _ANY = r"(?:\.(?P<mode>rn|rz|rm|rp))?"
 _MODE = r"\.(?P<mode>rn|rz|rm|rp)"
+_DIRECTED = r"\.(?P<mode>rz|rm|rp)"
 _MINMAX = rf"{_FTZ}(?:\.(?P<NaN>NaN))?(?:\.xorsign\.(?P<abs>abs))?"
 _F32, _F64 = "f32", "f64"
 
@@ -18,6 +19,21 @@ ROWS = (
     Row(rf"div{_MODE}{_FTZ}\.f32", "div_f32<{mode}, {flags}>", (_F32, _F32, _F32)),
     Row(rf"rcp{_MODE}{_FTZ}\.f32", "rcp_f32<{mode}, {flags}>", (_F32, _F32)),
     Row(rf"sqrt\.rn{_FTZ}\.f32", "sqrt_f32<{flags}>", (_F32, _F32)),
+    Row(
+        rf"sqrt\.(?P<mode>rz|rm|rp){_FTZ}\.f32",
+        "sqrt_directed_f32<{mode}, {flags}>",
+        (_F32, _F32),
+    ),
+    Row(
+        rf"(?P<op>min|max){_FTZ}(?:\.(?P<NaN>NaN))?\.f32",
+        "of_three<{flags}, false, {op}_f32<{flags}>>",
+        (_F32,) * 4,
+    ),
+    Row(
+        rf"(?P<op>min|max){_FTZ}(?:\.(?P<NaN>NaN))?\.abs\.f32",
+        "of_three<{flags}, true, {op}_f32<{flags}>>",
+        (_F32,) * 4,
+    ),
     Row(r"(?P<op>neg|abs)\.f32", "OfNan<F32, 1, {op}_f32>{{m, LINE}}", (_F32, _F32)),
     Row(
         r"(?P<op>neg|abs)\.ftz\.f32",
@@ -28,6 +44,10 @@ ROWS = (
     Row(rf"(?P<op>min|max){_MINMAX}\.f32", "{op}_f32<{flags}>", (_F32, _F32, _F32)),
     Row(r"(?P<op>add|sub|mul)(?:\.rn)?\.f64", "{op}_f64", (_F64, _F64, _F64)),
     Row(r"(?:fma|mad)\.rn\.f64", "fma_f64", (_F64,) * 4),
+    Row(rf"(?P<op>add|sub|mul){_DIRECTED}\.f64", "{op}_directed<{mode}>", (_F64,) * 3),
+    Row(rf"(?:fma|mad){_DIRECTED}\.f64", "fma_directed<{mode}>", (_F64,) * 4),
+    Row(rf"div{_DIRECTED}\.f64", "div_directed<{mode}>", (_F64,) * 3),
+    Row(rf"(?P<op>rcp|sqrt){_DIRECTED}\.f64", "{op}_directed<{mode}>", (_F64,) * 2),
     Row(r"(?P<op>min|max)\.f64", "{op}_f64", (_F64, _F64, _F64)),
     Row(r"div\.rn\.f64", "div_f64", (_F64, _F64, _F64)),
     Row(r"(?P<op>rcp|sqrt)\.rn\.f64", "{op}_f64", (_F64, _F64)),

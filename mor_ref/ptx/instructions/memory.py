@@ -142,10 +142,14 @@ def atomic(of: Instruction, names: Names) -> str:
     access.strong = True
     operation = next((word for word in access.words if word != "noftz"), "")
     has_result = of.opcode.startswith("atom")
-    target, (address, *rest) = (of.operands[0] if has_result else "_"), of.operands[has_result:]
+    address, *rest = of.operands[has_result:]
+    targets = elements(of.operands[0]) if has_result else ["_"] * access.count
     kind = access.type
     word = WORDS[WIDTHS[kind]]
-    values = [names.value(each, kind, of) for each in rest[: 1 + (operation == "cas")]]
+    values = [
+        [names.value(one, kind, of) for one in elements(each)]
+        for each in rest[: 1 + (operation == "cas")]
+    ]
     wanted = {
         "exch": "b", "cas": "old == b ? c : old", "inc": "old >= b ? 0 : old + 1",
         "dec": "!old || old > b ? b : old - 1",
@@ -156,16 +160,21 @@ def atomic(of: Instruction, names: Names) -> str:
         wanted = f"{_INTEGER_CALLS[operation]}<{word}>(old, b)"
     elif wanted is None and operation in ("add", "min", "max") and kind[0] in "us":
         wanted = f"{operation}<{kind}>(old, b)"
-    if wanted is None or access.count != 1 or not values:
+    if wanted is None or {len(each) for each in (targets, *values)} != {access.count}:
         raise refusal(of.line, of.text, "this atomic operation is not supported")
-    named = zip("bc", values, strict=False)
-    names_of_values = "".join(f"{word} {name} = {value}; " for name, value in named)
-    found = f"atomic(p, [&]({word} old) {{ return {word}({wanted}); }})"
-    store_it = "" if target == "_" else f"{names.result(target, of).name} = "
+    kept = "".join(
+        f"const {word} {name}s[] = {{{', '.join(those)}}}; "
+        for name, those in zip("bc", values, strict=False)
+    )
+    text = f"{'look(m); ' if has_result else ''}{kept}"
+    text += f"auto* p = ({word}*){access.pointer(names, address, writes=True)}; "
     sign = f"({kind})" if kind.startswith("s") else ""
-    pointer = access.pointer(names, address, writes=True)
-    look = "look(m); " if has_result else ""
-    return f"{{ {look}{names_of_values}auto* p = ({word}*){pointer}; {store_it}{sign}{found}; }}"
+    for k, target in enumerate(targets):
+        own = "".join(f"const {word} {name} = {name}s[{k}]; " for name in "bc"[: len(values)])
+        store_it = "" if target == "_" else f"{names.result(target, of).name} = "
+        found = f"atomic(p + {k}, [&]({word} old) {{ return {word}({wanted}); }})"
+        text += f"{{ {own}{store_it}{sign}{found}; }} "
+    return f"{{ {text}}}"
 
 
 def move(of: Instruction, names: Names) -> str:

@@ -59,6 +59,18 @@ struct Bounded {
     const float nearest = float_of(u32(encoded(found, F32, Mode::even)));
     return a << 1 ? within<FLAGS>(nearest, 2 * ulp32(nearest)) : out32<FLAGS>(nearest);
   }
+  // The result of a library of this machine is not rounded correctly, but far within the bound.
+  template <u32 FLAGS> u32 tanh_approx(u32 a) const {
+    const double found = __builtin_tanh(double(in32<FLAGS>(a)));
+    return within<FLAGS>(found, __builtin_fabs(found) * 0x1p-11);
+  }
+  template <u32 FLAGS> u32 of_angle(double x, double found) const {
+    constexpr double pi = 0x1.921FB54442D18p+1;
+    const double size = __builtin_fabs(x), least = 0x1.6A09E667F3BCDp-21, less = 0x1.3B2C47BFF832Cp-15;
+    return x == 0 ? out32<FLAGS>(float(found)) : near<FLAGS>(found, size <= 2 * pi ? least : size <= 100 * pi ? less : 2);
+  }
+  template <u32 FLAGS> u32 sin_approx(u32 a) const { const double x = in32<FLAGS>(a); return of_angle<FLAGS>(x, __builtin_sin(x)); }
+  template <u32 FLAGS> u32 cos_approx(u32 a) const { const double x = in32<FLAGS>(a); return of_angle<FLAGS>(x, __builtin_cos(x)); }
   template <u32 FLAGS> u32 lg2_approx(u32 a) const {
     const double x = in32<FLAGS>(a), found = __builtin_log2(x);
     return near<FLAGS>(found, x > 0.5 && x < 2 ? 0x1p-22 : __builtin_fabs(found) * 0x1p-22);

@@ -84,6 +84,14 @@ template <class T, class F> inline T cvt_sat(Word<F> a) {
   return x < s128(LEAST<T>) ? LEAST<T> : x > s128(MOST<T>) ? MOST<T> : T(x);
 }
 
+// Two integers of WIDTH bits, clamped, below the bits of c.
+template <class T, u32 WIDTH> inline u32 pack(u32 a, u32 b, u32 c = 0) {
+  constexpr s32 most = (1 << (WIDTH - IS_SIGNED<T>)) - 1, least = IS_SIGNED<T> ? -most - 1 : 0;
+  constexpr u32 mask = (1u << WIDTH) - 1;
+  const auto clamp = [](u32 x) { return u32(s32(x) < least ? least : s32(x) > most ? most : s32(x)) & mask; };
+  return (WIDTH < 16 ? c << 2 * WIDTH % 32 : 0) | clamp(a) << WIDTH | clamp(b);
+}
+
 // ---------------------------------------------------------------------- several numbers at once
 // The first operand is in the upper bits. Codes of six bits have a byte each.
 

@@ -1,6 +1,8 @@
 // Floating-point instructions. All NaNs that they make are canonical, but for those of binary64.
 #pragma once
 
+#include <cfenv>
+
 #include "formats.h"
 
 namespace ptx {
@@ -95,6 +97,32 @@ template <const Layout& OF, u32 LANES, auto OPERATION> struct OfNan {
   }
 };
 
+// By the rounding of the processor: what is volatile is computed between the two changes of it.
+template <Mode MODE, class Number, class Operation> inline Number directed(Number a, Number b, Number c, Operation operation) {
+  constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  volatile Number x = a, y = b, z = c;
+  fesetround(modes[u32(MODE)]);
+  volatile Number found = operation(x, y, z);
+  fesetround(FE_TONEAREST);
+  return found;
+}
+template <Mode MODE, u32 FLAGS> inline u32 sqrt_directed_f32(u32 a) {
+  const float x = in32<FLAGS>(a);
+  return out32<FLAGS>(directed<MODE>(x, x, x, [](float p, float, float) { return __builtin_sqrtf(p); }));
+}
+template <Mode MODE, class Operation> inline u64 directed_f64(u64 a, u64 b, u64 c, Operation operation) {
+  return out64(directed<MODE>(double_of(a), double_of(b), double_of(c), operation));
+}
+template <Mode MODE> inline u64 add_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p + q; }); }
+template <Mode MODE> inline u64 sub_directed(u64 a, u64 b) { return add_directed<MODE>(a, neg_f64(b)); }
+template <Mode MODE> inline u64 mul_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p * q; }); }
+template <Mode MODE> inline u64 div_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p / q; }); }
+template <Mode MODE> inline u64 rcp_directed(u64 a) { return div_directed<MODE>(bits_of(1.0), a); }
+template <Mode MODE> inline u64 sqrt_directed(u64 a) { return directed_f64<MODE>(a, a, a, [](double p, double, double) { return __builtin_sqrt(p); }); }
+template <Mode MODE> inline u64 fma_directed(u64 a, u64 b, u64 c) {
+  return directed_f64<MODE>(a, b, c, [](double p, double q, double r) { return __builtin_fma(p, q, r); });
+}
+
 // ---------------------------------------------------------------------- the least and the largest
 
 enum Extremes : u32 { NAN_WINS = 4, XOR_SIGN = 8 };
@@ -120,6 +148,11 @@ template <u32 FLAGS> inline u32 min_f32(u32 a, u32 b) {
 template <u32 FLAGS> inline u32 max_f32(u32 a, u32 b) {
   if (FLAGS & FTZ) a = flushed(a), b = flushed(b);
   return u32(extreme<FLAGS, true>(a, b, F32));
+}
+
+template <u32 FLAGS, bool MAGNITUDES, auto OPERATION> inline u32 of_three(u32 a, u32 b, u32 c) {
+  if (MAGNITUDES) a = abs_f32(a), b = abs_f32(b), c = abs_f32(c);
+  return OPERATION(OPERATION(a, b), c);
 }
 
 // ---------------------------------------------------------------------- binary64

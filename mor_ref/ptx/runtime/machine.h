@@ -221,12 +221,18 @@ template <u32 SIZE> inline void copy_later(Machine& m, u64 to, u64 from, u32 tak
   m.calls->copy_later(m, to, source, SIZE, taken, line);
 }
 
-enum class Shuffle { up, down, bfly, idx };
-
+// PTX leaves open which lane leads; here it is the lowest.
 struct Shuffled {
   u32 value;
   bool in_range;
 };
+inline Shuffled elected(Machine& m, u32 mask, u32 line) {
+  ballot(m, true, mask, line);
+  const u32 leader = u32(__builtin_ctz(mask));
+  return {leader, m.lane == leader};
+}
+
+enum class Shuffle { up, down, bfly, idx };
 
 template <Shuffle MODE> inline Shuffled shuffle(Machine& m, u32 value, u32 b, u32 c, u32 mask, u32 line) {
   const u32 lane = m.lane, segment = c >> 8 & 31, clamp = c & 31, bits = b & 31;
