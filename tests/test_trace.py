@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mor_docs.naming import ids_in, named_in
+from mor_docs.shown.traces import CHAPTERS
 from mor_docs.trace import own_trace, rules_of
 
 from mor_ref.definitions.encoding import SpecialCases
@@ -25,6 +26,10 @@ def test_ids_are_used_once():
 def test_every_block_of_a_rule_is_read():
     blocks = sum(path.read_text().count("{rule}") for path in (ROOT / "spec").glob("*.md"))
     assert blocks == len(own_trace().rules)
+
+
+def test_every_chapter_with_rules_is_on_the_page_of_the_trace():
+    assert {rule.chapter for rule in own_trace().rules.values()} == set(CHAPTERS)
 
 
 def test_no_rule_lacks_a_link_and_no_id_is_unknown():

@@ -26,6 +26,7 @@ CHAPTERS = (
     "levels",
     "affine",
     "mixed",
+    "selection",
     "fp8lm",
     "dot",
     "training",
