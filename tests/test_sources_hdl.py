@@ -220,7 +220,7 @@ def test_the_encoder_under_cocotb(tmp_path, bug):
         check=False,
     )
     found = done.stdout.splitlines()[-1], done.returncode
-    assert found == (f"{'FAIL 1' if bug else 'PASS 0'} of 1 tests failed", len(bug)), done.stderr
+    assert found == (f"{'FAIL: 1' if bug else 'PASS: 0'} of 1 tests failed", len(bug)), done.stderr
 
 
 def test_a_format_of_a_user_is_in_the_packages(monkeypatch):

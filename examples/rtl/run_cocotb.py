@@ -15,10 +15,11 @@ runner.build(
     build_args=["-g2012"],
     defines=dict.fromkeys(sys.argv[1:], 1),
     always=True,
+    timescale=("1ns", "1ns"),
 )
 results = runner.test(
     hdl_toplevel="e4m3_encode", test_module="e4m3_cocotb", build_dir="build/cocotb"
 )
 tests, failed = get_results(results)
-sys.stdout.write(f"{'FAIL' if failed else 'PASS'} {failed} of {tests} tests failed\n")
+sys.stdout.write(f"{'FAIL' if failed else 'PASS'}: {failed} of {tests} tests failed\n")
 sys.exit(failed > 0)

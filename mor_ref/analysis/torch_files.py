@@ -1,6 +1,7 @@
 """The tensors of PyTorch's .bin, .pt and .pth files, without running any code in them."""
 
 import pickle
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -14,7 +15,9 @@ from mor_ref.analysis.stored_tensors import SMALL, SkippedTensor, StoredTensor, 
 from mor_ref.arrays import numbers_from
 
 _NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-_MOST_SAID = 120  # characters of torch's message
+_GLOBAL = re.compile(r"GLOBAL (\S+)")  # a class or function, in torch's message
+_CONSTANTS = "/constants.pkl"  # of archives of TorchScript
+_NEXT = "save its state_dict with torch.save"
 
 
 def torch_tensors(file: str) -> Tensors:
@@ -40,13 +43,25 @@ def _loaded(file: str) -> Any:
     try:
         with reading(path):
             is_mapped = zipfile.is_zipfile(path)
+            is_script = is_mapped and _is_of_script(path)
+        if is_script:
+            raise ValueError(
+                f"{file} is an archive of TorchScript, and no code is run here; {_NEXT}"
+            )
+        with reading(path):
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_mapped)
     except pickle.UnpicklingError as error:
-        said = str(error).strip().splitlines()[0][:_MOST_SAID]
+        known = _GLOBAL.search(str(error))
+        objects = f"objects, such as {known[1]}" if known else "objects"
         raise ValueError(
-            f"{file} is not a file of tensors alone ({said}), and no object is unpickled here; "
-            "save its state_dict with torch.save"
+            f"{file} is not a file of tensors alone: it may have {objects}, and no object is "
+            f"unpickled here; {_NEXT}"
         ) from error
+
+
+def _is_of_script(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith(_CONSTANTS) for name in archive.namelist())
 
 
 def _tensors_in(found: Any, name: str) -> Iterator[tuple[str, Any]]:
