@@ -139,19 +139,37 @@ OF_MATMUL = [
         FP8,
         T(FP8),
         {"profile": "blackwell_mxfp8"},
-        "blackwell_mxfp8 takes records of quantize_mx or quantize_nvfp4 alone; give two, or",
+        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records of it, or another",
     ),
     (
         FOUR,
         T(FOUR),
         {"profile": "blackwell_mxfp8"},
-        "a record has e4m3 scales for 16 elements along K, but blackwell_mxfp8 takes e8m0 for 32",
+        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records of it, or another",
     ),
     (
-        FOUR,
-        T(MX),
+        mor_ref.quantize_mx(X, "e2m1"),
+        T(FOUR),
         {"profile": "blackwell_nvfp4"},
-        "an operand is of e4m3, which blackwell_nvfp4 does not take; give one of e2m1",
+        "blackwell_nvfp4 takes the scales of quantize_nvfp4 alone; give two records of it, or",
+    ),
+    (
+        mor_ref.quantize_mx(X, "e2m1", block=16),
+        T(MX),
+        {"profile": "blackwell_mxfp8"},
+        "for 16 elements along K, but blackwell_mxfp8 takes them for 32; give block=32 to quantize",
+    ),
+    (
+        MX,
+        mor_ref.quantize_mx(X.T.copy(), "e4m3", block=4),
+        {"profile": "blackwell_mxfp8"},
+        "for 1 elements along K, but blackwell_mxfp8 takes them for 32; quantize B.T, and give",
+    ),
+    (
+        MX,
+        T(MX),
+        {"profile": "blackwell_mxfp4"},
+        "an operand is of e4m3, which blackwell_mxfp4 does not take; give one of e2m1",
     ),
     (
         mor_ref.quantize_mx(X, "e2m1", block=16),
@@ -174,8 +192,8 @@ OF_MATMUL = [
     (
         MIXED,
         T(MIXED),
-        {"profile": "cdna2_fp16"},
-        "blocks have formats that cdna2_fp16 does not multiply, and it has no profile for their",
+        {"profile": "turing_fp16"},
+        "blocks are not all of f16, and the architecture of turing_fp16 does not multiply their",
     ),
     (
         FP8,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _OUTPUTS = ("f32", "bf16", "f16")
 _OF_BINARY32 = ("f32_fma", "f32_pairwise")
+_QUANTIZERS = {"e8m0": "quantize_mx", "e4m3": "quantize_nvfp4"}  # that have such scales
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 
 
@@ -188,18 +189,19 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
 def _rung_with_scales(side: Side, profile: DotProfile) -> Rung:
     """Return the codes of a record whose scales the instruction takes, or refuse it."""
     rung = side.rungs[0] if len(side.rungs) == 1 else None
-    if rung is None or rung.scale_format is None:
+    name = rung.scale_format.name if rung and rung.scale_format else None
+    if rung is None or name not in {known for known, _ in profile.scales}:
+        wanted = " or ".join(dict.fromkeys(_QUANTIZERS.get(fmt, fmt) for fmt, _ in profile.scales))
         raise ValueError(
-            f"{profile.name} takes records of quantize_mx or quantize_nvfp4 alone; give two, or "
+            f"{profile.name} takes the scales of {wanted} alone; give two records of it, or "
             "another profile"
         )
     check_format(rung.fmt, profile)
-    given = rung.scale_format.name, rung.tile[1]
-    shortened = {(name, min(size, max(side.shape[1], 1))) for name, size in profile.scales}
-    if given not in {*profile.scales, *shortened}:
-        wanted = " or ".join(f"{name} for {size}" for name, size in profile.scales)
+    sizes = [size for _, size in profile.scales]
+    if rung.tile[1] not in {*sizes, *(min(size, max(side.shape[1], 1)) for size in sizes)}:
+        next_step = TO_QUANTIZE if rung.tile[1] == 1 else f"give block={sizes[0]} to quantize_mx"
         raise ValueError(
-            f"a record has {given[0]} scales for {given[1]} elements along K, but {profile.name} "
-            f"takes {wanted}; {TO_QUANTIZE}"
+            f"a record has scales for {rung.tile[1]} elements along K, but {profile.name} takes "
+            f"them for {' or '.join(map(str, sizes))}; {next_step}"
         )
     return rung
