@@ -37,13 +37,11 @@ def negative_zeros_with_scales(
 
 
 def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
-    """Return rows whose c becomes -0 in one chunk after the other, and then products of -0.
+    """Return two instructions whose c becomes -0 in one chunk after the other, then products of -0.
 
-    The result is +0 if an instruction starts behind that chunk. The last start in
-    the rows differs from that of instructions of other lengths.
+    The result is +0 if an instruction starts behind that chunk.
     """
-    chunk, every = profile.chunk, profile.flushed_every
-    length = every + max(every // 2 // chunk * chunk, 0) + chunk
+    chunk, length = profile.chunk, 2 * profile.flushed_every
     rows: list[Row] = []
     for first in range(0, length - chunk, chunk):
         small = [(_ROOT, _ROOT), *[_ZERO] * (chunk - 1)]
