@@ -11,7 +11,12 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import drawn
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.peers.mmasim_dots import dot_of_mmasim, is_simulated, operation
+from mor_ref.verify.candidates.peers.mmasim_dots import (
+    dot_of_mmasim,
+    is_simulated,
+    operation,
+    simulators,
+)
 
 SIMULATED = [name for name in DOT_PROFILES.specified if is_simulated(DOT_PROFILES[name])]
 
@@ -84,3 +89,63 @@ def test_the_engine_is_mmasim(name):
     for parameters in cases_of(profile):
         declared, rows, wanted = rows_of(profile, parameters, 200, seed=4)
         assert (declared.engine(parameters, rows)["result"] == wanted).all(), parameters
+
+
+ROUNDINGS = {"RNE-FP16": ("f16", 23), "RZ-FP32": ("f32", 23), "RZ-E8M13": ("f32", 13)}
+KINDS = {"tf32": "f32", "torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16",
+         "torch.float8_e4m3fnuz": "e4m3fnuz", "torch.float8_e5m2fnuz": "e5m2fnuz"}  # fmt: skip
+ARCHITECTURES = {"Ada Lovelace": "ada", "RTX Blackwell": "rtx_blackwell"}
+
+
+def instructions_of_mmasim():
+    """Yield the architecture, the text and the object of each instruction, of one shape each."""
+    nvidia, amd = simulators()
+    lists = {
+        nvidia.MMA: nvidia.isa_mma.mma_shape_and_type,
+        nvidia.MMABlockScale: nvidia.isa_mma.mma_block_scale_shape_and_type,
+        nvidia.WGMMA: nvidia.isa_wgmma.wgmma_shape_and_type,
+        nvidia.TCGen05MMA: nvidia.isa_tcgen05mma.tcgen05mma_shape_and_type,
+        nvidia.TCGen05MMABlockScale: nvidia.isa_tcgen05mma.tcgen05mma_block_scale_shape_and_type,
+        amd.MFMA: amd.isa_mfma.arch_mfma_suffix,
+    }
+    for kind, known in lists.items():
+        for architecture, texts in known.items():
+            for text in texts:
+                is_usual = kind in (nvidia.MMA, nvidia.MMABlockScale, amd.MFMA)
+                if "f64" not in text and (is_usual or text.startswith(("m64n8k", "m128n8k"))):
+                    yield architecture, text, kind(architecture, text)
+
+
+def numbers_of(found):
+    """Return the numbers of MMA-Sim's object as a row of ours has them, and its formats."""
+    op, name = found.arithmetic_op, type(found.arithmetic_op).__name__
+    family = name.removeprefix("MMA_").lower() if name != "object" else "f32_fma"
+    of = [getattr(found, f"{side}_type_ptx", str(getattr(found, f"{side}_type"))) for side in "ab"]
+    of = {KINDS.get(fmt, fmt) for fmt in of}
+    length = min(getattr(op, "L_max", getattr(op, "P", 0)), found.k)
+    result, kept = ROUNDINGS.get(getattr(op, "rho", ""), ("f32", 23))
+    start = "f16" if str(found.c_type) == "torch.float16" else "f32"
+    every = found.k if family == "ftz_mul_add" and of == {"bf16"} else 0
+    cuts = getattr(op, "F", 0), getattr(op, "e_zero", 0), kept
+    return (family, length, *cuts, result, start, every), of
+
+
+@needs("torch", "mmasim")
+def test_every_instruction_of_mmasim_has_a_profile():
+    """DOT-002: all but those of binary64; of a profile that flushes in f16, no length shows."""
+    count, missing = 0, []
+    rows = [DOT_PROFILES[name] for name in DOT_PROFILES.specified]
+    for architecture, text, found in instructions_of_mmasim():
+        wanted, of = numbers_of(found)
+        prefix = ARCHITECTURES.get(architecture, architecture.lower()) + "_"
+        count += 1
+        if not any(
+            row.name.startswith(prefix)
+            and of <= set(row.formats)
+            and wanted
+            == (row.family, row.chunk, row.fraction_bits, row.zero_exponent, row.kept_bits,
+                row.result, row.start, row.flushed_every * (row.formats == ("bf16",)))
+            for row in rows
+        ):  # fmt: skip
+            missing.append((architecture, text, wanted, of))
+    assert (count > 200, missing) == (True, [])
