@@ -28,6 +28,11 @@ class Integers:
     name: str = "uint4_rows"
     bits: int = 4
 
+    def stored_bits(self, scaling, parts):
+        """Return the bits of codes and of scales: a row has a scale and a zero point."""
+        del scaling
+        return self.bits * parts.rows * parts.columns, (32 + self.bits) * parts.rows
+
     def exact(self, x, scaling, parts):
         del scaling, parts
         return [self.row(row) for row in x]

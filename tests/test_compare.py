@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from analyzing import BF16, heavy, sentence, write
 from extras import imported, needs
+from integers import Integers
 
 from mor_ref import cli
 from mor_ref.analysis.comparison import Compared, compare, is_matrix
 from mor_ref.analysis.comparisons import Comparison, compare_files
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
+from mor_ref.metrics import Always
+from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.verify.counts import counted
 
 RECIPES = ("mxfp4", "mxfp8:rceil", "mor:three_way:8x16")
@@ -164,6 +167,46 @@ def test_the_picture_has_a_row_for_each_recipe_and_a_dot_for_each_tensor(
         assert dots == [[measure(t.under[i].measures) for t in found.tensors] for i in range(3)]
         lines = [d.get_segments()[0][0, 0] for d in axes.collections[1::2]]
         assert lines == [measure(one.measures) for one in found.totals]
+
+
+class Silent(Integers):
+    """A row of a user that does not say how many bits its codes and scales take."""
+
+    stored_bits = None
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Add a policy whose row takes every tensor, and return its recipe."""
+    monkeypatch.setitem(POLICIES, "silent", Policy("silent", (Rung(Silent(), Always()),)))
+    return "mor:silent"
+
+
+def test_bits_that_are_not_known_are_never_the_fewest(run, model, silent):
+    """ERR-009: nor is a recipe with such bits beaten."""
+    text = run(model, "--recipe", silent, "--recipe", "elastic1")
+    assert "fewest bits:    elastic1: 2.39 bits" in text
+    assert "smallest error: mor:silent: ? bits, error" in text
+    assert "beaten:" not in text
+    unknown = "bits not known: mor:silent, where a representation has no method stored_bits"
+    assert unknown in text
+    found = json.loads(run(model, "--recipe", silent, "--recipe", "elastic1", "--json"))
+    assert found["best"] == ["elastic1"]
+    (first, _) = found["totals"]
+    assert first["bits"] is first["bits_per_number"] is None
+    alone = run(model, "--recipe", silent)
+    assert "fewest bits" not in alone
+    assert unknown in alone
+
+
+@needs("matplotlib")
+def test_bits_that_are_not_known_have_no_bar(model, silent):
+    from mor_ref.analysis import comparison_plot
+
+    axes = comparison_plot.figure_class()().subplots()
+    comparison_plot._draw_bits(axes, compare_files(str(model), [silent]), ["blue"])
+    assert [text.get_text() for text in axes.texts] == [" not known"]
+    assert axes.get_xlim() == (0, 1)
 
 
 def of_places(*places):

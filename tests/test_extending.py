@@ -23,18 +23,20 @@ from verifying import undiagnosed
 
 import mor_ref
 from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
+from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.dequantization import values
+from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.policies import drawn_case
-from mor_ref.metrics import METRICS, Comparison
+from mor_ref.metrics import METRICS, Always, Comparison
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
-from mor_ref.representations import REPRESENTATIONS, as_representation
+from mor_ref.representations import REPRESENTATIONS, MixedFormats, as_representation
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -333,6 +335,30 @@ def test_pages_show_a_metric_and_its_numbers():
     assert f"and {METRIC.name} ?" in tensors.ladder("of_e3m3")
     asked = unit("of_e3m3", "3", "1.1", "0.3")
     assert re.search(r"e3m3: 4 · sum = \d+ ≤ 3 · 8388608 = 25165824;", asked)
+
+
+class Silent(Integers):
+    """Integers that do not say the bits of their scales."""
+
+    stored_bits = None
+
+
+def alone(row):
+    """Return the policy of a row that takes each tensor."""
+    return Policy(row.name, (Rung(row, Always()),))
+
+
+def test_the_bits_of_a_row_are_those_that_it_says():
+    """ERR-009: without an answer they are not known, and never 0."""
+    rows = len(X[1])
+    size, whole = X[1].size, partition(X[1].shape, "tensor")
+    bits = 4 * size + (32 + 4) * rows
+    assert stored_bits(alone(QUANTIZER), {"uint4_rows": size}, 0, X[1].shape, "row", "gam") == bits
+    assert MixedFormats((QUANTIZER,), "row").stored_bits("gam", whole) == (4 * size, 36 * rows)
+    for silent in (Silent(), MixedFormats((Silent(),), "row")):
+        taken = {silent.name: size}
+        assert stored_bits(alone(silent), taken, 0, X[1].shape, "row", "gam") is None
+        assert stored_bits(alone(silent), {silent.name: 0, "bf16": 9}, 1, (9,), "row", "gam") == 145
 
 
 def test_the_suites_make_something_of_the_rows():

@@ -41,18 +41,18 @@ class Compared:
     """The measures of one tensor under one recipe, or of many tensors.
 
     `taken` counts the numbers in each representation, and `bits` all bits that they take: codes,
-    scales and decisions.
+    scales and decisions. They are None if a representation does not say how many.
     """
 
     recipe: str
     measures: Measures
     taken: Mapping[str, int]
-    bits: int
+    bits: int | None
 
     @property
     def bits_per_number(self) -> float:
-        """The bits of a number, scales included; 0 if there are none."""
-        return self.bits / max(self.measures.elements, 1)
+        """The bits of a number, scales included; 0 if there are none, NaN if they are not known."""
+        return math.nan if self.bits is None else self.bits / max(self.measures.elements, 1)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -153,12 +153,13 @@ def _quantized(numbers: Numbers, how: How, given: GivenAmaxes, threads: int | No
 def total(recipe: str, rows: Iterable[Compared]) -> Compared:
     """Return the totals of many tensors: every number counts once."""
     found = list(rows)
+    bits = [one.bits for one in found]
     names = dict.fromkeys(name for one in found for name in one.taken)
     return Compared(
         recipe,
         sum((one.measures for one in found), Measures()),
         {name: sum(one.taken.get(name, 0) for one in found) for name in names},
-        sum(one.bits for one in found),
+        None if None in bits else sum(bit for bit in bits if bit is not None),
     )
 
 

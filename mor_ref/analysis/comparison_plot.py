@@ -77,11 +77,12 @@ def _colours(found: Comparison) -> list[str]:
 
 
 def _draw_bits(axes: "Axes", found: Comparison, colours: list[str]) -> None:
-    bits = [one.bits_per_number for one in found.totals]
+    bits = [0.0 if one.bits is None else one.bits_per_number for one in found.totals]
     axes.barh(range(len(bits)), bits, 0.6, color=colours)
-    for row, width in enumerate(bits):
-        axes.text(width, row, f" {width:.2f}", va="center", fontsize="small")
-    axes.set_xlim(0, 1.3 * max(bits))
+    for row, (width, one) in enumerate(zip(bits, found.totals, strict=True)):
+        shown = " not known" if one.bits is None else f" {width:.2f}"
+        axes.text(width, row, shown, va="center", fontsize="small")
+    axes.set_xlim(0, 1.3 * max(bits) or 1)
     axes.set_xlabel("bits a number,\nscales included")
     axes.spines[["top", "right"]].set_visible(False)
 

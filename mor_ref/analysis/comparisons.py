@@ -37,13 +37,19 @@ class Comparison:
         )
 
     @property
+    def unknown(self) -> tuple[Compared, ...]:
+        """The totals whose bits are not known."""
+        return tuple(one for one in self.totals if one.bits is None)
+
+    @property
     def best(self) -> tuple[Compared, ...]:
         """The totals that no other recipe beats, from the fewest bits on.
 
         A recipe beats another if it is better in bits, in error or in SQNR, and worse in none of
-        them, as they are printed.
+        them, as they are printed. Recipes whose bits are not known are left out.
         """
-        found = sorted(self.totals, key=_as_printed)
+        known = (one for one in self.totals if one.bits is not None)
+        found = sorted(known, key=_as_printed)
         places = {_as_printed(one) for one in found}
         return tuple(one for one in found if not _is_beaten(_as_printed(one), places))
 

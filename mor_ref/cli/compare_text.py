@@ -31,27 +31,35 @@ def print_comparison(found: Comparison, listed: Listed, written: Sequence[str]) 
 
 def _conclusion(found: Comparison) -> Iterator[str]:
     """Yield the recipes that no other beats in bits and error, and those that one beats."""
-    best, totals = found.best, found.totals
+    best, totals, unknown = found.best, found.totals, found.unknown
     yield f"{of(len(found.tensors), 'tensor')}, {of(totals[0].measures.elements, 'number')}"
-    nearest = min(best, key=lambda one: one.measures.error)
-    clearest = max(best, key=lambda one: round(one.measures.sqnr, _DIGITS))
-    yield f"fewest bits:    {_described(best[0])}"
+    nearest = min((*best, *unknown), key=lambda one: one.measures.error)
+    clearest = max((*best, *unknown), key=lambda one: round(one.measures.sqnr, _DIGITS))
+    if best:
+        yield f"fewest bits:    {_described(best[0])}"
     yield f"smallest error: {_described(nearest)}"
     if clearest.measures.sqnr > nearest.measures.sqnr + 10**-_DIGITS:
         yield f"highest SQNR:   {_described(clearest)}"
     else:
         clearest = nearest
-    others = [one.recipe for one in best if one not in (best[0], nearest, clearest)]
+    others = [one.recipe for one in best if one not in (*best[:1], nearest, clearest)]
     if others:
         yield f"also not beaten: {', '.join(others)}"
-    beaten = [one.recipe for one in totals if one not in best]
+    beaten = [one.recipe for one in totals if one not in (*best, *unknown)]
     if beaten:
         yield f"beaten:         {', '.join(beaten)}"
+    if unknown:
+        names = ", ".join(one.recipe for one in unknown)
+        yield f"bits not known: {names}, where a representation has no method stored_bits"
 
 
 def _described(one: Compared) -> str:
-    measures = f"{one.bits_per_number:.2f} bits, error {100 * one.measures.error:.3g} %"
+    measures = f"{_bits(one)} bits, error {100 * one.measures.error:.3g} %"
     return f"{one.recipe}: {measures}, {one.measures.sqnr:.1f} dB"
+
+
+def _bits(one: Compared) -> str:
+    return "?" if one.bits is None else f"{one.bits_per_number:.2f}"
 
 
 def _table(found: Comparison, width: int) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _columns(found: Comparison) -> list[Column]:
         for index in range(len(totals))
     ]
     return [
-        Column("bits", [f"{one.bits_per_number:.2f}" for one in totals]),
+        Column("bits", [_bits(one) for one in totals]),
         Column("error %", [f"{100 * one.error:.3g}" for one in measures]),
         Column("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
         Column("flushed %", [in_percent(one.flushed_share) for one in measures]),

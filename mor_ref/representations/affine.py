@@ -1,5 +1,6 @@
 """Integers with zero points as a representation."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from mor_ref.definitions.affine import (
     integer_grid,
 )
 from mor_ref.definitions.blocks import Cut, Partition, as_cut, partition
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -69,6 +72,13 @@ class AffineBlocks:
     def parts(self, shape: tuple[int, ...]) -> Partition:
         """Return the blocks of a tensor of that shape."""
         return partition(shape, self.rules.cut if self.block is None else self.block)
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        zero_point = 0 if self.symmetric else self.bits
+        blocks = math.prod(self.parts((parts.rows, parts.columns)).grid)
+        return with_scales(self.bits, parts, (formats["f32"].bits + zero_point) * blocks)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.levels import LevelKind, known_arithmetic, level_kind
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import TERNARY_DIGITS, LevelKind, known_arithmetic, level_kind
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -46,6 +48,14 @@ class LevelRows:
     def bits(self) -> int:
         """The bits of a code."""
         return self.rules.bits or _OF_THREE
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        scales = formats[self.arithmetic].bits * parts.rows
+        if self.rules.bits:
+            return with_scales(self.bits, parts, scales)
+        return StoredBits(8 * parts.rows * -(-parts.columns // TERNARY_DIGITS), scales)  # LVL-008
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -1,5 +1,6 @@
 """Mixtures of formats as representations: each unit takes the candidate of the least error."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from mor_ref.definitions.mixed import (
     integer_format,
 )
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, stored_bits, with_scales
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
 
@@ -90,6 +92,17 @@ class MixedFormats:
     def parts(self, shape: tuple[int, ...]) -> Partition:
         """Return the units of a tensor of that shape."""
         return partition(shape, self.block)
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits | None:
+        """Return the bits of all codes and of all scales (ERR-009); None if they are not known."""
+        del scaling
+        whole = partition((parts.rows, parts.columns), self.block)
+        known = [stored_bits(one, "fp32", whole) for one in self.candidates]
+        of_each = [bits.scales for bits in known if bits is not None]
+        if len(of_each) < len(known):
+            return None
+        choice = (len(self.candidates) - 1).bit_length()
+        return with_scales(self.bits, parts, max(of_each) + math.prod(whole.grid) * choice)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

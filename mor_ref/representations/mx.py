@@ -1,13 +1,16 @@
 """MX formats as representations."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name, known_name, whole_number
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -65,6 +68,12 @@ class MxBlocks:
     def bits(self) -> int:
         """The bits of an element."""
         return self.element.bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        blocks = partition((parts.rows, parts.columns), (1, self.block))
+        return with_scales(self.bits, parts, formats["e8m0"].bits * math.prod(blocks.grid))
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -1,13 +1,15 @@
 """NVFP4 as a representation, in each of its profiles."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -43,6 +45,14 @@ class Nvfp4Tiles:
     def bits(self) -> int:
         """The bits of e2m1."""
         return formats["e2m1"].bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        tiles = partition((parts.rows, parts.columns), self.tile)
+        whole = parts.rows if PROFILES[self.profile].per_row else 1
+        scales = formats["e4m3"].bits * math.prod(tiles.grid) + formats["f32"].bits * whole
+        return with_scales(self.bits, parts, scales)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -1,11 +1,15 @@
 """Scaled formats as representations: a scale for each scaling block of the policy."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks, scaled_format
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
     from mor_ref.cuda import launching, measuring
     from mor_ref.exact.blocks import Rows
     from mor_ref.exact.quantization import Element
+
+_F32, _E8M0 = formats["f32"], formats["e8m0"]
+_OF_A_SCALE: Mapping[Scaling, int] = {"gam": _E8M0.bits, "e8m0": _E8M0.bits, "fp32": _F32.bits}
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,12 @@ class ScaledFormat:
     def bits(self) -> int:
         """The bits of the format."""
         return self.fmt.bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        mantissas = math.prod(parts.group_grid) if scaling == "gam" else 0
+        scales = _OF_A_SCALE[scaling] * math.prod(parts.grid) + _F32.mantissa_bits * mantissas
+        return with_scales(self.bits, parts, scales)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -1,12 +1,15 @@
 """Blocks with a shared exponent as representations."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.definitions.shared import SharedKind, shared_kind, shared_profile
+from mor_ref.definitions.shared import BLOCK, PAIR, SharedKind, shared_kind, shared_profile
+from mor_ref.representations.answers import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -45,6 +48,14 @@ class SharedBlocks:
     def bits(self) -> int:
         """The bits of a code."""
         return self.rules.code_bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        shape = parts.rows, parts.columns
+        shifts = math.prod(partition(shape, (1, PAIR)).grid) if self.rules.shifts else 0
+        blocks = math.prod(partition(shape, (1, BLOCK)).grid)
+        return with_scales(self.bits, parts, formats["e8m0"].bits * blocks + shifts)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.nvfp4 import Nvfp4Tiles
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome, OutcomeOfValues
@@ -33,6 +36,11 @@ class GivenScale:
     def bits(self) -> int:
         """The bits of the format."""
         return self.fmt.bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        return with_scales(self.bits, parts, formats["f32"].bits)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
@@ -87,6 +95,10 @@ class RandomNvfp4:
     def bits(self) -> int:
         """The bits of e2m1."""
         return 4
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        return Nvfp4Tiles(self.profile, self.tile).stored_bits(scaling, parts)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
