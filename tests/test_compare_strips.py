@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from integers import Integers
 from peak_memory import megabytes_of
 from safetensors.numpy import save_file
 
@@ -10,7 +11,8 @@ from mor_ref.analysis import strips
 from mor_ref.analysis.comparison import compare
 from mor_ref.analysis.recipes import USUAL, settings_under
 from mor_ref.analysis.tensors import analyze
-from mor_ref.policies import POLICIES
+from mor_ref.metrics import Always, MeanRelativeError
+from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.treatments import as_treatment
 
 RECIPES = (
@@ -35,6 +37,7 @@ RECIPES = (
     "mor:nvfp4:row",
     "int8",
     "int4:1x32",
+    "int8:peg:1x32",
     "mx9",
     "seq2",
 )
@@ -92,6 +95,7 @@ def test_the_analysis_of_strips_is_that_of_the_whole(monkeypatch, kind, recipe):
         ("mor:tensor:row", 1),
         ("int4:1x32", 1),
         ("int8", None),
+        ("int8:peg:1x32", None),
         ("e4m3:fp32:column", None),
         ("mor:three_way:tensor", None),
     ],
@@ -101,9 +105,6 @@ def test_rows_that_share_a_scale_or_a_decision_are_together(recipe, rows):
 
 
 def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
-    from mor_ref.metrics import MeanRelativeError
-    from mor_ref.policies import Policy, Rung
-
     grouped = Policy(
         "grouped", (Rung("e4m3", MeanRelativeError("0.03")),), "block", (8, 16), group=(40, 96)
     )
@@ -112,6 +113,23 @@ def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
     right = compare(tensor("wide"), ["mor:grouped:8x16"])
     monkeypatch.setattr(strips, "AT_ONCE", 1000)
     assert compare(tensor("wide"), ["mor:grouped:8x16"]) == right
+
+
+class Unsaid(Integers):
+    """Integers that do not say how many rows share a scale."""
+
+    rows_together = None
+
+
+@pytest.mark.parametrize(("row", "rows"), [(Integers(), 1), (Unsaid(), None)])
+def test_a_row_of_a_user_is_cut_where_it_says(monkeypatch, row, rows):
+    """Else it is quantized whole."""
+    monkeypatch.setitem(POLICIES, "own", Policy("own", (Rung(row, Always()),)))
+    how = strips.how_of(as_treatment("mor:own:row:fp32"))
+    assert strips.rows_together(how, (200, 96)) == rows
+    right = compare(tensor("wide"), ["mor:own:row:fp32"])
+    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    assert compare(tensor("wide"), ["mor:own:row:fp32"]) == right
 
 
 @pytest.mark.tier("full")

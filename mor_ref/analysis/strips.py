@@ -16,15 +16,7 @@ from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
 from mor_ref.definitions.scales import WHOLE, Given, GivenAmaxes, Scaling
 from mor_ref.policies import Policy
-from mor_ref.representations import (
-    AffineBlocks,
-    LevelRows,
-    MxBlocks,
-    Nvfp4Tiles,
-    Representation,
-    ScaledFormat,
-    SharedBlocks,
-)
+from mor_ref.representations import rows_together as of_representation
 from mor_ref.treatments import Situation, Treatment
 
 AT_ONCE = 1 << 22  # numbers
@@ -103,7 +95,7 @@ def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
     """
     if how.policy is None:
         return 1
-    found = [_of_representation(one, shape) for one in how.policy.tried]
+    found = [of_representation(one, shape) for one in how.policy.tried]
     found.append(_of_blocks(how, how.policy, shape))
     known = [rows for rows in found if rows is not None]
     together = math.lcm(*known)
@@ -128,15 +120,3 @@ def _of_blocks(how: How, policy: Policy, shape: tuple[int, ...]) -> int:
     if how.cut == "tensor":
         return 1 if how.scaling != "gam" and policy.unit == "tensor" else parts.block[0]
     return parts.block[0] if policy.group == "tensor" else parts.group[0]
-
-
-def _of_representation(one: Representation, shape: tuple[int, ...]) -> int | None:
-    """Return the rows of the blocks that a representation has for itself."""
-    match one:
-        case ScaledFormat() | MxBlocks() | SharedBlocks() | LevelRows():
-            return 1
-        case Nvfp4Tiles():
-            return one.tile[0]
-        case AffineBlocks():
-            return one.parts(shape).block[0]
-    return None

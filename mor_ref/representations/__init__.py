@@ -11,7 +11,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
-from mor_ref.representations.answers import stored_bits
+from mor_ref.representations.answers import is_turnable, rows_together, stored_bits, uses_blocks
 from mor_ref.representations.levels import LevelRows
 from mor_ref.representations.mixed import MixedFormats, candidates_from
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
@@ -34,8 +34,11 @@ __all__ = [
     "ScaledFormat",
     "SharedBlocks",
     "as_representation",
+    "is_turnable",
     "mixture",
+    "rows_together",
     "stored_bits",
+    "uses_blocks",
 ]
 
 # The names that no format, no profile and no kind has (MOR-007).

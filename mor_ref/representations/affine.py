@@ -80,6 +80,11 @@ class AffineBlocks:
         blocks = math.prod(self.parts((parts.rows, parts.columns)).grid)
         return with_scales(self.bits, parts, (formats["f32"].bits + zero_point) * blocks)
 
+    def rows_together(self, shape: tuple[int, ...]) -> int | None:
+        """Return how many rows share scales; None if all do, or share the sign of a grid."""
+        has_one_grid = self.symmetric and self.rules.sign_by_numbers
+        return None if has_one_grid else self.parts(shape).block[0]
+
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.affine import How, affine

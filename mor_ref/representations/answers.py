@@ -31,6 +31,46 @@ def stored_bits(one: Representation, scaling: Scaling, parts: Partition) -> Stor
     return None if found is None else StoredBits(*found)
 
 
+@runtime_checkable
+class InStrips(Protocol):
+    """A representation whose rows can be quantized some at a time."""
+
+    def rows_together(self, shape: tuple[int, ...]) -> int | None:
+        """Return how many rows of a tensor share scales; None if all do.
+
+        Rows that share only the amax of the tensor, which `blocks.given` has, are not together.
+        """
+
+
+def rows_together(one: Representation, shape: tuple[int, ...]) -> int | None:
+    """Return how many rows share scales; None if all do, or if it is not known."""
+    return one.rows_together(shape) if isinstance(one, InStrips) else None
+
+
+@runtime_checkable
+class OfBlocks(Protocol):
+    """A representation to which the scaling blocks and the kind of scales of a policy matter."""
+
+    uses_blocks: bool
+
+
+def uses_blocks(one: Representation) -> bool:
+    """Return whether the scaling blocks of a policy matter; pictures name them."""
+    return isinstance(one, OfBlocks) and one.uses_blocks
+
+
+@runtime_checkable
+class Turnable(Protocol):
+    """A representation with the same codes for a tensor and its transpose, in turned blocks."""
+
+    is_turnable: bool
+
+
+def is_turnable(one: Representation) -> bool:
+    """Return whether a tensor has the codes of its transpose; else the transpose is laid out."""
+    return isinstance(one, Turnable) and one.is_turnable
+
+
 def with_scales(bits: int, parts: Partition, scales: int) -> StoredBits:
     """Return the bits of codes of the same width, with these scales."""
     return StoredBits(bits * parts.rows * parts.columns, scales)

@@ -57,6 +57,11 @@ class LevelRows:
             return with_scales(self.bits, parts, scales)
         return StoredBits(8 * parts.rows * -(-parts.columns // TERNARY_DIGITS), scales)  # LVL-008
 
+    def rows_together(self, shape: tuple[int, ...]) -> int:
+        """Return how many rows share scales."""
+        del shape
+        return 1
+
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.levels import level_row

@@ -75,6 +75,11 @@ class MxBlocks:
         blocks = partition((parts.rows, parts.columns), (1, self.block))
         return with_scales(self.bits, parts, formats["e8m0"].bits * math.prod(blocks.grid))
 
+    def rows_together(self, shape: tuple[int, ...]) -> int:
+        """Return how many rows share scales."""
+        del shape
+        return 1
+
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.mx import mx

@@ -54,6 +54,11 @@ class Nvfp4Tiles:
         scales = formats["e4m3"].bits * math.prod(tiles.grid) + formats["f32"].bits * whole
         return with_scales(self.bits, parts, scales)
 
+    def rows_together(self, shape: tuple[int, ...]) -> int:
+        """Return how many rows share scales."""
+        del shape
+        return self.tile[0]
+
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.nvfp4 import nvfp4

@@ -33,6 +33,8 @@ class ScaledFormat:
     """
 
     fmt: Format
+    uses_blocks = True
+    is_turnable = True
 
     def __post_init__(self) -> None:
         scaled_format(self.fmt)
@@ -52,6 +54,11 @@ class ScaledFormat:
         mantissas = math.prod(parts.group_grid) if scaling == "gam" else 0
         scales = _OF_A_SCALE[scaling] * math.prod(parts.grid) + _F32.mantissa_bits * mantissas
         return with_scales(self.bits, parts, scales)
+
+    def rows_together(self, shape: tuple[int, ...]) -> int:
+        """Return how many rows share scales."""
+        del shape
+        return 1  # but for the scaling blocks
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -57,6 +57,11 @@ class SharedBlocks:
         blocks = math.prod(partition(shape, (1, BLOCK)).grid)
         return with_scales(self.bits, parts, formats["e8m0"].bits * blocks + shifts)
 
+    def rows_together(self, shape: tuple[int, ...]) -> int:
+        """Return how many rows share scales."""
+        del shape
+        return 1
+
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.quantization import Element

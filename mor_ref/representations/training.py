@@ -26,6 +26,7 @@ class GivenScale:
 
     fmt: Format
     scale: float
+    is_turnable = True  # one scale
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.policies import Policy
-from mor_ref.representations import GivenScale, ScaledFormat
+from mor_ref.representations import is_turnable
 
 Axis = Literal["row", "column"]
 AXES: tuple[Axis, ...] = ("row", "column")
@@ -14,7 +14,7 @@ _TURNED = {"tensor": "tensor", "row": "column", "column": "row"}
 
 def turned(policy: Policy, cut: Cut) -> tuple[Policy, Cut] | None:
     """Return the policy and the block of the transpose; None if it has to be laid out anew."""
-    if not all(isinstance(one, ScaledFormat | GivenScale) for one in policy.tried):
+    if not all(is_turnable(one) for one in policy.tried):
         return None
     return replace(policy, group=_turned(policy.group)), _turned(cut)
 
