@@ -107,14 +107,27 @@ def test_the_codes_and_scales_of_rungs_are_those_of_the_record(run, tmp_path, re
         assert np.array_equal(stored[taken].view(np.uint32), output[taken].view(np.uint32))
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    ["e4m3:gam:8x16", "nvfp4:te_row:1x16", "mxfp6_e2m3:rceil", "uint4:onnx:1x32", "mx9", "seq2"],
-)
+OPERATIONS_OF = {
+    "e4m3:gam:8x16": Asked(
+        "quantize", {"format": "e4m3", "scaling": "gam", "block": [8, 16], "group": "tensor"}
+    ),
+    "nvfp4:te_row:1x16": Asked("nvfp4", {"profile": "te_row", "tile": [1, 16]}),
+    "mxfp6_e2m3:rceil": Asked("mx", {"format": "e2m3", "scale_rule": "rceil", "block": 32}),
+    "uint4:onnx:1x32:asymmetric": Asked(
+        "affine", {"grid": "uint4", "profile": "onnx", "symmetric": False, "block": [1, 32]}
+    ),
+    "mx9": Asked("shared", {"kind": "mx9", "profile": "quark_torch", "block": 16}),
+    "seq2": Asked("levels", {"kind": "seq2", "arithmetic": "f32", "block": "row"}),
+    "int8_or_e4m3:1x32": Asked("mix", {"mixture": "int8_or_e4m3", "block": [1, 32]}),
+}
+
+
+@pytest.mark.parametrize("recipe", OPERATIONS_OF)
 def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
     alone = as_treatment(recipe)
     policy = alone.policy_in(Situation())
     parameters = {"policy": policy, "block": (8, 16), "scaling": "gam"}
+    assert alone.asked == OPERATIONS_OF[recipe]
     assert rungs_of(Asked("mor", parameters)) == {policy.names[0]: alone.asked}
 
 

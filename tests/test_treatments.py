@@ -1,6 +1,7 @@
 """Treatments from texts, and tensors as cases of operations."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from mor_ref.representations import (
     LevelRows,
     MxBlocks,
     Nvfp4Tiles,
+    mixture,
 )
 from mor_ref.treatments import (
     TREATMENTS,
@@ -24,7 +26,7 @@ from mor_ref.treatments import (
     own_recipe,
     short_text,
 )
-from mor_ref.treatments.schemes import Integers, Levels
+from mor_ref.treatments.schemes import Integers, Levels, Mixture
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
@@ -61,6 +63,10 @@ OF_ROWS = {
     "my_rows": (
         AffineBlocks("uint4", "onnx", (1, 32), symmetric=False, name="my_rows"),
         Integers("uint4", "onnx", (1, 32), "asymmetric"),
+    ),
+    "my_mix": (
+        replace(mixture("int8_or_e4m3", (1, 32)), name="my_mix"),
+        Mixture("int8_or_e4m3", (1, 32)),
     ),
     "mine:bf16": (LevelRows("lsq3", name="mine"), Levels("lsq3", "bf16")),
 }

@@ -82,6 +82,11 @@ def as_cut(argument: str, cut: Cut) -> Cut:
     return cut if isinstance(cut, str) else (cut[0], cut[1])
 
 
+def in_parameters(cut: Cut) -> str | list[int]:
+    """Return a cut as a parameter of suites has it."""
+    return cut if isinstance(cut, str) else list(cut)
+
+
 def cut_in(word: str) -> Cut | None:
     """Return the cut that a word says, tensor, row, column or 128x128; None if it says none."""
     return word if word in _NAMED_CUTS else sides_in(word)  # type: ignore[return-value]  # a name

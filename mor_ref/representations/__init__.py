@@ -11,7 +11,16 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
-from mor_ref.representations.answers import is_turnable, rows_together, stored_bits, uses_blocks
+from mor_ref.representations.answers import (
+    Asked,
+    Words,
+    asked_of,
+    is_turnable,
+    rows_together,
+    stored_bits,
+    uses_blocks,
+    words_of,
+)
 from mor_ref.representations.levels import LevelRows
 from mor_ref.representations.mixed import MixedFormats, candidates_from
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
@@ -24,6 +33,7 @@ from mor_ref.representations.training import GivenScale, RandomNvfp4
 __all__ = [
     "REPRESENTATIONS",
     "AffineBlocks",
+    "Asked",
     "GivenScale",
     "LevelRows",
     "MixedFormats",
@@ -33,12 +43,15 @@ __all__ = [
     "Representation",
     "ScaledFormat",
     "SharedBlocks",
+    "Words",
     "as_representation",
+    "asked_of",
     "is_turnable",
     "mixture",
     "rows_together",
     "stored_bits",
     "uses_blocks",
+    "words_of",
 ]
 
 # The names that no format, no profile and no kind has (MOR-007).
@@ -79,7 +92,7 @@ def mixture(name: str, block: Cut = "tensor") -> MixedFormats:
     'int8_or_e4m3_1x16'
     """
     candidates = candidates_from(MIXTURES[name].candidates, as_representation)
-    return MixedFormats(candidates, block, name if block == "tensor" else "")
+    return MixedFormats(candidates, block, name if block == "tensor" else "", of=name)
 
 
 def _named(name: str) -> Representation:

@@ -12,10 +12,10 @@ from mor_ref.definitions.affine import (
     check_grid,
     integer_grid,
 )
-from mor_ref.definitions.blocks import Cut, Partition, as_cut, partition
+from mor_ref.definitions.blocks import Cut, Partition, as_cut, in_parameters, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -69,9 +69,14 @@ class AffineBlocks:
         """The bits of a code."""
         return self.integers.bits
 
+    @property
+    def cut(self) -> Cut:
+        """The block: that of the profile, if none is given."""
+        return self.rules.cut if self.block is None else self.block
+
     def parts(self, shape: tuple[int, ...]) -> Partition:
         """Return the blocks of a tensor of that shape."""
-        return partition(shape, self.rules.cut if self.block is None else self.block)
+        return partition(shape, self.cut)
 
     def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
         """Return the bits of all codes and of all scales (ERR-009)."""
@@ -84,6 +89,19 @@ class AffineBlocks:
         """Return how many rows share scales; None if all do, or share the sign of a grid."""
         has_one_grid = self.symmetric and self.rules.sign_by_numbers
         return None if has_one_grid else self.parts(shape).block[0]
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `affine`."""
+        del scaling, block, group
+        given = {"grid": self.grid, "profile": self.profile, "symmetric": self.symmetric}
+        return Asked("affine", {**given, "block": in_parameters(self.cut)})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `integers`, and its fields."""
+        zeros = "symmetric" if self.symmetric else "asymmetric"
+        others = {"profile": self.profile, "block": self.block, "zeros": zeros}
+        return Words("integers", {"grid": self.grid}, others)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -1,8 +1,10 @@
 """Answers that a representation may lack: each is a protocol of one member, and how to ask it."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.representation import Representation
 
@@ -69,6 +71,52 @@ class Turnable(Protocol):
 def is_turnable(one: Representation) -> bool:
     """Return whether a tensor has the codes of its transpose; else the transpose is laid out."""
     return isinstance(one, Turnable) and one.is_turnable
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An operation of the suites, with the parameters that a row is, but for the source."""
+
+    operation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class OfOperation(Protocol):
+    """A representation whose fields an operation of the suites has."""
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked | None:
+        """Return the operation; None if there is none.
+
+        The kind of scales, the block and the group are those of a policy.
+        """
+
+
+def asked_of(one: Representation, scaling: Scaling, block: Cut, group: Cut) -> Asked | None:
+    """Return the operation of the suites that a representation is; None if there is none."""
+    return one.asked(scaling, block, group) if isinstance(one, OfOperation) else None
+
+
+class Words(NamedTuple):
+    """The kind of treatment that a row alone is, the fields that its name says, and the others."""
+
+    kind: str
+    named: Mapping[str, Any]
+    others: Mapping[str, Any]
+
+
+@runtime_checkable
+class OfTreatment(Protocol):
+    """A representation that a kind of treatment has: its name begins the text of a recipe."""
+
+    @property
+    def words(self) -> Words | None:
+        """The kind and the fields; None if no kind has them."""
+
+
+def words_of(one: Representation) -> Words | None:
+    """Return the kind and the fields of the treatment of a row alone; None if no kind has them."""
+    return one.words if isinstance(one, OfTreatment) else None
 
 
 def with_scales(bits: int, parts: Partition, scales: int) -> StoredBits:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import TERNARY_DIGITS, LevelKind, known_arithmetic, level_kind
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -61,6 +61,17 @@ class LevelRows:
         """Return how many rows share scales."""
         del shape
         return 1
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `levels`."""
+        del scaling, block, group
+        given = {"kind": self.kind, "arithmetic": self.arithmetic}
+        return Asked("levels", {**given, "block": "row"})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `levels`, and its fields."""
+        return Words("levels", {"of": self.kind}, {"arithmetic": self.arithmetic})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

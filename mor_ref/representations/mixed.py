@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Cut, Partition, as_cut, partition
+from mor_ref.definitions.blocks import Cut, Partition, as_cut, in_parameters, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.mixed import (
     FEWEST_BITS,
@@ -16,7 +16,7 @@ from mor_ref.definitions.mixed import (
     integer_format,
 )
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, stored_bits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, stored_bits, with_scales
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
 
@@ -66,6 +66,8 @@ def _integers(one: object) -> ScaledFormat | None:
 class MixedFormats:
     """Candidates; each block takes the one of the least squared error (MFQ-006).
 
+    `of` is the row of MIXTURES that has these candidates, if there is one.
+
     >>> from mor_ref.representations import as_representation
     >>> as_representation("int8_or_e4m3").bits
     8
@@ -74,6 +76,7 @@ class MixedFormats:
     candidates: Candidates
     block: Cut = "tensor"
     name: str = ""
+    of: str = ""
 
     def __post_init__(self) -> None:
         block = as_cut("block", self.block)
@@ -103,6 +106,18 @@ class MixedFormats:
             return None
         choice = (len(self.candidates) - 1).bit_length()
         return with_scales(self.bits, parts, max(of_each) + math.prod(whole.grid) * choice)
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked | None:
+        """Return the operation `mix`; None without a row of MIXTURES."""
+        del scaling, block, group
+        if not self.of:
+            return None
+        return Asked("mix", {"mixture": self.of, "block": in_parameters(self.block)})
+
+    @property
+    def words(self) -> Words | None:
+        """The kind of treatment `mixture`, and its fields; None without a row of MIXTURES."""
+        return Words("mixture", {"of": self.of}, {"block": self.block}) if self.of else None
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

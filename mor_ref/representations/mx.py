@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name, known_name, whole_number
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -79,6 +79,18 @@ class MxBlocks:
         """Return how many rows share scales."""
         del shape
         return 1
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `mx`."""
+        del scaling, block, group
+        given = {"format": self.element.name, "scale_rule": self.scale_rule}
+        return Asked("mx", {**given, "block": self.block})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `mx`, and its fields."""
+        others = {"scale_rule": self.scale_rule, "block": self.block}
+        return Words("mx", {"fmt": self.element.name}, others)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -58,6 +58,16 @@ class Nvfp4Tiles:
         """Return how many rows share scales."""
         del shape
         return self.tile[0]
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `nvfp4`."""
+        del scaling, block, group
+        return Asked("nvfp4", {"profile": self.profile, "tile": list(self.tile)})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `nvfp4`, and its fields."""
+        return Words("nvfp4", {"profile": self.profile}, {"tile": self.tile})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks, scaled_format
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -59,6 +59,16 @@ class ScaledFormat:
         """Return how many rows share scales."""
         del shape
         return 1  # but for the scaling blocks
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `quantize`."""
+        cuts = {"block": in_parameters(block), "group": in_parameters(group)}
+        return Asked("quantize", {"format": self.name, "scaling": scaling, **cuts})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `scaled`, and its fields."""
+        return Words("scaled", {"fmt": self.name}, {})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.definitions.shared import BLOCK, PAIR, SharedKind, shared_kind, shared_profile
-from mor_ref.representations.answers import StoredBits, with_scales
+from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues
@@ -61,6 +61,16 @@ class SharedBlocks:
         """Return how many rows share scales."""
         del shape
         return 1
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `shared`."""
+        del scaling, block, group
+        return Asked("shared", {"kind": self.kind, "profile": self.profile, "block": BLOCK})
+
+    @property
+    def words(self) -> Words:
+        """The kind of treatment `shared`, and its fields."""
+        return Words("shared", {"of": self.kind}, {"profile": self.profile})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""

@@ -8,9 +8,10 @@ from typing import Any, Literal
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import is_amax, is_scale
+from mor_ref.representations import Asked
 from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
 from mor_ref.treatments.text import Table, as_treatment, short_text, treatment_from, words_or_table
-from mor_ref.treatments.treatment import Asked, Treatment
+from mor_ref.treatments.treatment import Treatment
 
 Axis = Literal["rows", "columns"]
 _AXES = ("rows", "columns")

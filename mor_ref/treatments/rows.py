@@ -3,25 +3,24 @@
 import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
+from mor_ref.definitions.blocks import Cut, as_cut, cut_in, in_parameters, sides_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
-from mor_ref.metrics import Always
-from mor_ref.policies import POLICIES, Policy, Rung
+from mor_ref.policies import POLICIES, Policy
 from mor_ref.representations import (
+    Asked,
     GivenScale,
     MxBlocks,
     Nvfp4Tiles,
     RandomNvfp4,
-    Representation,
     ScaledFormat,
 )
-from mor_ref.treatments.treatment import Asked, Situation, Treatment
+from mor_ref.treatments.treatment import OfRow, Situation, Treatment, alone
 
 
 def one_of(names: Container[str]) -> Callable[[str], str | None]:
@@ -108,7 +107,8 @@ class Mor(_InBlocks):
                 f"threshold is {self.threshold!r}, and suites have policies by name; add a policy "
                 "with this threshold as a row, with mor-ref --rows MODULE"
             )
-        return Asked("mor", {"policy": self.policy, **_in_parameters(self)})
+        cut = {"scaling": self.scaling, "block": in_parameters(self.block)}
+        return Asked("mor", {"policy": self.policy, **cut})
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy, with its threshold."""
@@ -118,7 +118,7 @@ class Mor(_InBlocks):
 
 
 @dataclass(frozen=True)
-class Scaled(_InBlocks):
+class Scaled(_InBlocks, OfRow):
     """One scaled format, with scales of the tensor itself (current scaling)."""
 
     fmt: str = "e4m3"
@@ -127,20 +127,20 @@ class Scaled(_InBlocks):
     name = "scaled"
     words: ClassVar = _BLOCKS_AND_SCALES
 
-    @property
-    def asked(self) -> Asked:
-        """The operation `quantize`."""
-        return Asked("quantize", {"format": self.fmt, **_in_parameters(self), "group": "tensor"})
-
     def check(self) -> None:
         """Check the fields."""
         scaled_format(self.fmt)
         super().check()
 
-    def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy of that format alone."""
-        del situation
-        return alone(ScaledFormat(as_format(self.fmt)))
+    @property
+    def head(self) -> str:
+        """The format."""
+        return self.fmt
+
+    @property
+    def row(self) -> ScaledFormat:
+        """The format as a representation."""
+        return ScaledFormat(as_format(self.fmt))
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Delayed(Treatment):
 
 
 @dataclass(frozen=True)
-class Mx(Treatment):
+class Mx(OfRow):
     """An MX format: blocks along the contraction share a power of two."""
 
     fmt: str = "e4m3"
@@ -184,23 +184,18 @@ class Mx(Treatment):
     words: ClassVar = {"scale_rule": one_of(SCALE_RULES), "block": _whole_number}
 
     @property
-    def asked(self) -> Asked:
-        """The operation `mx`."""
-        parameters = {"format": self.fmt, "scale_rule": self.scale_rule, "block": self.block}
-        return Asked("mx", parameters)
+    def head(self) -> str:
+        """The name of the MX format, without a scale rule and a block."""
+        return MxBlocks(self.fmt).name
 
-    def check(self) -> None:
-        """Check the fields."""
-        self.policy_in(Situation())
-
-    def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy of that format alone."""
-        del situation
-        return alone(MxBlocks(self.fmt, self.scale_rule, self.block))
+    @property
+    def row(self) -> MxBlocks:
+        """The MX format as a representation."""
+        return MxBlocks(self.fmt, self.scale_rule, self.block)
 
 
 @dataclass(frozen=True)
-class Nvfp4(Treatment):
+class Nvfp4(OfRow):
     """NVFP4, rounded to nearest ("rne") or at random ("sr"), after a Hadamard transform or not."""
 
     profile: str = "te"
@@ -212,10 +207,10 @@ class Nvfp4(Treatment):
 
     @property
     def asked(self) -> Asked:
-        """The operation `nvfp4`."""
+        """The operation `nvfp4`, if it is rounded to nearest without a transform."""
         if self.is_random or self.hadamard:
-            return super().asked
-        return Asked("nvfp4", {"profile": self.profile, "tile": list(self.tile)})
+            raise self.without_operation
+        return super().asked
 
     def check(self) -> None:
         """Check the fields."""
@@ -235,19 +230,9 @@ class Nvfp4(Treatment):
         """Return the policy of NVFP4 alone."""
         if self.is_random:
             return alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
-        return alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
+        return super().policy_in(situation)
 
-
-def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
-    """Return the block and the kind of scales, as parameters of suites have them."""
-    return {"scaling": treatment.scaling, "block": in_parameters(treatment.block)}
-
-
-def in_parameters(block: Cut) -> str | list[int]:
-    """Return a block as a parameter of suites has it."""
-    return block if isinstance(block, str) else list(block)
-
-
-def alone(representation: Representation) -> Policy:
-    """Return the policy of one representation that every tensor takes that loses nothing."""
-    return Policy(representation.name, (Rung(representation, Always()),))
+    @property
+    def row(self) -> Nvfp4Tiles:
+        """NVFP4 as a representation, rounded to nearest."""
+        return Nvfp4Tiles(self.profile, self.tile, name="nvfp4")

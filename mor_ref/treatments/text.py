@@ -14,11 +14,10 @@ from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.representations import REPRESENTATIONS, MxBlocks, as_representation
+from mor_ref.representations import REPRESENTATIONS, as_representation, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
-from mor_ref.treatments.of_representations import fields_of
-from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
+from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
+from mor_ref.treatments.schemes import Integers
 from mor_ref.treatments.treatment import Treatment
 
 Table = Mapping[str, Any]
@@ -52,25 +51,12 @@ def short_text(treatment: Treatment) -> str:
     """
     values = (getattr(treatment, field) for field in treatment.words)
     words = (_word(value) for value in values if value != "")
-    text = ":".join((_head(treatment), *words))
+    text = ":".join((treatment.head, *words))
     try:
         is_whole = as_treatment(text) == treatment
     except ValueError:
         is_whole = False
     return text if is_whole else treatment.text
-
-
-def _head(treatment: Treatment) -> str:
-    match treatment:
-        case Mx():
-            return MxBlocks(treatment.fmt).name
-        case Scaled():
-            return treatment.fmt
-        case Integers():
-            return treatment.grid
-        case Shared() | Levels() | Mixture():
-            return treatment.of
-    return treatment.name
 
 
 def _word(value: object) -> str:
@@ -136,13 +122,12 @@ def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]] | None:
 
     Words may follow for the fields that are as usual.
     """
-    found = fields_of(as_representation(head))
+    found = words_of(as_representation(head))
     if found is None:
         return None
-    others = {
-        name: value for name, value in found.others.items() if value != getattr(found.kind, name)
-    }
-    return found.kind, {**found.named, **others}
+    usual = TREATMENTS[found.kind]
+    others = {name: value for name, value in found.others.items() if value != getattr(usual, name)}
+    return type(usual), {**found.named, **others}
 
 
 def words_or_table(given: str | Table) -> str | Table:

@@ -3,13 +3,15 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.scales import Scaling
-from mor_ref.policies import Policy
+from mor_ref.metrics import Always
+from mor_ref.policies import Policy, Rung
+from mor_ref.representations import Asked, Representation, asked_of
 
 
 class Situation(NamedTuple):
@@ -20,14 +22,6 @@ class Situation(NamedTuple):
 
     scale: float = 1.0
     purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """An operation of the suites, with the parameters that a treatment is, but for the source."""
-
-    operation: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Treatment(ABC):
@@ -65,10 +59,20 @@ class Treatment(ABC):
     @property
     def asked(self) -> Asked:
         """The operation of the suites that it is."""
-        raise ValueError(
+        raise self.without_operation
+
+    @property
+    def without_operation(self) -> ValueError:
+        """The error that no operation of the suites is this treatment."""
+        return ValueError(
             f"recipe is {self.text}, which no operation of the suites is; give one of kind scaled, "
             "mx or mor, or nvfp4 that is rounded to nearest"
         )
+
+    @property
+    def head(self) -> str:
+        """The first word of the short text."""
+        return self.name
 
     @property
     def cut(self) -> Cut:
@@ -89,6 +93,37 @@ class Treatment(ABC):
     def arguments(self) -> Mapping[str, Any]:
         """The fields, as text has them."""
         return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}
+
+
+class OfRow(Treatment):
+    """A treatment by one representation alone, which every tensor takes that loses nothing."""
+
+    @property
+    @abstractmethod
+    def row(self) -> Representation:
+        """The representation."""
+
+    def check(self) -> None:
+        """Refuse fields that no representation has."""
+        self.policy_in(Situation())
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of the representation alone."""
+        del situation
+        return alone(self.row)
+
+    @property
+    def asked(self) -> Asked:
+        """The operation of the representation."""
+        found = asked_of(self.row, self.scales, self.cut, "tensor")
+        if found is None:
+            raise self.without_operation
+        return found
+
+
+def alone(representation: Representation) -> Policy:
+    """Return the policy of one representation that every tensor takes that loses nothing."""
+    return Policy(representation.name, (Rung(representation, Always()),))
 
 
 @lru_cache
