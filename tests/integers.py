@@ -16,6 +16,12 @@ from mor_ref.api.encoding import encode
 from mor_ref.cuda.measuring import by_value
 from mor_ref.exact.arithmetic import difference, product, quotient
 from mor_ref.exact.quantization import Element
+from mor_ref.operations.bits import bits32, f32_array, tensor_of
+from mor_ref.operations.elements import rows_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import OfRecord, Operation
+from mor_ref.operations.parameters import kinds
+from mor_ref.representations import Asked
 
 LARGEST = 15
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -38,18 +44,28 @@ class Integers:
         del shape
         return 1
 
+    def asked(self, scaling, block, group):
+        """Return the operation that has the fields."""
+        del scaling, block, group
+        return Asked(self.name, {"block": "row"})
+
     def exact(self, x, scaling, parts):
         del scaling, parts
         return [self.row(row) for row in x]
 
     @staticmethod
-    def row(row):
+    def scale_and_zero(row):
         finite = [number for number in row if math.isfinite(number)]
         low, high = min([0.0, *finite]), max([0.0, *finite])
         scale = quotient(difference(high, low), float(LARGEST))
         if scale == 0 or math.isinf(scale):
+            return scale, 0
+        return scale, min(round(quotient(-low, scale)), LARGEST)
+
+    def row(self, row):
+        scale, zero = self.scale_and_zero(row)
+        if scale == 0 or math.isinf(scale):
             return [Element(0.0, 0, 0.0 if math.isfinite(v) else math.nan) for v in row]
-        zero = min(round(quotient(-low, scale)), LARGEST)
         found = []
         for number in row:
             if not math.isfinite(number):
@@ -76,7 +92,12 @@ def single(x):
 
 
 def y_of(x):
-    """Return the y of rows of binary32 numbers, with the operations of NumPy."""
+    """Return the y of rows of binary32 numbers."""
+    return fields_of(x)["y"]
+
+
+def fields_of(x):
+    """Return the fields of rows of binary32 numbers, with the operations of NumPy."""
     with np.errstate(all="ignore"):
         finite = np.where(np.isfinite(x), x, np.float32(0))
         low = finite.min(axis=1, initial=0, keepdims=True)
@@ -84,7 +105,60 @@ def y_of(x):
         scale = (high - low) / np.float32(LARGEST)
         is_usable = (scale != 0) & np.isfinite(scale)
         usable = np.where(is_usable, scale, np.float32(1))
-        zero = np.minimum(np.rint(-low / usable), np.float32(LARGEST))
+        zero = np.minimum(np.rint(-low / usable), np.float32(LARGEST)) * is_usable
         code = np.clip(np.rint(finite / usable) + zero, 0, LARGEST)
         y = np.where(is_usable, (code - zero) * usable, np.float32(0))
-    return np.where(np.isfinite(x), y, np.float32(np.nan))
+    is_coded = np.isfinite(x) & is_usable
+    return {
+        "scale": scale,
+        "zero": zero.astype(np.uint8),
+        "code": np.where(is_coded, code, 0).astype(np.uint8),
+        "y": np.where(np.isfinite(x), y, np.float32(np.nan)),
+    }
+
+
+def exact_fields(parameters, arrays):
+    """Return the fields of a case, computed by the row in exact arithmetic."""
+    rows, shape = rows_of(arrays, parameters["source"]), arrays["x"].shape
+    own = Integers()
+    elements = [element for row in rows for element in own.row(row)]
+    scales = [own.scale_and_zero(row) for row in rows]
+    return {
+        "scale": f32_array(scale for scale, _ in scales).reshape(-1, 1),
+        "zero": np.array([zero for _, zero in scales], np.uint8).reshape(-1, 1),
+        "code": np.array([element.code for element in elements], np.uint8).reshape(shape),
+        "y": f32_array(element.y for element in elements).reshape(shape),
+    }
+
+
+def engine_fields(parameters, arrays):
+    """Return the fields of a case, computed with NumPy."""
+    found = fields_of(single(tensor_of(arrays["x"], parameters["source"])))
+    return {**found, "scale": bits32(found["scale"]), "y": bits32(found["y"])}
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The record of a public function of the user."""
+
+    scale: np.ndarray
+    zero: np.ndarray
+    code: np.ndarray
+    y: np.ndarray
+
+
+def quantize_rows(x):
+    """Return the record of a tensor of binary32 numbers."""
+    return Record(**engine_fields({"source": "f32"}, {"x": x.view(np.uint32)}))
+
+
+OPERATION = Operation(
+    "uint4_rows",
+    kinds("block:level_block source"),
+    inputs=fields("rc x source"),
+    outputs=fields("grid scale f32; grid zero u8; rc code u8; rc y f32"),
+    exact=exact_fields,
+    engine=engine_fields,
+    cuda=None,
+    record=OfRecord(lambda one: isinstance(one, Record), lambda _: {"block": "row"}, vars),
+)

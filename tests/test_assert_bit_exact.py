@@ -6,13 +6,14 @@ import pytest
 from extras import imported, needs
 
 import mor_ref
-from mor_ref import layouts
+from mor_ref import MeanRelativeError, Policy, Rung, layouts
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify import assert_bit_exact
-from mor_ref.verify.asserting.records import case_of
+from mor_ref.verify.asserting.records import case_of, recorded
 from mor_ref.verify.asserting.suite_case import suite_case
 
+OWN = Policy("own", (Rung("mxfp4", MeanRelativeError("0.12")),), unit="block", block=(2, 16))
 X = np.random.default_rng(0).standard_normal((4, 64), dtype=np.float32)
 
 
@@ -221,13 +222,14 @@ def test_other_bits_that_are_allowed():
         lambda x: mor_ref.quantize_nvfp4(x, profile="te_row"),
         lambda x: mor_ref.mor(x, "three_way", block=(2, 16), scaling="e8m0"),
         lambda x: mor_ref.mor(x, "nvfp4"),
+        lambda x: mor_ref.mor(x, OWN, scaling="fp32"),
     ],
 )
 @pytest.mark.parametrize("columns", [64, 10])
 def test_the_parameters_of_a_record_give_it_again(record, columns):
     """In the exact model, which the cause is found with."""
     x = np.ascontiguousarray(X[:, :columns])
-    case = case_of(record(x), x)
+    case = case_of(recorded(record(x)), x)
     exact = OPERATIONS[case.operation].exact(case.parameters, case.inputs)
     assert {*case.expected} <= {*exact}
     for name, array in case.expected.items():

@@ -12,6 +12,9 @@ from mor_ref.cli import main
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import Entry, array_file
+from mor_ref.metrics import MeanRelativeError
+from mor_ref.policies import POLICIES, Policy, Rung
+from mor_ref.representations import mixture
 from mor_ref.treatments import as_treatment, own_recipe
 from mor_ref.verify.own_inputs import from_arrays
 
@@ -117,6 +120,22 @@ def test_units_come_from_the_codes_and_scales_of_their_rung(run, tmp_path, recip
     status, _, errors = run("dequantize", codes, *given, y)
     assert status == 2
     assert f"tensor 'x' has no field {rung}.code" in errors
+
+
+def test_units_of_a_mixture_come_from_the_output(run, tmp_path, monkeypatch):
+    """The rung of a mixture has no scales, from which y would follow."""
+    rung = Rung(mixture("int8_or_e4m3", (1, 16)), MeanRelativeError("0.02"))
+    own = Policy("own", (rung, Rung("e4m3", MeanRelativeError("0.05"))), unit="block")
+    monkeypatch.setitem(POLICIES, "own", own)
+    codes, y = tmp_path / "codes.safetensors", tmp_path / "y.safetensors"
+    save_file({"x": rungs_in_blocks()}, tmp_path / "x.safetensors")
+    given = "--recipe", "mor:own:4x16", "--out"
+    assert run("quantize", tmp_path / "x.safetensors", *given, codes)[0] == 0
+    fields = load_file(codes)
+    assert {0, 1} <= {*fields["x/choice"].flat}
+    assert run("dequantize", codes, *given, y)[0] == 0
+    right = fields["x/output"].astype(np.uint32) << 16
+    assert np.array_equal(load_file(y)["x"].view(np.uint32), right)
 
 
 def test_packed_codes_take_the_place_of_codes(run, tmp_path):

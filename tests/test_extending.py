@@ -13,7 +13,7 @@ from pathlib import Path
 import forking
 import numpy as np
 import pytest
-from integers import Integers, single, y_of
+from integers import OPERATION, Integers, engine_fields, quantize_rows, single, y_of
 from kernels import needed
 from mor_docs import explorer
 from mor_docs.shown import tensors
@@ -23,7 +23,10 @@ from verifying import undiagnosed
 
 import mor_ref
 from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
+from mor_ref.analysis.comparison import compare
+from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.storage import stored_bits
+from mor_ref.analysis.tensors import analyze
 from mor_ref.api.dequantization import values
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
@@ -37,10 +40,12 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
 from mor_ref.representations import REPRESENTATIONS, MixedFormats, as_representation
+from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.checking.check import check
+from mor_ref.verify.own_tensors import verify_on
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 from mor_ref.workers.pools import Workers
@@ -91,6 +96,7 @@ def rows(fmt=FORMAT, profile=PROFILE, rule=RULE, quantizer=QUANTIZER):
     yield PROFILES, profile
     yield SCALE_RULES, rule
     yield METRICS, METRIC
+    yield OPERATIONS, OPERATION
     by_rule = MxBlocks("e4m3", rule.name, name="mx_by_rule")
     for row in (quantizer, by_rule):
         yield REPRESENTATIONS, row
@@ -359,6 +365,64 @@ def test_the_bits_of_a_row_are_those_that_it_says():
         taken = {silent.name: size}
         assert stored_bits(alone(silent), taken, 0, X[1].shape, "row", "gam") is None
         assert stored_bits(alone(silent), {silent.name: 0, "bf16": 9}, 1, (9,), "row", "gam") == 145
+
+
+def test_a_row_is_a_recipe_of_compare_and_analyze(monkeypatch):
+    """Its name alone is one, as that of a row of the specification."""
+    (found,) = compare(X[1], ["uint4_rows"]).values()
+    assert found.taken["uint4_rows"] == X[1].size
+    assert found.bits == 4 * X[1].size + (32 + 4) * len(X[1])
+    monkeypatch.setitem(
+        POLICIES, "mine", Policy("mine", (Rung("uint4_rows", MeanRelativeError("0.3")),))
+    )
+    report = analyze(X[1][:4], settings_under("mor:mine:4x20")).report
+    assert report.decision == "uint4_rows"
+    assert report.error == mor_ref.mor(X[1][:4], "mine").error["uint4_rows"].overall
+
+
+def rungs_too(change):
+    """Return a candidate that answers with codes and scales of the rungs of a policy, changed."""
+
+    def answer(operation, parameters, inputs):
+        found = dict(OPERATIONS[operation].engine(parameters, inputs))
+        own = engine_fields(parameters, inputs)
+        del own["y"]
+        return found | {f"uint4_rows.{name}": array for name, array in change(own).items()}
+
+    return answer
+
+
+def of_the_negative(*_):
+    """Return the fields of another tensor."""
+    return engine_fields({"source": "f32"}, {"x": (-X[1]).view(np.uint32)})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "candidate", "first"),
+    [
+        ("uint4_rows", "numba", None),
+        ("uint4_rows", of_the_negative, "zero"),
+        ("mor:of_uint4_rows", rungs_too(lambda own: own), None),
+        ("mor:of_uint4_rows", rungs_too(lambda own: own | {"zero": own["zero"] ^ 1}), "zero"),
+    ],
+)
+def test_a_row_is_a_recipe_of_verify(recipe, candidate, first):
+    """Also its codes and scales, if it is a rung."""
+    *_, found = verify_on(candidate, {"x": X[1]}, recipe).results
+    assert found.suite == ("own.uint4_rows" if recipe.startswith("mor") else "own")
+    field = found.first_mismatching_field
+    assert (found.verdict, field and field.name) == ("mismatch" if first else "match", first)
+
+
+def test_a_record_of_a_user_is_asserted():
+    right, x = quantize_rows(X[1]), X[1]
+    assert_bit_exact(quantize_rows(x), right, x=x)
+    wrong = replace(right, zero=right.zero ^ 1)
+    with pytest.raises(AssertionError, match="8 entries differ, in 1 of 4 fields"):
+        assert_bit_exact(wrong, right, x=x)
+    with pytest.raises(ValueError, match=r"x has \(4, 50\) rows and columns, and the record"):
+        assert_bit_exact(wrong, right, x=x[:4])
+    assert_bit_exact(mor_ref.mor(x, "of_uint4_rows"), mor_ref.mor(x, "of_uint4_rows"), x=x)
 
 
 def test_the_suites_make_something_of_the_rows():

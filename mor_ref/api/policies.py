@@ -37,7 +37,8 @@ class MorResult:
     `choice` has an index into `ladder` for each unit; `output` has the shape of x and holds
     bfloat16 codes. `error` has the error sums of the units and `quantized` the tensor under every
     representation that was tried, by name. `amax` and `amin` are of the units: the largest and
-    the smallest magnitude but zero.
+    the smallest magnitude but zero. `blocks` are the scaling blocks, whose scales are of the kind
+    `scaling`.
     """
 
     policy: Policy
@@ -50,6 +51,8 @@ class MorResult:
     amin: NDArray[np.float32]
     units: Partition
     source: str
+    blocks: Partition
+    scaling: Scaling
 
     @property
     @untraced
@@ -118,6 +121,8 @@ def mor(
         mixed.extremes.amin.view(np.float32),
         cuts.units,
         numbers.described,
+        cuts.blocks,
+        scaling,
     )
 
 

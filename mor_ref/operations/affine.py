@@ -10,7 +10,14 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of, sums
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.shapes import of_numbers
 
@@ -156,6 +163,18 @@ def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     return taken if affine_profile(parameters["profile"]).stores_amax else (*taken, ("zero_point",))
 
 
+def asked_of(found: "Affine") -> Parameters:
+    """Return the parameters that gave a record."""
+    return {**choices(vars(found)), "block": list(found.partition.block)}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Affine
+
+    return isinstance(one, Affine) and one.permutation is None
+
+
 AFFINE = Operation(
     "affine",
     kinds("grid:integer_grid profile:affine_profile symmetric block source"),
@@ -170,4 +189,5 @@ AFFINE = Operation(
     admit=admit,
     optional=kinds(RECIPE),
     way_back=WayBack(taken_back, restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

@@ -1,15 +1,16 @@
 """affine_groups: a tensor whose columns are groups of integers, in the order of their ranges."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mor_ref.operations import affine
 from mor_ref.operations.bits import f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of, sums
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, OfRecord, Operation, Parameters
 from mor_ref.operations.parameters import kinds
 
 if TYPE_CHECKING:
+    from mor_ref import Affine
     from mor_ref.cuda.launching import Device
 
 
@@ -51,6 +52,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {**fields_of_order, **affine.on_device(found), **sums._asdict()}
 
 
+def asked_of(found: "Affine") -> Parameters:
+    """Return the parameters that gave a record."""
+    return {**affine.choices(vars(found)), "groups": found.scale.size}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Affine
+
+    return isinstance(one, Affine) and one.permutation is not None
+
+
 AFFINE_GROUPS = Operation(
     "affine_groups",
     kinds("grid:integer_grid profile:affine_profile symmetric groups source"),
@@ -64,4 +77,5 @@ AFFINE_GROUPS = Operation(
     engine=engine,
     cuda=cuda,
     admit=affine.admit,
+    record=OfRecord(is_record, asked_of, affine.stored),
 )

@@ -9,7 +9,14 @@ from mor_ref.definitions.levels import level_kind
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, kinds
 
 if TYPE_CHECKING:
@@ -95,6 +102,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {**found._asdict(), "alpha": found.alpha.reshape(-1, 1)}
 
 
+def asked_of(found: "Levels") -> Parameters:
+    """Return the parameters that gave a record."""
+    return {"kind": found.kind, "arithmetic": found.arithmetic, "block": "row"}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Levels
+
+    return isinstance(one, Levels)
+
+
 LEVELS = Operation(
     "levels",
     kinds("kind:level_kind arithmetic block:level_block source"),
@@ -107,4 +126,5 @@ LEVELS = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("alpha",)), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

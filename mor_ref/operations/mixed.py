@@ -1,6 +1,6 @@
 """mix: a tensor whose units take the candidate of the least squared error."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,7 +9,14 @@ from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of
 from mor_ref.operations.fields import Fields, LateFields, fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 
 if TYPE_CHECKING:
@@ -117,6 +124,24 @@ def _outputs() -> Fields:
     return fields(f"grid amax f32; grid {squares} u64; grid choice u8; rc code u8; rc y f32")
 
 
+def asked_of(found: "Mixed") -> Parameters:
+    """Return the parameters that gave a record."""
+    for name, row in MIXTURES.items():
+        if row.candidates == found.candidates:
+            return {"mixture": name, "block": list(found.units.block)}
+    raise ValueError(
+        f"candidates are {', '.join(found.candidates)}, which no mixture has; give those of one "
+        f"of {', '.join(MIXTURES)}"
+    )
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Mixed
+
+    return isinstance(one, Mixed)
+
+
 MIX = Operation(
     "mix",
     kinds("mixture block source"),
@@ -127,4 +152,5 @@ MIX = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("y",),), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

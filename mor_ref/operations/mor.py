@@ -1,6 +1,6 @@
 """mor: a tensor under a policy."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,14 @@ from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.policies import POLICIES, as_policy
 
@@ -159,6 +166,19 @@ def _outputs() -> Fields:
     return fields(f"unit amax,amin f32; unit {sums} u64; unit choice u8; rc output bf16")
 
 
+def asked_of(found: "MorResult") -> Parameters:
+    """Return the parameters that gave a record."""
+    block = list(found.blocks.block)
+    return {"policy": found.policy, "scaling": found.scaling, "block": block}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import MorResult
+
+    return isinstance(one, MorResult)
+
+
 MOR = Operation(
     "mor",
     kinds("policy scaling block source"),
@@ -169,4 +189,5 @@ MOR = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("output",), ("choice",)), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

@@ -1,6 +1,6 @@
 """mx: a tensor in an MX format."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,14 @@ from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored
 
@@ -84,6 +91,19 @@ def admit(parameters: Parameters) -> None:
     mx_element(parameters["format"])
 
 
+def asked_of(found: "Mx") -> Parameters:
+    """Return the parameters that gave a record."""
+    own = {"format": found.fmt.name, "scale_rule": found.scale_rule}
+    return {**own, "block": found.tile[1]}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Mx
+
+    return isinstance(one, Mx)
+
+
 MX = Operation(
     "mx",
     kinds("format scale_rule block:side source"),
@@ -96,4 +116,5 @@ MX = Operation(
     optional=kinds(f"{RECIPE} {BITS}"),
     optional_inputs=GIVEN,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

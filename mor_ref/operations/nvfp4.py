@@ -1,6 +1,6 @@
 """nvfp4: a tensor in NVFP4."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,14 @@ from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored, unpacked
 
@@ -134,6 +141,18 @@ def admit(parameters: Parameters) -> None:
     given_in(profile, parameters.get("amax"), parameters.get("global_scale"))
 
 
+def asked_of(found: "Nvfp4") -> Parameters:
+    """Return the parameters that gave a record."""
+    return {"profile": found.profile.name, "tile": list(found.tile)}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Nvfp4
+
+    return isinstance(one, Nvfp4)
+
+
 NVFP4 = Operation(
     "nvfp4",
     kinds("profile tile source"),
@@ -149,4 +168,5 @@ NVFP4 = Operation(
     optional=kinds(f"{RECIPE} amax global_scale:scale {BITS}"),
     optional_inputs=GIVEN,
     way_back=WayBack(_needed, restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

@@ -55,6 +55,19 @@ class WayBack:
 
 
 @dataclass(frozen=True)
+class OfRecord:
+    """The record of a public function that has the fields of an operation.
+
+    `holds` says whether a value is such a record. `parameters` returns those of the operation that
+    gave it, but for the source, and `stored` returns its fields.
+    """
+
+    holds: Callable[[Any], bool]
+    parameters: Callable[[Any], Parameters]
+    stored: Callable[[Any], Arrays]
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation of the suites.
 
@@ -63,7 +76,7 @@ class Operation:
     `cuda` is None.
     `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
     most numbers of a row that is a block. `way_back` is that of a tensor, from its codes and
-    scales to y. `optional_inputs` come with an optional parameter.
+    scales to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
     """
 
     name: str
@@ -79,6 +92,7 @@ class Operation:
     random: RandomInputs | None = None
     widths: tuple[int, int] | None = None
     way_back: WayBack | None = None
+    record: OfRecord | None = None
 
     @property
     def first_axes(self) -> str:

@@ -1,6 +1,6 @@
 """quantize: a tensor to codes with scales."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,14 @@ from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.restoring import restored
 from mor_ref.operations.scale import admit
@@ -113,6 +120,20 @@ def admit_given(parameters: Parameters) -> None:
     given_for(parameters["scaling"], parameters.get("amax"), parameters.get("scale"))
 
 
+def asked_of(found: "Quantized") -> Parameters:
+    """Return the parameters that gave a record."""
+    block, group = (list(sides) for sides in (found.partition.block, found.partition.group))
+    own = {"format": found.fmt.name, "scaling": found.scaling}
+    return {**own, "block": block, "group": group}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Quantized
+
+    return isinstance(one, Quantized)
+
+
 QUANTIZE = Operation(
     "quantize",
     kinds("format scaling block group source"),
@@ -128,4 +149,5 @@ QUANTIZE = Operation(
     optional=kinds(f"{RECIPE} amax scale {BITS}"),
     optional_inputs=GIVEN,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

@@ -10,7 +10,14 @@ from mor_ref.definitions.shared import BLOCK, NAN_BLOCK, PAIR, shared_kind, shar
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import RECIPE, kinds
 
 if TYPE_CHECKING:
@@ -89,6 +96,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return quantize_shared(device, x, kind, profile)._asdict()
 
 
+def asked_of(found: "Shared") -> Parameters:
+    """Return the parameters that gave a record."""
+    return {"kind": found.kind, "profile": found.profile, "block": BLOCK}
+
+
+def is_record(one: Any) -> bool:
+    """Return whether a value is a record of this operation."""
+    from mor_ref import Shared
+
+    return isinstance(one, Shared)
+
+
 SHARED = Operation(
     "shared",
     kinds("kind:shared_kind profile:shared_profile block:shared_block source"),
@@ -99,4 +118,5 @@ SHARED = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("tau",), ("shared_exponent",)), restore),
+    record=OfRecord(is_record, asked_of, stored),
 )

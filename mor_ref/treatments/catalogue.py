@@ -2,7 +2,7 @@
 
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.treatments.rows import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
-from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
+from mor_ref.treatments.schemes import Integers, Levels, Mixture, Row, Shared
 from mor_ref.treatments.treatment import Treatment
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(
@@ -19,5 +19,6 @@ TREATMENTS: Catalogue[Treatment] = Catalogue(
         Levels(),
         Integers(),
         Mixture(),
+        Row(),
     ),
 )

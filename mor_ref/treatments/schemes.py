@@ -1,4 +1,4 @@
-"""Treatments of the other schemes: shared exponents, levels, integers, mixtures of formats."""
+"""Treatments of the other schemes: shared exponents, levels, integers, mixtures, and any row."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,7 +9,15 @@ from mor_ref.definitions.blocks import Cut, as_cut, cut_in
 from mor_ref.definitions.levels import ARITHMETICS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.shared import SHARED_PROFILES
-from mor_ref.representations import AffineBlocks, LevelRows, MixedFormats, SharedBlocks, mixture
+from mor_ref.representations import (
+    AffineBlocks,
+    LevelRows,
+    MixedFormats,
+    Representation,
+    SharedBlocks,
+    as_representation,
+    mixture,
+)
 from mor_ref.treatments.rows import one_of
 from mor_ref.treatments.treatment import OfRow
 
@@ -25,6 +33,19 @@ class _OfKind(OfRow):
     def head(self) -> str:
         """The kind."""
         return self.of
+
+
+@dataclass(frozen=True)
+class Row(_OfKind):
+    """A representation by its name, such as a row of a user; scaling blocks are the tensor."""
+
+    of: str = "nvfp4"
+    name = "row"
+
+    @property
+    def row(self) -> Representation:
+        """The representation."""
+        return as_representation(self.of)
 
 
 @dataclass(frozen=True)

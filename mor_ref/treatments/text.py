@@ -17,7 +17,7 @@ from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations import REPRESENTATIONS, as_representation, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Integers
+from mor_ref.treatments.schemes import Integers, Row
 from mor_ref.treatments.treatment import Treatment
 
 Table = Mapping[str, Any]
@@ -111,20 +111,17 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
         known_name("the first word", head, names)
     except UnknownNameError as error:
         raise ValueError(f"recipe is {text!r}: {error}") from None
-    found = _kind_of_row(head)
-    if found is None:
-        raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")
-    return found
+    return _kind_of_row(head)
 
 
-def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]] | None:
+def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]]:
     """Return the kind of treatment that has a representation, and the fields that it says.
 
     Words may follow for the fields that are as usual.
     """
     found = words_of(as_representation(head))
     if found is None:
-        return None
+        return Row, {"of": head}
     usual = TREATMENTS[found.kind]
     others = {name: value for name, value in found.others.items() if value != getattr(usual, name)}
     return type(usual), {**found.named, **others}

@@ -45,10 +45,10 @@ def assert_bit_exact(
       [1]: 0x00 (0) where 0x80 (-0) is expected, the sign of zero
     """
     __tracebackhide__ = True
-    from mor_ref.verify.asserting.records import KINDS
+    from mor_ref.verify.asserting.records import recorded
     from mor_ref.verify.asserting.suite_case import SuiteCase
 
-    if not isinstance(expected, (*KINDS, SuiteCase)):
+    if not isinstance(expected, SuiteCase) and recorded(expected) is None:
         lines = unlike_codes(actual, expected, fmt, layout)
     else:
         if fmt is not None or layout is not None:
@@ -64,17 +64,17 @@ def assert_bit_exact(
 def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str]:
     """Compare with a record or a case."""
     from mor_ref.verify.asserting.fields import unlike_fields
-    from mor_ref.verify.asserting.records import KINDS, case_of, fields_in, in_rows
+    from mor_ref.verify.asserting.records import case_of, in_rows, recorded
 
-    is_record = isinstance(expected, KINDS)
-    if x is not None and not is_record:
+    record, other = recorded(expected), recorded(actual)
+    if x is not None and record is None:
         raise TypeError("x is given, and a case has its inputs; leave x out")
-    case = case_of(expected, x) if is_record else expected
-    if isinstance(actual, KINDS):
-        if is_record and type(actual) is not type(expected):
+    case = expected if record is None else case_of(record, x)
+    if other is not None:
+        if record is not None and type(actual) is not type(expected):
             kinds = f"actual is {type(actual).__name__}, and expected {type(expected).__name__}"
             return [f"{kinds}; compare records of one function"]
-        actual = fields_in(actual)
+        actual = other.fields
     elif not isinstance(actual, Mapping):
         return [f"actual is of type {type(actual).__name__}; give a dict of fields, or a record"]
     return unlike_fields(in_rows(case.operation, actual), case, allowed)

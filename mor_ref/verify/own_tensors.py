@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.making.witnesses import with_expected
-from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
+from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.store.suite_files import (
     described,
     file_of,
@@ -26,6 +26,7 @@ from mor_ref.golden.store.suite_files import (
 from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.errors import sum_fields
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
@@ -273,11 +274,25 @@ def _none(_: Size) -> Iterator[Case]:
 
 
 def fields_of_operation(asked: Asked) -> tuple[Field, ...]:
-    """Return the fields of the first suite of the operation, with the sums that a policy has."""
-    suite = next(one for one in SUITES.values() if one.operation == asked.operation)
+    """Return the fields of the first suite of the operation, with the sums that a policy has.
+
+    An operation of a user may have no suite: its declaration has the fields.
+    """
+    suite = next((one for one in SUITES.values() if one.operation == asked.operation), None)
+    if suite is None:
+        return _declared(asked.operation)
     if asked.operation != "mor":
         return suite.fields
     tried = as_policy(asked.parameters["policy"]).tried
     sums = (one for row in tried for one in sum_fields(f"{row.name}.", f", under {row.name}"))
     *first, choice, output = (one for one in suite.fields if "." not in one.name)
     return (*first, *sums, choice, output)
+
+
+def _declared(operation: str) -> tuple[Field, ...]:
+    """Return the fields of a declaration, without a rule."""
+    one, meaning = OPERATIONS[operation], f"as {operation} has it"
+    return (
+        *(given(name, fmt, meaning) for name, (fmt, _) in one.inputs.items()),
+        *(expected(name, fmt, meaning) for name, (fmt, _) in one.outputs.items()),
+    )

@@ -51,14 +51,17 @@ class WayBackOf:
         return _Coded(self.recipe.text, self.name, self.recipe.asked, self.fields)
 
     def _rungs(self) -> list[tuple[int, "_Coded"]]:
-        """Return the rungs of a policy that are operations, by their number in the ladder."""
+        """Return the rungs of a policy that have codes and scales, by their number in the ladder.
+
+        The output of the policy has y of the others.
+        """
         asked = self.recipe.asked
         known = rungs_of(asked)
         names = as_policy(asked.parameters["policy"]).names if known else ()
         return [
             (k, _Coded(self.recipe.text, self.name, known[name], self.fields, f"{name}."))
             for k, name in enumerate(names)
-            if name in known
+            if name in known and _has_codes(known[name])
         ]
 
     def _spread(self, choice: NDArray[Any]) -> NDArray[Any]:
@@ -66,6 +69,12 @@ class WayBackOf:
         shape = rows_and_columns(self._whole.shape_of_codes)
         unit = sides_of("rc", self.recipe.asked.parameters, shape)["unit"]
         return of_numbers(choice, unit, shape)
+
+
+def _has_codes(asked: Asked) -> bool:
+    """Return whether y follows from the fields of an operation without y."""
+    way = OPERATIONS[asked.operation].way_back
+    return way is not None and ("y",) not in way.takes(asked.parameters)
 
 
 def _as_bf16(y: Words) -> Words:

@@ -114,7 +114,8 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     yield from (f"  {line}" for line in failing(result))
     if (field := result.first_mismatching_field) is not None:
         rules = ", ".join(field.rules or result.rules)
-        yield f"  first mismatching field: {field.name} (rules {rules})"
+        named = f" (rules {rules})" if rules else ""  # an operation of a user has none
+        yield f"  first mismatching field: {field.name}{named}"
     yield from (f"  {line}" for line in result.remarks.lines)
     yield from [f"  {result.left_out}"] if result.left_out else ()
     yield from (f"  {line}" for line in not_diagnosed(result.not_diagnosed))
