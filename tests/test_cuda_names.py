@@ -10,7 +10,11 @@ import mor_ref
 import mor_ref.cuda
 
 WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
-ON_THE_HOST = {"Levels.alpha_sums"}  # of fractions
+# Of fractions, and for matmul.
+ON_THE_HOST = {
+    "Levels.alpha_sums",
+    *(f"{record}.in_blocks" for record in ("Mx", "Nvfp4", "Quantized")),
+}
 
 
 def test_the_names_are_those_of_the_package():

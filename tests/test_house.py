@@ -339,6 +339,7 @@ NO_CHAPTERS = {
         "widening": "reads numbers of 16 bits for all loops",
     },
     "api": {
+        "coded_blocks": "records as codes and scales, of the chapter dot",
         "dequantization": DEQUANTIZATION,
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "matmul": MATMUL,

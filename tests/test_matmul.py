@@ -1,6 +1,7 @@
 """Products of matrices: the engine is the exact model, for records and arrays of every kind."""
 
 import itertools
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -277,6 +278,48 @@ def test_every_profile_upcasts_to_the_one_of_its_architecture():
         near = {name for name in of_bf16 if name.removeprefix("rtx_").startswith(architecture)}
         same = {name for name in near if name.startswith("rtx_") == row.name.startswith("rtx_")}
         assert {row.wide} <= ({row.name} & of_bf16 or same or {""}), row.name
+
+
+@dataclass(frozen=True)
+class Own:
+    """A record of a user, with codes and scales of its own."""
+
+    of: mor_ref.Quantized
+
+    def in_blocks(self):
+        return self.of.in_blocks()
+
+    def dequantize(self):
+        return self.of.dequantize()
+
+
+def test_a_record_that_says_its_blocks_is_multiplied():
+    """GEM-003: whoever made it."""
+    a, b = (mor_ref.quantize(numbers(n, s), "e4m3") for n, s in ((13, (M, 64)), (14, (64, N))))
+    for profile in ("exact", "hopper_fp8", "f32_fma"):
+        expected = mor_ref.matmul(a, b, profile=profile)
+        assert np.array_equal(mor_ref.matmul(Own(a), b, profile=profile), expected)
+
+
+OTHERS = (
+    lambda x: mor_ref.quantize_affine(x, symmetric=False),
+    lambda x: mor_ref.quantize_shared(x, "mx9"),
+    lambda x: mor_ref.quantize_levels(x, "seq2"),
+    lambda x: mor_ref.mix_formats(x, ("int8", "mxfp4")),
+)
+
+
+@pytest.mark.parametrize("record", OTHERS)
+def test_y_of_other_records_is_multiplied_or_they_are_refused(record):
+    """GEM-002 and GEM-003: never rounded to another format without a word."""
+    a = record(numbers(15, (N, N)))
+    y = a.dequantize()
+    found = mor_ref.matmul(a, mor_ref.transposed(a), profile="f32_pairwise")
+    assert np.array_equal(found, mor_ref.matmul(y, y.T.copy(), profile="f32_pairwise"))
+    for profile in ("exact", "hopper_fp8", "hopper_bf16", "blackwell_nvfp4"):
+        said = f"record is of type {type(a).__name__}, which does not say its codes and scales in"
+        with pytest.raises(ValueError, match=said):
+            mor_ref.matmul(y.T.copy() if profile == "exact" else a, a, profile=profile)
 
 
 def test_arrays():

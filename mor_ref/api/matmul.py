@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
-from mor_ref.api.matmul_operands import Rung, Side, Transposed, side_of
+from mor_ref.api.matmul_operands import Side, Transposed, side_of
 from mor_ref.api.matmul_segments import TO_QUANTIZE, Numbers, check_format, in_segments
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
@@ -52,8 +53,8 @@ def matmul(
     one of B.T, and `transposed(record)` is given. Under the profile exact, scales enter the exact
     sum. Instructions with scales take the scales of their blocks. Else each block of K is a dot
     product from 0, and is added times its scales by a fused operation. Blocks of `mor` in formats
-    that the instruction does not multiply are upcast to bfloat16. `out` is "f32", or "bf16" or
-    "f16" for codes of the rounded result.
+    that the instruction does not multiply are upcast to bfloat16. Under f32_fma and f32_pairwise, y
+    of any record is multiplied. `out` is "f32", or "bf16" or "f16" for codes of the rounded result.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 128, dtype=np.float32).reshape(4, 32)
@@ -77,10 +78,12 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     """Return the product under the rule of the family (GEM-001)."""
     from mor_ref.engine.matmul import product  # imports Numba
 
-    if profile.family == "exact":
-        return product(_exact_operand(a), _exact_operand(b), profile, threads)
     if profile.family in _OF_BINARY32 and not profile.formats:
         return product(_of_binary32(a), _of_binary32(b), profile, threads)
+    for side in (a, b):
+        side.check_blocks(profile)
+    if profile.family == "exact":
+        return product(_exact_operand(a), _exact_operand(b), profile, threads)
     if profile.family == "switchback":
         raise ValueError("switchback has scales of its own, which no record has; use dot")
     if a.is_plain and b.is_plain:
@@ -139,7 +142,7 @@ def _exact_operand(side: Side) -> "Operand":
     return Operand(value, fmt, scale, block, *_RANGE_OF_SCALES)
 
 
-def _factors(rung: Rung, starts: NDArray[Any]) -> NDArray[np.float64]:
+def _factors(rung: CodedBlocks, starts: NDArray[Any]) -> NDArray[np.float64]:
     """Return the exact factor of each row at places of K (GEM-003)."""
     if rung.scale is None:
         return np.ones((len(rung.codes), starts.size))
@@ -147,10 +150,10 @@ def _factors(rung: Rung, starts: NDArray[Any]) -> NDArray[np.float64]:
     return factors * rung.of_all_blocks().astype(np.float64)[:, None]
 
 
-def _or_bf16(rung: Rung | None, side: Side) -> Rung:
+def _or_bf16(rung: CodedBlocks | None, side: Side) -> CodedBlocks:
     """Return a rung, or the numbers of all units as bfloat16."""
     whole = (max(side.shape[0], 1), max(side.shape[1], 1))
-    return Rung(side.as_bf16(), formats["bf16"], whole) if rung is None else rung
+    return CodedBlocks(side.as_bf16(), formats["bf16"], whole) if rung is None else rung
 
 
 # ---------------------------------------------------------------------- scales of instructions
@@ -186,7 +189,7 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
     return c
 
 
-def _rung_with_scales(side: Side, profile: DotProfile) -> Rung:
+def _rung_with_scales(side: Side, profile: DotProfile) -> CodedBlocks:
     """Return the codes of a record whose scales the instruction takes, or refuse it."""
     rung = side.rungs[0] if len(side.rungs) == 1 else None
     name = rung.scale_format.name if rung and rung.scale_format else None

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Dequantizable
+from mor_ref.api.coded_blocks import Coded, CodedBlocks, Dequantized
 from mor_ref.api.dot import codes_from
 from mor_ref.api.encoding import encode
-from mor_ref.api.mx import Mx
-from mor_ref.api.nvfp4 import Nvfp4
 from mor_ref.api.policies import MorResult
-from mor_ref.api.quantization import Quantized
 from mor_ref.arrays import Bits, codes_in
-from mor_ref.definitions.dot import operand_format
+from mor_ref.definitions.dot import DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
@@ -35,54 +32,6 @@ class Transposed:
 
 
 @dataclass(frozen=True, eq=False)
-class Rung:
-    """One representation of an operand: codes (rows, K), and its blocks.
-
-    `scale` has the factor of each block of `tile`, and `codes_of_scale` its code, if an instruction
-    takes it. `overall` has one factor of all blocks, or one for each row of the record, which are
-    columns here if it `is_flipped`.
-    """
-
-    codes: Bits
-    fmt: Format
-    tile: tuple[int, int]
-    scale: NDArray[np.float64] | None = None
-    codes_of_scale: Bits | None = None
-    scale_format: Format | None = None
-    overall: NDArray[np.float32] | None = None
-    is_flipped: bool = False
-
-    @property
-    def transposed(self) -> "Rung":
-        """The same of the transpose."""
-        return Rung(
-            self.codes.T,
-            self.fmt,
-            self.tile[::-1],
-            None if self.scale is None else self.scale.T,
-            None if self.codes_of_scale is None else self.codes_of_scale.T,
-            self.scale_format,
-            self.overall,
-            not self.is_flipped,
-        )
-
-    def of_all_blocks(self) -> NDArray[np.float32]:
-        """Return the factor of each row that all of its blocks share."""
-        if self.overall is None:
-            return np.ones(len(self.codes), np.float32)
-        if self.overall.size > 1 and self.is_flipped:
-            raise ValueError(
-                "a record of quantize_nvfp4 has a scale for each place of K; quantize the "
-                "transpose, and give transposed(...) of the record"
-            )
-        return np.broadcast_to(self.overall, len(self.codes)).astype(np.float32)
-
-    def of_rows(self, grid: NDArray[Any]) -> NDArray[Any]:
-        """Return an entry of each block for each row instead."""
-        return np.repeat(grid, self.tile[0], axis=0)[: len(self.codes)]
-
-
-@dataclass(frozen=True, eq=False)
 class Side:
     """An operand: its rungs by index, and the choice of each unit.
 
@@ -90,7 +39,7 @@ class Side:
     """
 
     name: str
-    rungs: tuple[Rung | None, ...]
+    rungs: tuple[CodedBlocks | None, ...]
     choice: NDArray[np.uint8]
     unit: tuple[int, int]
     shape: tuple[int, int]
@@ -101,7 +50,7 @@ class Side:
     @property
     def is_mixed(self) -> bool:
         """Whether it is a result of `mor`."""
-        return self.name == "mor"
+        return self.name == MorResult.__name__
 
     @property
     def transposed(self) -> "Side":
@@ -122,6 +71,15 @@ class Side:
         column = self.choice[:, k // self.unit[1]]
         return np.repeat(column, self.unit[0])[: self.shape[0]]
 
+    def check_blocks(self, profile: DotProfile) -> None:
+        """Refuse a record whose codes and scales are not known (GEM-003)."""
+        if not self.is_mixed and None in self.rungs:
+            raise ValueError(
+                f"a record is of type {self.name}, which does not say its codes and scales in "
+                f"blocks, as {profile.name} multiplies them; give a record of mor, quantize, "
+                f"quantize_mx or quantize_nvfp4, or f32_fma or f32_pairwise, which take its y"
+            )
+
     def places(self) -> set[int]:
         """Return the places of K where a unit or a block ends."""
         sides = {self.unit[1]} | {rung.tile[1] for rung in self.rungs if rung is not None}
@@ -134,18 +92,22 @@ def shape_of(x: Any) -> tuple[int, ...]:
         return x.shape
     if isinstance(x, MorResult):
         return x.output.shape
-    if isinstance(x, Dequantizable):
-        return x.codes.shape
-    shape: tuple[int, ...] = np.shape(x)
+    if isinstance(x, Coded):
+        return x.in_blocks().codes.shape
+    shape: tuple[int, ...] = np.shape(x.dequantize() if _is_record(x) else x)
     return shape
+
+
+def _is_record(x: Any) -> bool:
+    """Return whether something has numbers, and is not an array; tensors of torch have both."""
+    return isinstance(x, MorResult) or (isinstance(x, Dequantized) and not hasattr(x, "dtype"))
 
 
 def side_of(x: Any, argument: str) -> Side:
     """Return an operand as rows; K is its last axis."""
     if isinstance(x, Transposed):
         return side_of(x.of, argument).transposed
-    is_record = isinstance(x, MorResult | Dequantizable)
-    fmt = None if is_record else _format_of(x, argument)
+    fmt = None if _is_record(x) else _format_of(x, argument)
     shape = shape_of(x)
     if len(shape) != 2:
         raise ValueError(f"{argument} has the shape {shape}; give a matrix, rows and columns")
@@ -155,17 +117,17 @@ def side_of(x: Any, argument: str) -> Side:
     if fmt is not None:
         codes = codes_from(x, fmt, argument)
         return Side(
-            "array", (Rung(codes, fmt, whole),), none, whole, (rows, columns), True,
+            "array", (CodedBlocks(codes, fmt, whole),), none, whole, (rows, columns), True,
             lambda: _recoded(codes, fmt, _BF16), lambda: _recoded(codes, fmt, _F32),
         )  # fmt: skip
     if isinstance(x, MorResult):
-        rungs = tuple(_rung_of_record(x.quantized.get(name)) for name in x.ladder)
+        rungs = tuple(_blocks_of(x.quantized.get(name)) for name in x.ladder)
         return Side(
-            "mor", rungs, x.choice, x.units.block, (rows, columns), False,
+            type(x).__name__, rungs, x.choice, x.units.block, (rows, columns), False,
             lambda: x.output, lambda: x.output.astype(np.uint32) << np.uint32(16),
         )  # fmt: skip
     return Side(
-        type(x).__name__, (_rung_of_record(x),), none, whole, (rows, columns), False,
+        type(x).__name__, (_blocks_of(x),), none, whole, (rows, columns), False,
         lambda: encode(x.dequantize(), "bf16", overflow="ieee"),
         lambda: x.dequantize().view(np.uint32),
     )  # fmt: skip
@@ -193,20 +155,6 @@ def _format_of(x: Any, argument: str) -> Format:
     return operand_format(name)
 
 
-def _rung_of_record(x: Any) -> Rung | None:
-    """Return the codes and scales of a record (GEM-003); None if it has no codes."""
-    from mor_ref.engine.dot_operands import scale_numbers  # imports Numba
-    from mor_ref.engine.matmul import decode_scales
-
-    if isinstance(x, Quantized):
-        scale = decode_scales(x.scale).astype(np.float64).reshape(x.partition.grid)
-        return Rung(x.codes, x.fmt, x.partition.block, scale)
-    if isinstance(x, Mx):
-        e8m0 = formats["e8m0"]
-        return Rung(x.codes, x.fmt, x.tile, scale_numbers(x.scale, e8m0), x.scale, e8m0)
-    if isinstance(x, Nvfp4):
-        e4m3 = formats["e4m3"]
-        overall = x.global_decode_scale.reshape(-1)
-        numbers = scale_numbers(x.block_scale, e4m3)
-        return Rung(x.codes, x.fmt, x.tile, numbers, x.block_scale, e4m3, overall)
-    return None
+def _blocks_of(x: Any) -> CodedBlocks | None:
+    """Return the codes and scales of a record (GEM-003); None if it does not say them."""
+    return x.in_blocks() if isinstance(x, Coded) else None

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.matmul_operands import Rung, Side
+from mor_ref.api.coded_blocks import CodedBlocks
+from mor_ref.api.matmul_operands import Side
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -51,14 +52,14 @@ def _check_blocks(side: Side) -> None:
             )
 
 
-def _groups(side: Side, k: int) -> list[tuple[NDArray[np.intp], Rung | None]]:
+def _groups(side: Side, k: int) -> list[tuple[NDArray[np.intp], CodedBlocks | None]]:
     """Return the rows of each rung at a place of K, with the rung; None for bfloat16."""
     chosen = side.chosen(k)
     rungs = dict(enumerate(side.rungs))
     return [(np.flatnonzero(chosen == n), rungs.get(int(n))) for n in np.unique(chosen)]
 
 
-Group = tuple[Side, NDArray[np.intp], Rung | None]
+Group = tuple[Side, NDArray[np.intp], CodedBlocks | None]
 
 
 def _add(
@@ -105,7 +106,7 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
 def _piece(
     side: Side,
     rows: NDArray[np.intp],
-    rung: Rung | None,
+    rung: CodedBlocks | None,
     where: tuple[int, int],
     profile: DotProfile,
     is_upcast: bool,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words
@@ -14,6 +15,7 @@ from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ class Mx(Dequantizable):
 
     scale: NDArray[np.uint8]
     scale_rule: str
+
+    def in_blocks(self) -> CodedBlocks:
+        """Return the codes, and the factor of each block (GEM-003)."""
+        from mor_ref.engine.dot_operands import scale_numbers  # imports Numba
+
+        e8m0 = formats["e8m0"]
+        numbers = scale_numbers(self.scale, e8m0)
+        return CodedBlocks(self.codes, self.fmt, self.tile, numbers, self.scale, e8m0)
 
     @untraced
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words
@@ -46,6 +47,14 @@ class Nvfp4(Dequantizable):
         packed = low.copy()
         packed[..., : high.shape[-1]] |= high << np.uint8(4)
         return packed
+
+    def in_blocks(self) -> CodedBlocks:
+        """Return the codes, and the factors of each tile and of all of them (GEM-003)."""
+        from mor_ref.engine.dot_operands import scale_numbers  # imports Numba
+
+        e4m3, overall = formats["e4m3"], self.global_decode_scale.reshape(-1)
+        numbers, codes = scale_numbers(self.block_scale, e4m3), self.block_scale
+        return CodedBlocks(self.codes, self.fmt, self.tile, numbers, codes, e4m3, overall)
 
     @untraced
     def __repr__(self) -> str:

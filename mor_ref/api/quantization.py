@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words
@@ -45,6 +46,13 @@ class Quantized(Dequantizable):
     scale_mantissa: NDArray[np.uint32] | None
     scaling: Scaling
     partition: Partition
+
+    def in_blocks(self) -> CodedBlocks:
+        """Return the codes, and the factor of each block (GEM-003)."""
+        from mor_ref.engine.matmul import decode_scales  # imports Numba
+
+        scale = decode_scales(self.scale).astype(np.float64).reshape(self.partition.grid)
+        return CodedBlocks(self.codes, self.fmt, self.partition.block, scale)
 
     @untraced
     def __repr__(self) -> str:
