@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import Quantization, quantization
 from mor_ref.torch.recipe import OperandName
-from mor_ref.treatments import Nvfp4, Treatment
 
 _FRACTION_BITS = 7  # of bfloat16
 _CODES = 1 << 15  # magnitudes of bfloat16
@@ -159,7 +158,7 @@ def _scaling(seen: Observation) -> _Scaling:
     """
     found: Quantization | None = seen.quantization
     if found is None or not _scaled_in(found):
-        found = quantization(seen.x.cpu(), _to_nearest(seen.treatment), seen.axis, seen.situation)
+        found = quantization(seen.x.cpu(), seen.treatment.to_nearest, seen.axis, seen.situation)
     if found is None:
         return _Scaling({}, 0)
     names, choice = found.given.policy.names, found.mixed.choice
@@ -177,11 +176,6 @@ def _scaled_in(found: Quantization) -> dict[str, Outcome[Any]]:
     """Return the representations that have scales, of those that were tried."""
     tried = found.mixed.tried.items()
     return {name: one for name, one in tried if isinstance(one, Outcome)}
-
-
-def _to_nearest(treatment: Treatment) -> Treatment:
-    """Return a treatment with the same scales that needs no random words (TRN-008)."""
-    return replace(treatment, rounding="rne") if isinstance(treatment, Nvfp4) else treatment
 
 
 def _exponents(outcome: Outcome[Any]) -> tuple[int, int] | None:

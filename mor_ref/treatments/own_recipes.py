@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mor_ref.argument_checks import whole_number
-from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.representations import Asked
-from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
+from mor_ref.treatments.rows import BITS
 from mor_ref.treatments.text import Table, as_treatment, short_text, treatment_from, words_or_table
 from mor_ref.treatments.treatment import Treatment
 
 Axis = Literal["rows", "columns"]
 _AXES = ("rows", "columns")
 _GIVEN = ("amax", "scale", "global_scale")
-_BITS, _MOST_BITS = "n_random_bits", 32
+_MOST_BITS = 32
 _NEXT = "give a number such as amax=3.5, or a table of numbers by the names of tensors"
 _TAKEN = {"amax": is_amax, "scale": is_scale, "global_scale": is_scale}
 
@@ -71,14 +70,14 @@ class OwnRecipe:
             if given is not None:
                 words.append(f"{name}={given!r}" if isinstance(given, float) else f"{name}=by name")
         if self.is_random:
-            words.append(f"{_BITS}={self.n_random_bits}")
+            words.append(f"{BITS}={self.n_random_bits}")
         return ":".join(words)
 
     def parameters_for(self, tensor: str) -> Mapping[str, Any]:
         """Return the parameters of the operation for a tensor."""
         found: dict[str, float] = {}
         if self.n_random_bits is not None:
-            found[_BITS] = self.n_random_bits
+            found[BITS] = self.n_random_bits
         for name in _GIVEN:
             given = getattr(self, name)
             if isinstance(given, Mapping):
@@ -93,10 +92,10 @@ class OwnRecipe:
 
     def _check_random_bits(self) -> None:
         """Refuse a wrong number of bits, and a treatment that takes no random words."""
-        whole_number(_BITS, self.n_random_bits, 1, _MOST_BITS)
-        if not isinstance(self.treatment, Mx | Nvfp4 | Scaled):
-            raise ValueError(  # noqa: TRY004 (of the text)
-                f"recipe is {short_text(self.treatment)}, which takes no {_BITS}; a format with "
+        whole_number(BITS, self.n_random_bits, 1, _MOST_BITS)
+        if BITS not in self.treatment.takes:
+            raise ValueError(
+                f"recipe is {short_text(self.treatment)}, which takes no {BITS}; a format with "
                 "its scales, MX and nvfp4 take random words"
             )
 
@@ -105,7 +104,7 @@ class OwnRecipe:
         given = getattr(self, name)
         if given is None:
             return
-        if not _takes(self.treatment, name):
+        if name not in self.treatment.takes:
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {name}; "
                 "nvfp4 takes amax, and global_scale but for 4 over 6; a format with its scales "
@@ -126,18 +125,6 @@ class OwnRecipe:
         object.__setattr__(self, name, own)
 
 
-def _takes(treatment: Treatment, name: str) -> bool:
-    """Return whether a treatment takes an amax or a scale from elsewhere."""
-    match treatment, name:
-        case (Scaled() | Nvfp4(), "amax"):
-            return True
-        case Scaled(), "scale":
-            return treatment.scaling == "fp32"
-        case Nvfp4(), "global_scale":
-            return PROFILES[treatment.profile].takes_global_scale
-    return False
-
-
 def own_recipe(given: "str | Table | Treatment | OwnRecipe") -> OwnRecipe:
     """Return the recipe that is given, by itself, as a treatment, by a table or by a text.
 
@@ -155,7 +142,7 @@ def own_recipe(given: "str | Table | Treatment | OwnRecipe") -> OwnRecipe:
     read = words_or_table(given)
     if not isinstance(read, str):
         table = dict(read)
-        more = {key: table.pop(key) for key in ("axis", *_GIVEN, _BITS) if key in table}
+        more = {key: table.pop(key) for key in ("axis", *_GIVEN, BITS) if key in table}
         more |= {key: _in_table(key, more[key]) for key in _GIVEN if key in more}
         return OwnRecipe(treatment_from(table, "recipe"), **more)
     return _of_words(read)
@@ -170,7 +157,7 @@ def _in_table(name: str, value: object) -> float | dict[str, float]:
 
 def _value_in(name: str, text: str) -> float:
     """Return the value of a word: a whole number of bits, or a number of binary32."""
-    if name != _BITS:
+    if name != BITS:
         return _number_in(name, text)
     if not text.isdecimal():
         raise ValueError(f"{name} is {text!r}; give a whole number, 1 to {_MOST_BITS}")
@@ -198,7 +185,7 @@ def _of_words(text: str) -> OwnRecipe:
             key = "axis" if word == "columns" else name
             if key in more:
                 raise ValueError(f"recipe is {text!r}, where {name} is given twice; give it once")
-            if key not in ("axis", *_GIVEN, _BITS):
+            if key not in ("axis", *_GIVEN, BITS):
                 raise ValueError(f"recipe is {text!r}, where {word!r} is not known; {_NEXT}")
             more[key] = word if key == "axis" else _value_in(name, value)
         else:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
@@ -21,6 +21,8 @@ from mor_ref.representations import (
     ScaledFormat,
 )
 from mor_ref.treatments.treatment import OfRow, Situation, Treatment, alone
+
+BITS = "n_random_bits"  # of the random words that round elements (QNT-005)
 
 
 def one_of(names: Container[str]) -> Callable[[str], str | None]:
@@ -133,6 +135,11 @@ class Scaled(_InBlocks, OfRow):
         super().check()
 
     @property
+    def takes(self) -> tuple[str, ...]:
+        """An amax, a scale of fp32, and random words."""
+        return ("amax", BITS, *(["scale"] if self.scaling == "fp32" else []))
+
+    @property
     def head(self) -> str:
         """The format."""
         return self.fmt
@@ -184,6 +191,11 @@ class Mx(OfRow):
     words: ClassVar = {"scale_rule": one_of(SCALE_RULES), "block": _whole_number}
 
     @property
+    def takes(self) -> tuple[str, ...]:
+        """Random words."""
+        return (BITS,)
+
+    @property
     def head(self) -> str:
         """The name of the MX format, without a scale rule and a block."""
         return MxBlocks(self.fmt).name
@@ -204,6 +216,17 @@ class Nvfp4(OfRow):
     hadamard: int | None = None
     name = "nvfp4"
     words: ClassVar = {"profile": one_of(PROFILES), "tile": sides_in}
+
+    @property
+    def to_nearest(self) -> "Nvfp4":
+        """The treatment with the same scales that needs no random words (TRN-008)."""
+        return replace(self, rounding="rne")
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """An amax, a global scale if the profile takes one, and random words."""
+        own = PROFILES[self.profile].takes_global_scale
+        return ("amax", BITS, *(["global_scale"] if own else []))
 
     @property
     def asked(self) -> Asked:

@@ -43,6 +43,16 @@ class Treatment(ABC):
     hadamard: int | None = None  # how many numbers are transformed together before
     text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
 
+    @property
+    def to_nearest(self) -> "Treatment":
+        """The treatment with the same scales that needs no random words (TRN-008)."""
+        return self
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The parameters that may be given with each tensor: amax, scale, random words."""
+        return ()
+
     def __post_init__(self) -> None:
         self.check()
         given = {"kind": self.name, **self.arguments}
