@@ -47,6 +47,7 @@ __all__ = [
     "as_representation",
     "asked_of",
     "is_turnable",
+    "known_names",
     "mixture",
     "rows_together",
     "stored_bits",
@@ -85,6 +86,12 @@ def as_representation(given: str | Format | Representation) -> Representation:
     )
 
 
+def known_names() -> tuple[str, ...]:
+    """Return the names of all representations, those of a user with them (MOR-007)."""
+    kinds = (*SHARED_KINDS, *LEVEL_KINDS, *MIXTURES)
+    return (*REPRESENTATIONS, *PROFILES, *kinds, *formats)
+
+
 def mixture(name: str, block: Cut = "tensor") -> MixedFormats:
     """Return a mixture of this name, which blocks of the tensor take (MFQ-001).
 
@@ -106,5 +113,4 @@ def _named(name: str) -> Representation:
         return LevelRows(name)
     if name in MIXTURES:
         return mixture(name)
-    known = (*formats, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *MIXTURES, *REPRESENTATIONS)
-    return ScaledFormat(scaled_format(known_name("representation", name, known)))
+    return ScaledFormat(scaled_format(known_name("representation", name, known_names())))

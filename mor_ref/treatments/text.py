@@ -9,12 +9,7 @@ from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.affine import integer_grid
-from mor_ref.definitions.formats import formats
-from mor_ref.definitions.levels import LEVEL_KINDS
-from mor_ref.definitions.mixed import MIXTURES
-from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.representations import REPRESENTATIONS, as_representation, words_of
+from mor_ref.representations import as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
 from mor_ref.treatments.schemes import Integers, Row
@@ -106,9 +101,7 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     if re.fullmatch("u?int[0-9]+", head):
         return Integers, {"grid": integer_grid(head).name}
     try:
-        kinds = (*SHARED_KINDS, *LEVEL_KINDS, *MIXTURES)
-        names = (Mor.name, *REPRESENTATIONS, *PROFILES, *kinds, *formats)
-        known_name("the first word", head, names)
+        known_name("the first word", head, (Mor.name, *known_names()))
     except UnknownNameError as error:
         raise ValueError(f"recipe is {text!r}: {error}") from None
     return _kind_of_row(head)
