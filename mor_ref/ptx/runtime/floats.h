@@ -97,7 +97,7 @@ template <const Layout& OF, u32 LANES, auto OPERATION> struct OfNan {
   }
 };
 
-// By the rounding of the processor: what is volatile is computed between the two changes of it.
+// By the rounding of the processor: a volatile number is computed between the two changes of it.
 template <Mode MODE, class Number, class Operation> inline Number directed(Number a, Number b, Number c, Operation operation) {
   constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
   volatile Number x = a, y = b, z = c;
