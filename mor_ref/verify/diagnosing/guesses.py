@@ -112,9 +112,9 @@ class Guesses:
     def _is_guess(self, score: Score) -> bool:
         """Return whether it is worth to be said, and is not about fields that match."""
         shares = self._shares
-        if score.whole_fields(shares):
-            return True
         is_of_matching = any(not shares.get(name) for name in score.changes)
+        if score.whole_fields(shares):
+            return not is_of_matching
         is_all = score.explained == score.of
         is_guess = score.is_guess and (is_all or not is_of_matching)
         return is_guess and score.is_more_than_chance(shares)
