@@ -14,9 +14,16 @@ from mor_ref.arrays import (
     room_for,
     unsigned_from,
 )
-from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
+from mor_ref.definitions.encoding import (
+    Nan,
+    Overflow,
+    RandomBits,
+    Rounding,
+    rounding_for,
+    takes_random_bits,
+)
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, special_cases_for
+from mor_ref.definitions.formats import as_format, random_bits_for, special_cases_for
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,7 +39,7 @@ def encode(
     nan: Nan | None = None,
     preset: str | None = None,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Bits:
@@ -41,7 +48,9 @@ def encode(
     `x` is float64, float32, float16, bfloat16 (ml_dtypes) or a CPU torch tensor, of any shape; a
     float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
     or "sr"; e8m0 takes "rtp" (its default), "rtz" and "rna". "sr" needs `random_bits`, a word
-    below 2**n_random_bits for each element. `overflow` is "satfinite" (the default) or "ieee".
+    below 2**n_random_bits for each element. With "cuda" for `n_random_bits`, two or four elements
+    next to each other share a word of 32 bits, as the instruction `cvt.rs` has it. `overflow` is
+    "satfinite" (the default) or "ieee".
     `nan` is "canonical" (the default) or "signed". In place of these two, `preset` names a library
     to follow: "cuda", "ml_dtypes" or "torch". By default, `threads` is all that can run.
 
@@ -55,7 +64,7 @@ def encode(
     special = special_cases_for(target, overflow, nan, preset)
     mode = rounding_for(target, rounding, special)
     numbers = numbers_from(x, "x")
-    random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape)
+    random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape, target)
     inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
     codes, store = room_for(out, numbers.shape, code_dtype(target), inputs)
     from mor_ref.engine.encoding import encode_into  # imports Numba
@@ -65,11 +74,36 @@ def encode(
 
 
 def _random_words(
-    rounding: Rounding, random_bits: object, n_random_bits: object, shape: tuple[int, ...]
+    rounding: Rounding,
+    random_bits: object,
+    n_random_bits: object,
+    shape: tuple[int, ...],
+    fmt: Format,
 ) -> RandomWords | None:
     if not takes_random_bits(rounding, random_bits=random_bits, n_random_bits=n_random_bits):
         return None
+    if isinstance(n_random_bits, str):
+        return _shared_words(random_bits, random_bits_for(n_random_bits, fmt), shape)
     return words_for(random_bits, n_random_bits, shape)
+
+
+def _shared_words(random_bits: object, bits: RandomBits, shape: tuple[int, ...]) -> RandomWords:
+    """Return the random words of elements that share words of 32 bits (ENC-017)."""
+    words = unsigned_from(random_bits, 32, np.dtype(np.uint32), "random_bits")
+    count = len(bits.places)
+    wanted = (*shape[:-1], shape[-1] // count) if shape and shape[-1] % count == 0 else None
+    if wanted is None:
+        raise ValueError(
+            f"x has shape {shape}; give a multiple of {count} in its last dimension, as so many "
+            "elements share a random word"
+        )
+    if words.shape != wanted:
+        raise ValueError(
+            f"random_bits has shape {words.shape}, but {count} elements share a word; give {wanted}"
+        )
+    from mor_ref.engine.encoding import shared_words  # imports Numba
+
+    return RandomWords(shared_words(words, bits).reshape(-1), bits.count)
 
 
 def words_for(random_bits: object, n_random_bits: object, shape: tuple[int, ...]) -> RandomWords:

@@ -41,6 +41,17 @@ class SpecialCases:
     power_of_two_rounding: Rounding = "rtp"
 
 
+@dataclass(frozen=True)
+class RandomBits:
+    """Random bits that elements next to each other take from a word of 32 bits (ENC-017).
+
+    `places` has the ranges of bits of each element, from its highest bit to its lowest.
+    """
+
+    count: int  # of an element
+    places: tuple[tuple[tuple[int, int], ...], ...]
+
+
 def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Rounding:
     """Return the rounding of that name; None stands for the format's own."""
     if rounding is None:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
-from mor_ref.definitions.encoding import SpecialCases, special_cases
+from mor_ref.definitions.encoding import RandomBits, SpecialCases, special_cases
 from mor_ref.definitions.format import Format
 
 _FORMATS = (
@@ -97,6 +97,22 @@ _PRESETS: dict[str, dict[str, SpecialCases]] = {
     },
 }
 
+_RANDOM_HALVES = (((15, 0),), ((0, 15),), ((31, 16),), ((16, 31),))
+_RANDOM_BYTES = (
+    ((23, 16), (7, 0)), ((0, 7), (16, 23)), ((31, 24), (15, 8)), ((8, 15), (24, 31)),
+)  # fmt: skip
+# Random bits as instructions take them, for elements in the order of memory (ENC-017).
+random_bits: Mapping[str, Mapping[str, RandomBits]] = MappingProxyType(
+    {
+        # cvt.rs of PTX, from sm_100a on.
+        "cuda": {
+            "bf16": RandomBits(16, (((15, 0),), ((31, 16),))),
+            "f16": RandomBits(13, (((12, 0),), ((28, 16),))),
+            **dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2"), RandomBits(16, _RANDOM_HALVES)),
+            "e2m1": RandomBits(16, _RANDOM_BYTES),
+        }
+    }
+)
 
 formats: Catalogue[Format] = Catalogue(
     "format", Format, _FORMATS, _OTHER_NAMES, namespace=NAMES_OF_REPRESENTATIONS
@@ -124,6 +140,17 @@ def special_cases_for(
             "sets the codes of overflow and of NaN"
         )
     return _preset_cases(preset, fmt)
+
+
+def random_bits_for(preset: str, fmt: Format) -> RandomBits:
+    """Return which random bits of a word the instructions of a preset take for a format."""
+    rows = random_bits[known_name("n_random_bits", preset, random_bits)]
+    if formats.get(fmt.name) != fmt or fmt.name not in rows:
+        raise ValueError(
+            f"n_random_bits is {preset!r}, which has no instruction for the format {fmt.name!r}; "
+            f"it covers {', '.join(rows)}"
+        )
+    return rows[fmt.name]
 
 
 def _preset_cases(preset: str, fmt: Format) -> SpecialCases:

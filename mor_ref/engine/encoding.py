@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mor_ref.arrays import Bits, Numbers, RandomWords
-from mor_ref.definitions.encoding import Rounding, SpecialCases
+from mor_ref.definitions.encoding import RandomBits, Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.engine.formats import BINARY32, BINARY64, Source, power_of_two_target_for, target_for
 from mor_ref.engine.intrinsics import (
@@ -230,6 +230,20 @@ def encode_into(
         loop(bits[part], codes[part], part)
 
     for_each_slice(encode_slice, codes.size, thread_count(threads, codes.size))
+
+
+def shared_words(words: Bits, bits: RandomBits) -> Bits:
+    """ENC-017. Return the random words of all elements, from words that several share."""
+    found = np.zeros((*words.shape, len(bits.places)), np.uint32)
+    for k, ranges in enumerate(bits.places):
+        places = [
+            place
+            for first, last in ranges
+            for place in (range(first, last + 1) if first < last else range(first, last - 1, -1))
+        ]
+        for weight, place in enumerate(reversed(places)):
+            found[..., k] |= (words >> np.uint32(place) & np.uint32(1)) << np.uint32(weight)
+    return found.reshape(*words.shape[:-1], -1)
 
 
 def _loop_for(

@@ -4,7 +4,13 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for, takes_random_bits
+from mor_ref.definitions.encoding import (
+    RandomBits,
+    Rounding,
+    SpecialCases,
+    rounding_for,
+    takes_random_bits,
+)
 from mor_ref.definitions.format import Format
 from mor_ref.exact.step import step
 
@@ -117,6 +123,19 @@ def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: in
         raise ValueError(f"random_word is {random_word}, which is not of {n_random_bits} bits")
     fraction = (rest << n_random_bits) // whole
     return fraction + random_word >= 1 << n_random_bits
+
+
+def random_words(word: int, bits: RandomBits) -> list[int]:
+    """ENC-017. Return the random words of elements that share a word."""
+    found = []
+    for ranges in bits.places:
+        own = 0
+        for highest, lowest in ranges:
+            step_to = 1 if lowest > highest else -1
+            for place in range(highest, lowest + step_to, step_to):
+                own = 2 * own + (word >> place) % 2
+        found.append(own)
+    return found
 
 
 def with_sign(code: int, negative: bool, fmt: Format) -> int:
