@@ -216,6 +216,11 @@ AGAIN: add.f32 %f5, %f4, %f3; mul.f32 %f4, %f1, %f2; sub.u32 %r1, %r1, 1; setp.n
 WAYS = {
     "mov": "mul.f32 %f4, %f1, %f2; mov.b32 %r1, %f4; mov.b32 %f6, %r1; add.f32 %f5, %f6, %f3;",
     "neg": "mul.f32 %f4, %f1, %f2; neg.f32 %f6, %f4; sub.f32 %f5, %f3, %f6;",
+    "neg of both": "mul.f32 %f4, %f1, %f2; neg.f32 %f6, %f4; neg.f32 %f7, %f3;"
+    " add.f32 %f5, %f6, %f7; neg.f32 %f5, %f5;",
+    "of the round before": """mov.u32 %r1, 2; mov.f32 %f7, %f1; mov.f32 %f4, 0f00000000;
+AGAIN: mov.f32 %f6, %f4; mul.f32 %f4, %f7, %f2; mov.f32 %f7, 0f40400000; sub.u32 %r1, %r1, 1;
+setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN; add.f32 %f5, %f6, %f3;""",
     "selp": "mul.f32 %f4, %f1, %f2; setp.eq.u32 %p1, 0, 0; selp.f32 %f6, %f4, %f3, %p1;"
     " add.f32 %f5, %f6, %f3;",
     "slct": "mul.f32 %f4, %f1, %f2; slct.f32.s32 %f6, %f4, %f3, 1; add.f32 %f5, %f6, %f3;",
