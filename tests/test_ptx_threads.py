@@ -101,6 +101,14 @@ def test_lanes_that_do_not_come_are_named(call):
         launch(f"  @!%p1 bar.sync 0;\n  @%p1 {call};")
 
 
+def test_barriers_with_a_count():
+    """That of the block; PTX has barriers of some warps, too."""
+    body = "  st.shared.u32 [%r4], %r1;\n  bar.sync 1, COUNT;\n" + _READ
+    assert launch(body.replace("COUNT", "32")).tolist() == [k ^ 16 for k in range(32)]
+    with pytest.raises(LaunchError, match="line 10: bar.sync 1, 64; a barrier of some threads of"):
+        launch(body.replace("COUNT", "64"))
+
+
 @pytest.mark.parametrize("load", ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"])
 def test_threads_that_hand_over_a_flag(load):
     """Thread 31 waits for a write of thread 0, and answers: both come to their ends."""

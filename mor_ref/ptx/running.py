@@ -18,7 +18,7 @@ from mor_ref.ptx.contraction import Undefined
 from mor_ref.ptx.errors import LaunchError, PtxError, refusal
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
-from mor_ref.ptx.program import Function
+from mor_ref.ptx.program import Function, Program
 from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, globals_of, translated
 
@@ -82,7 +82,7 @@ class Module(Mapping[str, "Kernel"]):
         self.seed = seed
         self.text = text
         self.sources = SourceLines(text)
-        self.program = parsed(text)
+        self.program = _program(text)
         self.schedule = schedule
         self.globals = Globals(self.program, globals_of(self.program))
         self._names = [name for name, each in self.program.functions.items() if each.is_entry]
@@ -118,6 +118,17 @@ class Module(Mapping[str, "Kernel"]):
         return " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
 
 
+# A candidate makes modules of the same text, with open instructions at other ends.
+@functools.lru_cache(maxsize=16)
+def _program(text: str) -> Program:
+    return parsed(text)
+
+
+@functools.lru_cache(maxsize=64)
+def _translated(text: str, name: str) -> Translated:
+    return translated(_program(text), name)
+
+
 def _ends(undefined: Model | Mapping[int, Model], lines: int) -> NDArray[np.uint8]:
     """Return the end of each line, as its number in machine.h."""
     by_line = undefined if isinstance(undefined, Mapping) else {}
@@ -149,7 +160,7 @@ class Kernel:
     @functools.cached_property
     def translated(self) -> Translated:
         """The kernel as C++."""
-        return translated(self.module.program, self.function.name)
+        return _translated(self.module.text, self.function.name)
 
     @property
     def undefined(self) -> tuple[Undefined, ...]:

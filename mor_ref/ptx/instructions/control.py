@@ -160,17 +160,21 @@ def barrier(of: Instruction, names: Names) -> str:
     match = _BARRIER.fullmatch(of.opcode)
     operands = list(of.operands)
     reduction = match.group("red") if match else None
-    if not match or len(operands) != (3 if reduction else 1):
-        raise refusal(of.line, of.text, "only a barrier of all threads of a block is supported")
+    if not match:
+        raise refusal(of.line, of.text, "this barrier is not supported")
+    counted = ""
+    if len(operands) == (4 if reduction else 2):
+        count = names.value(operands.pop(2 if reduction else 1), "u32", of)
+        counted = f"check_count(m, {count}, {of.line}); "
     aligned = match.group("name") == "bar" or match.group("aligned") or match.group("before")
     number = names.value(operands[1 if reduction else 0], "u32", of)
     vote = names.predicate(operands[2], of) if reduction else "false"
     found = f"barrier(m, {'true' if aligned else 'false'}, {number}, {vote}, {of.line})"
     if not reduction:
-        return f"{found};"
+        return f"{{ {counted}{found}; }}"
     threads = "(m.ntid[0] * m.ntid[1] * m.ntid[2])"
     wanted = {"popc": found, "and": f"{found} == {threads}", "or": f"{found} != 0"}[reduction]
-    return f"{names.result(operands[0], of).name} = {wanted};"
+    return f"{{ {counted}{names.result(operands[0], of).name} = {wanted}; }}"
 
 
 def shuffle(of: Instruction, names: Names) -> str:

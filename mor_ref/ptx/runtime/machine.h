@@ -198,6 +198,10 @@ inline u32 barrier(Machine& m, bool aligned, u32 number, bool vote, u32 line) {
   return votes;
 }
 
+inline void check_count(Machine& m, u32 count, u32 line) {
+  if (count != m.ntid[0] * m.ntid[1] * m.ntid[2]) fail(m, line, "a barrier of some threads of a block is not supported");
+}
+
 inline void sync_warp(Machine& m, u32 mask, u32 line) { m.calls->meet(Meeting::sync, mask, 0, 0, line); }
 
 inline u32 ballot(Machine& m, bool vote, u32 mask, u32 line) {
