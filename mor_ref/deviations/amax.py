@@ -120,7 +120,7 @@ infinity_propagates_into_amax = Deviation(
     ("SCL-001",),
     (*IN_SCALES, *IN_MIXED),
     (Change(amax, _with_infinity), *_ITS_SCALE),
-    for_generated(IN_SCALES),
+    for_generated((*IN_SCALES, *IN_MIXED)),
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",

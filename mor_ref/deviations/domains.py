@@ -11,9 +11,10 @@ LARGE = (
     "shared_large",
     "levels_large",
     "affine_large",
+    "mixed_large",
 )
 POLICIES = ("policies", "policies_large")
-MIXED = ("mixed",)
+MIXED = ("mixed", "mixed_large")
 MIXED_STEPS = ("mixed_steps", "mixed_layers")
 IN_MIXED = (*MIXED_STEPS, *MIXED)
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
@@ -76,7 +77,7 @@ OVERFLOWS = (
     "nvfp4_large",
     *IN_MX,
 )
-ANY_OVERFLOWS = (*OVERFLOWS, *MIXED)  # also those of infinities alone
+ANY_OVERFLOWS = (*OVERFLOWS, "mixed")  # also those of infinities alone
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
 NANS_IN_BINARY32 = (
     "decode",

@@ -33,7 +33,7 @@ COMPUTED = dict.fromkeys(
 )
 FALLS_BACK = {"policies": "A unit with a NaN falls back, and its error sums leave the NaN out."}
 WITHOUT_NAN = {
-    **for_generated(("quantize_large", "policies_large", "nvfp4_large")),
+    **for_generated(("quantize_large", "policies_large", "nvfp4_large", "mixed_large")),
     **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
 }
 NO_NAN_IN_POLICIES = {"policies": "Policies have no field in binary32 that can be NaN."}
@@ -46,10 +46,10 @@ AS_TORCH = {
         "In e4m3 torch differs only in the sign of NaN. The suite encodes results: a NaN of a "
         "computation has no sign.",
     ),
-    **for_generated(("quantize_large", "policies_large")),
+    **for_generated(("quantize_large", "policies_large", "mixed_large")),
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
-AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
+AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large", "mixed_large"))
 ZERO_SUMS = {
     "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
 }

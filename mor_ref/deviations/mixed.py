@@ -9,6 +9,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.mixed import FRACTION_BITS, LARGEST_ERROR
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MIXED, MIXED
+from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import mixed
 from mor_ref.exact.arithmetic import product, rn32, total
 from mor_ref.exact.blocks import Rows, cells
@@ -19,8 +20,13 @@ from mor_ref.exact.scales import amax, scale_of_block
 Reference = Callable[..., Any]
 _LAYERS = ("mixed_layers",)
 _SMALLEST_NORMAL = 2.0**-126
-_NOTHING_LOST = {"mixed": "No candidate of the suite makes a finite number infinite or NaN."}
-_FAR_SUMS = {"mixed": "No two sums of a unit are so near that binary32 makes them equal."}
+_NOTHING_LOST = dict.fromkeys(
+    MIXED, "No candidate of the suite makes a finite number infinite or NaN."
+)
+_FAR_SUMS = dict.fromkeys(
+    MIXED, "No two sums of a unit are so near that binary32 makes them equal."
+)
+_RARE = for_generated(IN_MIXED)
 
 # ---------------------------------------------------------------------- errors of numbers
 
@@ -62,7 +68,7 @@ def mixed_binade_above(reference: Reference, largest: float) -> int:
     return int(reference(largest)) + 1
 
 
-@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED)
+@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED, exemptions=_RARE)
 def mixed_subnormal_amax_flushed(reference: Reference, x: float, y: float, largest: float) -> int:
     """A subnormal amax counts as 0, and its unit has no error."""
     return 0 if largest < _SMALLEST_NORMAL else int(reference(x, y, largest))
@@ -74,7 +80,7 @@ def mixed_lost_values_left_out(reference: Reference, x: float, y: float, largest
     return int(reference(x, y, largest)) if math.isfinite(y) else 0
 
 
-@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED)
+@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED, exemptions=_RARE)
 def mixed_nonfinite_numbers_count(reference: Reference, x: float, y: float, largest: float) -> int:
     """A number that is not finite has the largest error."""
     return int(reference(x, y, largest)) if math.isfinite(x) else LARGEST_ERROR

@@ -63,7 +63,8 @@ def _below_four(largest: float, _: float) -> bool:
     return largest < 4
 
 
-@deviation(ideal_scale, where=_below_four, rules=("SCL-002",), domain=MIXED)
+@deviation(ideal_scale, where=_below_four, rules=("SCL-002",), domain=MIXED,
+           exemptions=for_generated(MIXED))  # fmt: skip
 def scale_is_subnormal(reference: Reference, largest: float, amax: float) -> IdealScale:
     """The scale of a huge amax is less than 2^-126, and subnormal."""
     found: IdealScale = reference(largest, amax)

@@ -62,6 +62,7 @@ SUITES: dict[str, Suite] = {
         mixed.STEPS,
         mixed.LAYERS,
         mixed.TENSORS,
+        mixed.LARGE,
         fp8lm.SCALES,
         fp8lm.CASTS,
         fp8lm.SUMMED,

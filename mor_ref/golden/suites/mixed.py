@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.golden.inputs.mixtures import layers_with_values, rows_with_values, tensors_of_units
+from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.large import LargeCase, digests, large_suite
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.mixed import names_of_candidates
 
@@ -33,6 +35,17 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             name, block = next(pairs)
             yield tensor_case(tensor, mixture=name, block=block)
         next(pairs)
+
+
+def _large_cases() -> Iterator[LargeCase]:
+    """Yield units beyond a thread block, under every mixture, with special numbers at the ends."""
+    for n, name in enumerate(MIXTURES.specified):
+        of, source, ends = {"mixture": name}, ("bf16", "f32", "f16")[n % 3], (End.LARGEST,)
+        wide, tall = {**of, "block": "row"}, {**of, "block": "column"}
+        yield LargeCase(f"wide.{name}", source, (1, 2101), 500 + n, wide, ends=ends)
+        yield LargeCase(f"tall.{name}", source, (2101, 1), 510 + n, tall, ends=ends)
+        late = {**of, "block": "tensor" if n % 2 else [16, 24]}
+        yield LargeCase(f"late.{name}", source, (37, 61), 520 + n, late, ends=ends)
 
 
 _OF_SUMS = ("MFQ-003", "MFQ-005")
@@ -81,6 +94,16 @@ LAYERS = Suite(
     ),
     _layer_cases,
 )
+_OF_TENSORS = (
+    expected("amax", "f32", "for each unit", "SCL-001"),
+    *(
+        expected(f"{name}.squares", "u64", f"for each unit, under {name}", "MFQ-003")
+        for name in names_of_candidates()
+    ),
+    expected("choice", "u8", "for each unit, the candidate that it takes", "MFQ-004"),
+    expected("code", "u8", "the codes under the candidates taken", "MFQ-006"),
+    expected("y", "f32", "what they stand for", "MFQ-006"),
+)
 TENSORS = Suite(
     "mixed",
     "Tensors under mixtures of formats",
@@ -88,14 +111,14 @@ TENSORS = Suite(
     ("MFQ-001",),
     (
         given("x", "source", "the tensor"),
-        expected("amax", "f32", "for each unit", "SCL-001"),
-        *(
-            expected(f"{name}.squares", "u64", f"for each unit, under {name}", "MFQ-003")
-            for name in names_of_candidates()
-        ),
-        expected("choice", "u8", "for each unit, the candidate that it takes", "MFQ-004"),
-        expected("code", "u8", "the codes under the candidates taken", "MFQ-006"),
-        expected("y", "f32", "what they stand for", "MFQ-006"),
+        *_OF_TENSORS,
     ),
     _tensor_cases,
+)
+LARGE = large_suite(
+    "mixed_large",
+    "Larger tensors under mixtures of formats",
+    "mix",
+    tuple(digests(field.name, field.meaning, *field.rules) for field in _OF_TENSORS),
+    tuple(_large_cases()),
 )
