@@ -161,7 +161,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
             if is_shown.any():
                 yield sample.rows(is_shown)
 
-    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.few_cases", flattering)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.guesses.few_cases", flattering)
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     found = verify(PythonFunction("mine", function), suites_in(bundled_files(), ["scale_steps"]))
     (diagnosis,) = found.diagnosis.suites
@@ -218,7 +218,8 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
     assert (best.explained, best.of) == (diagnosis.mismatches - 5, diagnosis.mismatches)
     text = "\n".join(report.lines(found))
     assert "no known deviation explains the " in text
-    assert "; a guess: `ties_away` (rule ENC-003) explains 99.9 % of them (" in text
+    assert "; `ties_away` (rule ENC-003) explains 99.9 % of them (" in text
+    assert f": all {best.of_fields:,} of code" in text
     assert "the first mismatch that it leaves: case e2m1, field y, at [7]" in text
     (record,) = json.loads(report_files.as_json(found))["diagnosis"]["suites"]
     assert (record["is_large"], record["untried"]) == (False, 0)
@@ -233,6 +234,8 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
             "spared": [],
             "more": 0,
             "left": "case e2m1, field y, at [7]",
+            "fields": list(best.fields),
+            "of_fields": best.of_fields,
         }
     ]
 
@@ -276,7 +279,7 @@ def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     found = with_another_mistake_in_a_large_case()
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     (whole,) = diagnose([found]).suites[0].explanations
-    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis._SHARE_OF_TENSORS", 1000)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.guesses._SHARE_OF_TENSORS", 1000)
     (diagnosis,) = diagnose([found]).suites
     (best,) = diagnosis.explanations
     assert best.is_of_sample

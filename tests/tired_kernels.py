@@ -428,7 +428,7 @@ def tired_twice(recipe, *says):
 
 @tired_twice(
     "mxfp8:rceil",
-    r"`mx_as_floor` \(.*\) explains all [\d,]+ of scale",
+    r"; `mx_as_floor` \(.*\) explains .*: all [\d,]+ of scale",
     r"code, after `mx_as_floor`: .*\[i - 1, j\], around the end, in all ",
 )
 def floor_and_codes_one_row_late(x):
@@ -438,7 +438,7 @@ def floor_and_codes_one_row_late(x):
 
 @tired_twice(
     "mxfp8:rceil",
-    r"`mx_as_floor` \(.*\) explains all [\d,]+ of scale",
+    r"; `mx_as_floor` \(.*\) explains .*: all [\d,]+ of scale",
     r"code, after `mx_as_floor`: rows 5 and 9 are swapped, in all ",
 )
 def floor_and_two_rows_swapped(x):
@@ -450,7 +450,7 @@ def floor_and_two_rows_swapped(x):
 
 @tired_twice(
     "mxfp8:rceil",
-    r"`mx_as_floor` \(.*\) explains all [\d,]+ of code",
+    r"; `mx_as_floor` \(.*\) explains .*: all [\d,]+ of code",
     r"scale, after `mx_as_floor`: .* transposed .*, in all ",
 )
 def floor_and_scales_transposed(x):
@@ -460,7 +460,7 @@ def floor_and_scales_transposed(x):
 
 @tired_twice(
     "mxfp8",
-    r"`truncation` \(.*\) explains all [\d,]+ of code",
+    r"; `truncation` \(.*\) explains .*: all [\d,]+ of code",
     r"scale: \[i, j\] has the expected value of \[i \+ 1, j\], .*in all ",
 )
 def truncation_and_scales_of_the_row_below(x):

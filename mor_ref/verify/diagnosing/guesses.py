@@ -92,7 +92,7 @@ class Guesses:
                 )
                 pairs = zip(self._differing[::step], whole, strict=True)
                 left = first_left(self._model, those, pairs, of_rows=self._of_rows)
-                in_fields = score.whole_fields(self._shares)
+                in_fields = self._whole_fields(score)
                 yield replace(
                     found,
                     more=score.more,
@@ -103,18 +103,26 @@ class Guesses:
 
     def _rank(self, score: Score) -> tuple[int, int, int]:
         """Return a larger key for a better guess: first by fields that it explains as a whole."""
-        return sum(score.whole_fields(self._shares).values()), score.worth, score.explained
+        return sum(self._whole_fields(score).values()), score.worth, score.explained
 
     @cached_property
     def _shares(self) -> dict[str, float]:
         return shares_of(self._cases)
 
+    def _is_of_matching(self, score: Score) -> bool:
+        """Return whether it changes a field that matches."""
+        return any(not self._shares.get(name) for name in score.changes)
+
+    def _whole_fields(self, score: Score) -> dict[str, int]:
+        """Return the mismatches of fields that it explains, if others differ for another reason."""
+        if score.explained == score.of or self._is_of_matching(score):
+            return {}
+        return score.whole_fields(self._shares)
+
     def _is_guess(self, score: Score) -> bool:
         """Return whether it is worth to be said, and is not about fields that match."""
-        shares = self._shares
-        is_of_matching = any(not shares.get(name) for name in score.changes)
-        if score.whole_fields(shares):
-            return not is_of_matching
+        if self._whole_fields(score):
+            return True
         is_all = score.explained == score.of
-        is_guess = score.is_guess and (is_all or not is_of_matching)
-        return is_guess and score.is_more_than_chance(shares)
+        is_guess = score.is_guess and (is_all or not self._is_of_matching(score))
+        return is_guess and score.is_more_than_chance(self._shares)

@@ -31,22 +31,22 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
-    if best.fields:
-        return f"no known deviation alone explains the {of}; {{by}} explains {in_fields(best)}"
     others = ", but would make others as well" if best.more else ""
     if best.is_of_sample or best.explained < best.of:
         none = f"no known deviation explains the {of}"
     else:
         none = f"no known deviation explains the {of} and makes no others"
-    return f"{none}; a guess: {{by}} explains {{share}}{others}"
+    guess = "" if best.fields else "a guess: "
+    return f"{none}; {guess}{{by}} explains {{share}}{in_fields(best)}{others}"
 
 
 def in_fields(best: Explanation) -> str:
-    """Name the fields whose mismatches it explains, all of them."""
-    fields = listed(best.fields)
-    if best.is_of_sample:
-        return f"all of {fields} in a sample, {best.of_fields:,}"
-    return f"all {best.of_fields:,} of {fields}"
+    """Name the fields whose mismatches it explains, all of them; nothing if there are none."""
+    if not best.fields:
+        return ""
+    more = best.explained - best.of_fields
+    others = f", and {more:,} of others" if more else ""
+    return f": all {best.of_fields:,} of {listed(best.fields)}{others}"
 
 
 def all_explained(count: int, *, comparable: bool) -> str:

@@ -232,8 +232,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield from (f"  or by {_by(e)}: the answers do not distinguish the two" for e in whole[1:])
     if not whole:
         for e in explanations[1:]:
-            of = in_fields(e) if e.fields else share(e)
-            yield f"  a guess as good: {_by(e)} explains {of}"
+            yield f"  a guess as good: {_by(e)} explains {share(e)}{in_fields(e)}"
     yield from structure_lines(diagnosis.structures)
     if diagnosis.of_parts and diagnosis.is_large:
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
