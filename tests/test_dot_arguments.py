@@ -202,7 +202,7 @@ OF_MATMUL = [
         "a record of quantize_nvfp4 has a scale for each place of K; quantize the transpose, and",
     ),
     (FP8, T(FP8), {"threads": 0}, "threads is 0; give an int from 1 to"),
-    (mor_ref.quantize_affine(X), FP8, {}, "A is of type Affine and dtype None; give a record of"),
+    (mor_ref.quantize_affine(X), T(FP8), {}, "a record is of type Affine, which does not say its"),
 ]
 
 
