@@ -55,7 +55,7 @@ pygments_dark_style = "github-dark"
 nitpick_ignore_regex = [
     ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib|torch)\..*"),
     ("py:class", r"ArrayLike|Figure|type\[.*|mor_ref\.definitions\.(blocks|nvfp4|dot)\..*"),
-    ("py:class", r"mor_ref\.api\.matmul_operands\.Transposed"),
+    ("py:class", r"mor_ref\.api\.(matmul_operands\.Transposed|coded_blocks\.CodedBlocks)"),
     # What metrics are given by each implementation, which is imported when it is called.
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
 ]

@@ -29,7 +29,7 @@ def test_every_block_of_a_rule_is_read():
 
 
 def test_every_chapter_with_rules_is_on_the_page_of_the_trace():
-    assert {rule.chapter for rule in own_trace().rules.values()} == set(CHAPTERS)
+    assert {rule.chapter for rule in own_trace().rules.values()} <= set(CHAPTERS)
 
 
 def test_no_rule_lacks_a_link_and_no_id_is_unknown():

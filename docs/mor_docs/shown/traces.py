@@ -1,6 +1,7 @@
 """The trace as pages, and the runs on a GPU."""
 
 import json
+import re
 from pathlib import Path
 
 from mor_docs.shown.markup import links_to_suites, table
@@ -8,32 +9,8 @@ from mor_docs.trace import Rule, Trace, own_trace
 
 _ROOT = Path(__file__).resolve().parents[3]
 _EVIDENCE = _ROOT / "docs" / "gpu-evidence.json"
-# The chapters in the order of the data.
-CHAPTERS = (
-    "scope",
-    "notation",
-    "formats",
-    "encoding",
-    "decoding",
-    "blocks",
-    "scales",
-    "quantization",
-    "errors",
-    "policies",
-    "nvfp4",
-    "mx",
-    "shared",
-    "levels",
-    "affine",
-    "mixed",
-    "selection",
-    "fp8lm",
-    "dot",
-    "training",
-    "vectors",
-    "protocol",
-    "theorems",
-)
+# The chapters in their order.
+CHAPTERS = re.findall(r"\((\w+)\.md\)", (_ROOT / "spec" / "README.md").read_text())
 
 
 def chapters() -> str:
