@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from extras import imported
 
+from mor_ref.operations import OPERATIONS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mor_ref"
 
@@ -501,6 +503,18 @@ def test_starting_is_quick():
     packages, more = loaded_by(help_of)
     assert not packages & SLOW
     assert {name for name in more - ours if not name.startswith("mor_ref.cli")} == set()
+
+
+def test_operations_are_asked_and_not_known_by_name():
+    """What only some of them need is in their declarations."""
+    found = []
+    for path in [*PACKAGE.glob("verify/**/*.py"), *PACKAGE.glob("golden/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare) and "operation" in ast.unparse(node.left):
+                compared = ast.walk(ast.Tuple(node.comparators))
+                names = {one.value for one in compared if isinstance(one, ast.Constant)}
+                found += [(path, node.lineno)] * bool(names & OPERATIONS.keys())
+    assert found == []
 
 
 def test_files_and_functions_are_short():

@@ -175,6 +175,12 @@ def is_record(one: Any) -> bool:
     return isinstance(one, Affine) and one.permutation is None
 
 
+def _has_one_sign(parameters: Parameters) -> bool:
+    """Return whether the numbers of the whole tensor decide if its integers have a sign."""
+    profile = affine_profile(parameters["profile"])
+    return parameters["symmetric"] and profile.sign_by_numbers
+
+
 AFFINE = Operation(
     "affine",
     kinds("grid:integer_grid profile:affine_profile symmetric block source"),
@@ -188,6 +194,7 @@ AFFINE = Operation(
     cuda=cuda,
     admit=admit,
     optional=kinds(RECIPE),
+    needs_all=_has_one_sign,
     way_back=WayBack(taken_back, restore),
     record=OfRecord(is_record, asked_of, stored),
 )

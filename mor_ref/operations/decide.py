@@ -1,7 +1,8 @@
 """decide: whether a metric accepts a unit, from its sums."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +14,15 @@ from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.metrics import METRICS, Metric
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.margins import distance, largest
+from mor_ref.operations.operation import (
+    Arrays,
+    Compared,
+    DeviceArrays,
+    Operation,
+    Parameters,
+    RandomInputs,
+)
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import (
     LAYOUTS,
@@ -101,6 +110,24 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {"accepted": decided}
 
 
+def margin_of(
+    parameters: Parameters,
+    arrays: Arrays,
+    compared: Mapping[str, Compared],
+    differing: Collection[str],
+) -> Fraction | None:
+    """Return the largest margin of the decisions that differ."""
+    if {*differing} != {"accepted"}:
+        return None
+    some = {name: array[compared["accepted"].differs] for name, array in arrays.items()}
+    return largest(
+        [
+            None if own.nonfinite else distance(own.sum, metric.turning_point(own, errors))
+            for metric, own, errors, *_ in questions(parameters, some)
+        ]
+    )
+
+
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw sums at, next to and far from where the metric turns."""
     reads, choices = METRICS[parameters["metric"]].reads, draws.words(0)
@@ -181,6 +208,7 @@ DECIDE = Operation(
     cuda=cuda,
     admit=admit,
     optional=kinds("format"),
+    margin=margin_of,
     random=RandomInputs(
         random_inputs,
         _are_sums,

@@ -64,5 +64,6 @@ ENCODE = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
+    rounded="x",
     random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )

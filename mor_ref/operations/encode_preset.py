@@ -58,5 +58,6 @@ ENCODE_PRESET = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
+    rounded="x",
     random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )

@@ -113,5 +113,6 @@ ENCODE_STOCHASTIC = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
+    rounded=None,
     random=RandomInputs(random_inputs, _has_its_bits, "the random word has n_random_bits bits"),
 )

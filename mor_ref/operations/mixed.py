@@ -151,6 +151,7 @@ MIX = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
+    tried=lambda parameters: MIXTURES[parameters["mixture"]].candidates,
     way_back=WayBack(lambda _: (("y",),), restore),
     record=OfRecord(is_record, asked_of, stored),
 )

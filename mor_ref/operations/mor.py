@@ -10,6 +10,7 @@ from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields
+from mor_ref.operations.margins import margin_of_policy
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
@@ -188,6 +189,9 @@ MOR = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
+    needs_all=lambda _: True,  # a decision may be on the tensor
+    tried=lambda parameters: tuple(one.name for one in as_policy(parameters["policy"]).tried),
+    margin=margin_of_policy,
     way_back=WayBack(lambda _: (("output",), ("choice",)), restore),
     record=OfRecord(is_record, asked_of, stored),
 )

@@ -115,6 +115,7 @@ MX = Operation(
     admit=admit,
     optional=kinds(f"{RECIPE} {BITS}"),
     optional_inputs=GIVEN,
+    ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
     record=OfRecord(is_record, asked_of, stored),
 )

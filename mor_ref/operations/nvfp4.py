@@ -20,6 +20,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    WholeAmax,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored, unpacked
@@ -167,6 +168,10 @@ NVFP4 = Operation(
     admit=admit,
     optional=kinds(f"{RECIPE} amax global_scale:scale {BITS}"),
     optional_inputs=GIVEN,
+    whole_amax=WholeAmax(
+        lambda parameters: not PROFILES[parameters["profile"]].per_row, counts_infinity=True
+    ),
+    ignores_zeros=True,
     way_back=WayBack(_needed, restore),
     record=OfRecord(is_record, asked_of, stored),
 )

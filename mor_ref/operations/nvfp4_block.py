@@ -204,5 +204,6 @@ NVFP4_BLOCK = Operation(
         _are_tiles,
         "amax is not negative and at least that of x, and x has no NaN in profiles of libraries",
         answers=("block_scale", "code"),
+        tiles=lambda parameters: PROFILES[parameters["profile"]].tiles,
     ),
 )

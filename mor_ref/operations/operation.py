@@ -5,7 +5,8 @@ That of an operation on single numbers or single blocks has random inputs, too.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,39 @@ DeviceArrays = Mapping[str, Any]  # arrays in the memory of a device
 Kernels = Callable[["Device", Parameters, DeviceArrays], DeviceArrays]
 
 
+class Compared(Protocol):
+    """A field of a case next to a given one, and marks of the entries that differ."""
+
+    @property
+    def expected(self) -> NDArray[np.unsignedinteger[Any]]:
+        """The bits of the suite."""
+
+    @property
+    def actual(self) -> NDArray[Any]:
+        """The bits that were given."""
+
+    @property
+    def differs(self) -> NDArray[np.bool_]:
+        """Whether they differ."""
+
+
+# From a case, the fields that could be compared, and the names of those that differ, to how far
+# from the threshold of a decision the sums are; None if more than close decisions differ.
+Margin = Callable[[Parameters, Arrays, Mapping[str, Compared], Collection[str]], Fraction | None]
+
+
 def _any_parameters(_: Parameters) -> None:
     """Admit every combination."""
+
+
+def _never(_: Parameters) -> bool:
+    """Return that a tensor can be cut."""
+    return False
+
+
+def _nothing(_: Parameters) -> tuple[str, ...]:
+    """Return that no representations are tried."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -34,12 +66,14 @@ class RandomInputs:
 
     `inside` says for each row whether it is taken, and `takes` says so in a sentence. `answers` are
     the results of a device that need no name on the command line; all of them if there are none.
+    `tiles` are the sides that a row may have as a larger block, if it may.
     """
 
     draw: Callable[[Parameters, "Draws"], Arrays]
     inside: Callable[[Parameters, Arrays], NDArray[np.bool_]]
     takes: str
     answers: tuple[str, ...] = ()
+    tiles: Callable[[Parameters], tuple[tuple[int, int], ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +102,17 @@ class OfRecord:
 
 
 @dataclass(frozen=True)
+class WholeAmax:
+    """The amax of a whole tensor, which can be given with a part of it as the parameter `amax`.
+
+    `is_needed` says whether a part depends on it. An infinity may count, or only finite numbers.
+    """
+
+    is_needed: Callable[[Parameters], bool]
+    counts_infinity: bool = False
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation of the suites.
 
@@ -77,6 +122,11 @@ class Operation:
     `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
     most numbers of a row that is a block. `way_back` is that of a tensor, from its codes and
     scales to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
+
+    `whole_amax` is that of an operation that takes an amax, and `needs_all` says whether a part of
+    a tensor depends on the rest in another way. If a block `ignores_zeros`, more of them do not
+    change what its numbers become. `rounded` names the field that codes are the nearest to. `tried`
+    returns the names of the representations that a case has fields NAME.FIELD of.
     """
 
     name: str
@@ -93,6 +143,12 @@ class Operation:
     widths: tuple[int, int] | None = None
     way_back: WayBack | None = None
     record: OfRecord | None = None
+    whole_amax: WholeAmax | None = None
+    needs_all: Callable[[Parameters], bool] = _never
+    ignores_zeros: bool = False
+    rounded: str | None = "xs"
+    tried: Callable[[Parameters], tuple[str, ...]] = _nothing
+    margin: Margin | None = None
 
     @property
     def first_axes(self) -> str:

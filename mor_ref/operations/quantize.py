@@ -19,6 +19,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    WholeAmax,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.restoring import restored
@@ -148,6 +149,8 @@ QUANTIZE = Operation(
     admit=admit_given,
     optional=kinds(f"{RECIPE} amax scale {BITS}"),
     optional_inputs=GIVEN,
+    whole_amax=WholeAmax(lambda parameters: parameters["scaling"] == "gam"),
+    ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
     record=OfRecord(is_record, asked_of, stored),
 )

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.arrays import let_go
-from mor_ref.definitions.affine import AFFINE_PROFILES
-from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.errors import SUMS
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
@@ -117,11 +115,8 @@ def rows_at_once(operation: str, parameters: Parameters, shape: tuple[int, ...])
 
 
 def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:
-    """Return how many rows share scales; None if all do, or a decision or the sign of a grid."""
-    has_one_grid = operation == "affine" and parameters["symmetric"]
-    if operation == "mor" or (
-        has_one_grid and AFFINE_PROFILES[parameters["profile"]].sign_by_numbers
-    ):
+    """Return how many rows share scales; None if all do, or depend on each other otherwise."""
+    if OPERATIONS[operation].needs_all(parameters):
         return None
     rows = sides_of("rc", parameters, shape)["grid"][0]
     return rows if rows < shape[0] else None
@@ -129,11 +124,9 @@ def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...
 
 def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     """Return the parameters, with the amax if parts need it; None if it cannot be given."""
-    asked = case.parameters
-    is_nvfp4 = operation == "nvfp4"
-    needs = is_nvfp4 and not PROFILES[asked["profile"]].per_row
-    needs = needs or asked.get("scaling") == "gam"
-    if not needs or "amax" in asked or "global_scale" in asked:
+    asked, whole = case.parameters, OPERATIONS[operation].whole_amax
+    is_given = "amax" in asked or "global_scale" in asked
+    if whole is None or is_given or not whole.is_needed(asked):
         return asked
     amax = amax_of(operation, case, count)
     return {**asked, "amax": amax} if np.isfinite(amax) else None
@@ -142,9 +135,10 @@ def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
 def amax_of(operation: str, case: Case, count: int = AT_ONCE) -> float:
     """Return the amax of a tensor; so many rows are in memory at a time.
 
-    It is the largest magnitude without NaN for NVFP4 (NVF-002), else of finite numbers (SCL-001).
+    It is the largest magnitude of finite numbers (SCL-001), or of all but NaN (NVF-002).
     """
-    x, largest, with_infinity = case.arrays["x"], 0.0, operation == "nvfp4"
+    x, largest, whole = case.arrays["x"], 0.0, OPERATIONS[operation].whole_amax
+    with_infinity = whole is not None and whole.counts_infinity
     for first in range(0, len(x), count):
         numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))
         counts = ~np.isnan(numbers) if with_infinity else np.isfinite(numbers)

@@ -25,11 +25,9 @@ from mor_ref.golden.store.suite_files import (
 )
 from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.golden.suites import SUITES
-from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
 from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of
 from mor_ref.verify.candidates.by_name import SECONDS, opened
@@ -274,19 +272,28 @@ def _none(_: Size) -> Iterator[Case]:
 
 
 def fields_of_operation(asked: Asked) -> tuple[Field, ...]:
-    """Return the fields of the first suite of the operation, with the sums that a policy has.
+    """Return the fields of the first suite of the operation, for the representations tried.
 
     An operation of a user may have no suite: its declaration has the fields.
     """
     suite = next((one for one in SUITES.values() if one.operation == asked.operation), None)
     if suite is None:
         return _declared(asked.operation)
-    if asked.operation != "mor":
+    tried = OPERATIONS[asked.operation].tried(asked.parameters)
+    if not tried:
         return suite.fields
-    tried = as_policy(asked.parameters["policy"]).tried
-    sums = (one for row in tried for one in sum_fields(f"{row.name}.", f", under {row.name}"))
-    *first, choice, output = (one for one in suite.fields if "." not in one.name)
-    return (*first, *sums, choice, output)
+    at = next(n for n, one in enumerate(suite.fields) if "." in one.name)
+    old = suite.fields[at].name.split(".")[0]
+    under = [one for one in suite.fields if one.name.startswith(f"{old}.")]
+    others = [one for one in suite.fields if "." not in one.name]
+    own = [_under(one, old, name) for name in tried for one in under]
+    return (*others[:at], *own, *others[at:])
+
+
+def _under(field: Field, old: str, new: str) -> Field:
+    """Return the field of another representation."""
+    name, meaning = field.name.removeprefix(old), field.meaning.removesuffix(old)
+    return replace(field, name=f"{new}{name}", meaning=f"{meaning}{new}")
 
 
 def _declared(operation: str) -> tuple[Field, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from mor_ref.argument_checks import UnknownNameError, known_name
-from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden import bundled_files, load
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.streams.lines import Column, Line
@@ -102,18 +101,18 @@ def _of_suite(text: str) -> Stream:
 
 
 def with_tile(stream: Stream, tile: str) -> Stream:
-    """Return a stream of larger tiles of NVFP4, row by row in a line; its numbers are all random.
+    """Return a stream of larger tiles, row by row in a line; its numbers are all random.
 
     >>> stream = with_tile(stream_named("nvfp4_blocks/te"), "16x16")
     >>> stream.name, stream.width
     ('nvfp4_blocks/te:16x16', 256)
     """
-    if stream.operation != "nvfp4_block":
+    tiles = stream.domain.tiles
+    if tiles is None:
         raise ValueError(
             f"stream is {stream.name}:{tile}, and only NVFP4 has tiles; leave out :{tile}"
         )
-    profile = PROFILES[stream.parameters["profile"]]
-    sides = {"x".join(map(str, one)): one for one in profile.tiles}
+    sides = {"x".join(map(str, one)): one for one in tiles(stream.parameters)}
     rows, columns = sides[known_name("tile", tile, sides)]
 
     def wide(column: Column) -> Column:

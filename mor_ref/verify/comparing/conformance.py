@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Literal
 
 from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.margins import largest, margin_of_means
 from mor_ref.verify.comparing.coverage import Coverage, Entry, Given, asked_of, given_in, given_of
 from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.comparing.margins import largest, margin_of
 from mor_ref.verify.counts import counted
 
 Level = Literal["bit-exact", "partial", "allowed", "open", "decisions", "not", "not run"]
@@ -117,7 +118,7 @@ def standing_of(evidence: Evidence) -> Standing:
     """Return how far answers conform."""
     differing = {case.name: _differing(evidence, case) for case in evidence.cases}
     margins = (
-        margin_of(evidence, case, differing[case.name])
+        _margin_of(evidence, case, differing[case.name])
         for case in evidence.cases
         if differing[case.name]
     )
@@ -133,6 +134,17 @@ def standing_of(evidence: Evidence) -> Standing:
         evidence.left_out,
         evidence.remarks.open,
     )
+
+
+def _margin_of(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+    """Return the largest margin of a decision that differs; None if something else differs."""
+    compared = evidence.compared(case.name)
+    if differing == {"sum"} and "nonzero" in case.arrays:
+        return margin_of_means(compared["sum"], case.arrays["nonzero"])
+    operation = OPERATIONS.get(evidence.operation)
+    if operation is None or operation.margin is None:
+        return None
+    return operation.margin(case.parameters, case.arrays, compared, differing)
 
 
 def conformance(

@@ -212,16 +212,16 @@ def _of_each_part(x: _Numbers, parts: _Parts, noun: str, at: Integers) -> Iterat
 def _of_ties(e: Entries) -> Iterator[Property]:
     """Yield whether the number that is rounded is halfway between two of the format."""
     operation = OPERATIONS[e.samples[0].operation]
-    if "code" not in operation.outputs or operation.name in ("decode", "encode_stochastic"):
+    name = operation.rounded
+    if "code" not in operation.outputs or name is None:
         return
-    name = "x" if operation.name.startswith("encode") else "xs"
     halfway = []
     for one in e.samples:
         meant = format_meant(operation.outputs["code"][0], one.question.parameters)
         array = (
             one.question.arrays["x"]
             if name == "x"
-            else getattr(one.pairs.get("xs"), "expected", None)
+            else getattr(one.pairs.get(name), "expected", None)
         )
         if array is None or array.shape != one.pairs[e.field].expected.shape:
             return

@@ -14,14 +14,14 @@ from mor_ref.verify.diagnosing.instead import Instead
 from mor_ref.verify.diagnosing.sample import Sample
 
 _MOST = 1 << 18  # numbers of all cases together
-_OPERATIONS = ("quantize", "mx", "nvfp4")
 
 
 def other_blocks(e: Entries) -> Iterator[Instead]:
     """Yield the expected bits of blocks that begin half a block sooner, or later."""
     there = [one for one in e.samples if one.pairs[e.field].differs.any()]
-    kinds = {OPERATIONS[one.operation].outputs.get(e.field, ("", ""))[1] for one in there}
-    is_known = {one.operation for one in there} <= {*_OPERATIONS} and kinds <= {"rc", "grid"}
+    operations = [OPERATIONS[one.operation] for one in there]
+    kinds = {one.outputs.get(e.field, ("", ""))[1] for one in operations}
+    is_known = all(one.ignores_zeros for one in operations) and kinds <= {"rc", "grid"}
     if not is_known or sum(one.size for one in there) > _MOST:
         return
     for name, axis in (("columns", 1), ("rows", 0)):

@@ -24,7 +24,6 @@ from mor_ref.verify.comparing.values import values_of
 _SIDES = 64, 128  # the least rows and columns of a part that is not of the end
 _MOST = 1 << 14  # numbers of a part
 _CASES = 3
-_WITH_AMAX = ("nvfp4", "quantize")
 
 _Window = tuple[slice, ...]
 
@@ -64,7 +63,8 @@ def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
     asked, operation = question(evidence.fields, case), evidence.operation
     compared, first = _compared(evidence, case), evidence.strip.first if evidence.strip else 0
     parameters = [asked.parameters]
-    if operation in _WITH_AMAX and not {"amax", "global_scale", "scale"} & {*asked.parameters}:
+    is_given = {"amax", "global_scale", "scale"} & {*asked.parameters}
+    if OPERATIONS[operation].whole_amax is not None and not is_given:
         amax = amax_of(operation, asked)
         parameters += [{**asked.parameters, "amax": amax}] if np.isfinite(amax) else []
     for place, sides in dict.fromkeys(_windows(operation, asked, compared)):
