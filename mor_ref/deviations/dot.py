@@ -82,19 +82,28 @@ def dot_c_added_last(
 ) -> Chunk:
     """The products of a chunk are added up and rounded first, and c is added to the result."""
     found: Chunk = reference(terms, 0.0, profile)
-    special = dot_terms.special_sum([found.c, c])
+    return replace(found, c=_rounded_sum(found.c, c, profile))
+
+
+def _rounded_sum(value: float | Fraction, c: float, profile: DotProfile) -> float:
+    """Return the sum of a rounded number and c, rounded once more."""
+    special = dot_terms.special_sum([value, c])
     if special is not None:
-        return replace(found, c=special)
-    return replace(found, c=dot_nvidia.result(Fraction(found.c) + Fraction(c), profile))
+        return special
+    return dot_nvidia.result(Fraction(value) + Fraction(c), profile)
+
+
+def _with_own_exponent(term: Term) -> Term:
+    """Return a term with the exponent of its value."""
+    if not math.isfinite(term.value) or term.value == 0:
+        return term
+    return Term(term.value, floor_log2(abs(Fraction(term.value))))
 
 
 @deviation(dot_nvidia.term_of_product, rules=("DOT-007",), domain=DOTS)
 def dot_exponents_of_products(reference: Reference, one: Product, profile: DotProfile) -> Term:
     """A term has the exponent of the product, and not the sum of the exponents of its factors."""
-    found: Term = reference(one, profile)
-    if not math.isfinite(found.value) or found.value == 0:
-        return found
-    return Term(found.value, floor_log2(abs(Fraction(found.value))))
+    return _with_own_exponent(reference(one, profile))
 
 
 def _without_e0(reference: Reference, one: Any, profile: DotProfile) -> Term:
@@ -267,10 +276,7 @@ def dot_scaled_after_the_sum(
     """The products of a block are added up first; the scales multiply the rounded sum."""
     found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
     value = dot_terms.exact_product(found.c, part[0].of_scales)
-    special = dot_terms.special_sum([value, c])
-    if special is not None:
-        return replace(found, c=special)
-    return replace(found, c=dot_nvidia.result(Fraction(value) + Fraction(c), profile))
+    return replace(found, c=_rounded_sum(value, c, profile))
 
 
 @deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
@@ -286,10 +292,7 @@ def dot_exponents_of_groups(
     reference: Reference, group: list[Product], profile: DotProfile
 ) -> Term:
     """A group has the exponent of its scaled sum, and not that of its scales."""
-    found: Term = reference(group, profile)
-    if not math.isfinite(found.value) or found.value == 0:
-        return found
-    return Term(found.value, floor_log2(abs(Fraction(found.value))))
+    return _with_own_exponent(reference(group, profile))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -1,6 +1,6 @@
 """The fields of operations: which format their entries have, and along which axes they lie."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,15 @@ def fields(text: str) -> dict[str, tuple[str, str]]:
         axes, names, fmt = row.split()
         found |= dict.fromkeys(names.split(","), (fmt, axes))
     return found
+
+
+def of_each(names: Iterable[str], *parts: str) -> str:
+    """Return the fields of representations as names of such a text.
+
+    >>> of_each(["e4m3", "e5m2"], "sum")
+    'e4m3.sum,e5m2.sum'
+    """
+    return ",".join(f"{name}.{part}" for name in names for part in parts)
 
 
 def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of
-from mor_ref.operations.fields import Fields, LateFields, fields
+from mor_ref.operations.fields import Fields, LateFields, fields, of_each
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
@@ -120,7 +120,7 @@ def names_of_candidates() -> list[str]:
 
 def _outputs() -> Fields:
     """Return the fields of results, with the squared errors of every candidate."""
-    squares = ",".join(f"{name}.squares" for name in names_of_candidates())
+    squares = of_each(names_of_candidates(), "squares")
     return fields(f"grid amax f32; grid {squares} u64; grid choice u8; rc code u8; rc y f32")
 
 

@@ -9,7 +9,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
-from mor_ref.operations.fields import Fields, LateFields, fields
+from mor_ref.operations.fields import Fields, LateFields, fields, of_each
 from mor_ref.operations.margins import margin_of_policy
 from mor_ref.operations.operation import (
     Arrays,
@@ -163,7 +163,7 @@ def restore(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
 def _outputs() -> Fields:
     """Return the fields of results, with the sums of every representation that a policy tries."""
     tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
-    sums = ",".join(f"{name}.{field}" for name in tried for field in SUMS)
+    sums = of_each(tried, *SUMS)
     return fields(f"unit amax,amin f32; unit {sums} u64; unit choice u8; rc output bf16")
 
 

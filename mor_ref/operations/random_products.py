@@ -4,7 +4,7 @@ Blocks of records with scales in binary32 have any format that the profile multi
 and one block in eight has a scale with any bits. Scales are near 1 in most rows.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ CHOICES = ("e4m3", "e5m2", "e2m1", "bf16")  # the formats that a choice means
 WIDEST = CHOICES.index("bf16")
 _U = np.uint64
 _ONE = _U(0x3F800000)
+Bits = NDArray[np.unsignedinteger[Any]]
 _NEAR = 9  # exponents of scales near 1
 
 
@@ -40,15 +41,18 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     codes = rows(draws, 0, profile, (fmt, fmt))
     count = -(-draws.width // block)
     each = Draws(draws.first * count, draws.count * count, draws.seed)
-    found: dict[str, Words] = {}
+    found: dict[str, NDArray[Any]] = {}
     for n, name in enumerate("ab"):
         words = each.words(6 + n).reshape(draws.count, count)
         kinds = draws.words(8 + n)
         choice = _choice(record, profile, words)
         scale = _scales(record, words, kinds)
-        overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record == "nvfp4" else None
-        found |= _side(name, codes[n], choice, scale, overall, block, record)
-    return found
+        ones = np.full(draws.count, _ONE)
+        overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record == "nvfp4" else ones
+        blocks = Blocks(choice, scale, overall, block, record)
+        is_narrow = blocks.each(draws.width) == CHOICES.index("e2m1")
+        found |= operand(name, np.where(is_narrow, codes[n] & _U(15), codes[n]), blocks)
+    return {name: array.astype(_U) for name, array in found.items()}
 
 
 def _choice(record: str, profile: DotProfile, words: Words) -> NDArray[np.int64]:
@@ -80,28 +84,41 @@ def _is_odd(kinds: Words) -> NDArray[np.bool_]:
     return found
 
 
-def _side(
-    name: str,
-    codes: Words,
-    choice: NDArray[np.int64],
-    scale: Words,
-    overall: Words | None,
-    block: int,
-    record: str,
-) -> dict[str, Words]:
+class Blocks(NamedTuple):
+    """The blocks of an operand: the choices and scales of each, and a scale for each row.
+
+    Scales are bits of binary32. A record `scaled` divides by the scales of its blocks.
+    """
+
+    choice: NDArray[np.integer[Any]]
+    scale: Bits
+    overall: Bits
+    size: int
+    record: str
+
+    def each(self, columns: int) -> NDArray[np.integer[Any]]:
+        """Return the choice of each number."""
+        return np.repeat(self.choice, self.size, axis=1)[:, :columns]
+
+    @property
+    def factor(self) -> NDArray[np.float32]:
+        """The number that the values of a block are multiplied by."""
+        scale, whole = (x.astype(np.uint32).view(np.float32) for x in (self.scale, self.overall))
+        factor: NDArray[np.float32] = np.float32(1) / scale if self.record == "scaled" else scale
+        return factor * whole[:, np.newaxis]
+
+
+def operand(name: str, codes: NDArray[Any], blocks: Blocks) -> dict[str, NDArray[Any]]:
     """Return the fields of an operand; blocks in bfloat16 have y as their codes."""
-    each, of_rows = np.repeat(choice, block, axis=1)[:, : codes.shape[1]], len(codes)
-    overall = np.full(of_rows, _ONE) if overall is None else overall
-    taken = np.where(each == CHOICES.index("e2m1"), codes & _U(15), codes)
-    value = values_of_choices(taken, each)
-    factor, whole = (x.astype(np.uint32).view(np.float32) for x in (scale, overall))
+    each, columns = blocks.each(codes.shape[1]), codes.shape[1]
     with np.errstate(all="ignore"):
-        d = (np.float32(1) / factor if record == "scaled" else factor) * whole[:, np.newaxis]
-        y = (value * np.repeat(d, block, axis=1)[:, : codes.shape[1]]).astype(np.float32)
-    upcast = to_bf16(y).astype(_U)
+        factor = np.repeat(blocks.factor, blocks.size, axis=1)[:, :columns]
+        y = (values_of_choices(codes, each) * factor).astype(np.float32)
+    upcast = to_bf16(y)
     return {
-        name: np.where(each == WIDEST, upcast, taken), f"y_{name}": upcast,
-        f"choice_{name}": choice.astype(_U), f"scale_{name}": scale, f"overall_{name}": overall,
+        name: np.where(each == WIDEST, upcast, codes), f"y_{name}": upcast,
+        f"choice_{name}": blocks.choice, f"scale_{name}": blocks.scale,
+        f"overall_{name}": blocks.overall,
     }  # fmt: skip
 
 

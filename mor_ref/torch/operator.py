@@ -18,7 +18,7 @@ from mor_ref.treatments import Situation, Treatment
 from mor_ref.treatments.text import treatment_of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _LARGEST_F16 = torch.finfo(torch.float16).max
@@ -113,10 +113,7 @@ def _on_cpu(
     """Quantize with the engine."""
     from mor_ref.torch.on_cpu import quantized
 
-    check_dtype(x)
-    rule = treatment_of_text(treatment)
-    y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
-    return _of_dtype(y, x.dtype), statistics
+    return _by(quantized, x, treatment, axis, Situation(scale, tuple(purpose)))
 
 
 def _on_cuda(
@@ -125,9 +122,19 @@ def _on_cuda(
     """Quantize with the kernels, on torch's current stream."""
     from mor_ref.torch.on_cuda import quantized
 
+    return _by(quantized, x, treatment, axis, Situation(scale, tuple(purpose)))
+
+
+def _by(
+    quantized: "Callable[..., Results]",
+    x: torch.Tensor,
+    treatment: str,
+    axis: Axis,
+    situation: Situation,
+) -> Results:
+    """Quantize with an implementation."""
     check_dtype(x)
-    rule = treatment_of_text(treatment)
-    y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
+    y, statistics = quantized(x, treatment_of_text(treatment), axis, situation)
     return _of_dtype(y, x.dtype), statistics
 
 

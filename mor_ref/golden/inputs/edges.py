@@ -51,7 +51,7 @@ def wide(count: int, seed: int, stream: int) -> Bits:
     return (random_words(count, seed, stream) >> np.uint64(32)).astype(np.uint32)
 
 
-def to_bf16(bits: Bits) -> NDArray[np.uint16]:
+def upper_halves(bits: Bits) -> NDArray[np.uint16]:
     """Return the upper halves: a bfloat16 is a binary32 whose lower half is zero."""
     return (bits >> np.uint32(16)).astype(np.uint16)
 
@@ -66,7 +66,7 @@ def narrowed(bits: Bits, source: str) -> Unsigned:
     """Return binary32 numbers in the format of a source."""
     if source == "f32":
         return bits
-    return to_bf16(bits) if source == "bf16" else to_f16(bits)
+    return upper_halves(bits) if source == "bf16" else to_f16(bits)
 
 
 def in_source(numbers: Iterable[float], source: str) -> Unsigned:

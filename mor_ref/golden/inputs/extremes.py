@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.golden.inputs.edges import bell, upper_halves
 from mor_ref.golden.inputs.every_code import SPECIALS
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
@@ -39,7 +39,7 @@ def largest_at_the_end(size: Size) -> Tensor:
 
 def many_elements(size: Size) -> Tensor:
     """Return so many numbers that T times their count takes more than 32 bits."""
-    x = to_bf16(bell(107 * 107, size.seed, 173).reshape(107, 107))
+    x = upper_halves(bell(107 * 107, size.seed, 173).reshape(107, 107))
     return Tensor("many.bf16", "bf16", np.maximum(x, np.uint16(0x0080)))
 
 
@@ -114,7 +114,7 @@ def sums_beyond_32_bits() -> Tensor:
     e5m2 is some 11 * 2^23, of numbers that become 1.
     """
     x = np.array([[448.0, *[2.0**-11] * 520, *[1.125] * 100]], np.float32)
-    return Tensor("sums_beyond_32_bits.bf16", "bf16", to_bf16(x.view(np.uint32)))
+    return Tensor("sums_beyond_32_bits.bf16", "bf16", upper_halves(x.view(np.uint32)))
 
 
 def ties_of_bf16() -> Tensor:

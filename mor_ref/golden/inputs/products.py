@@ -12,7 +12,14 @@ from mor_ref.golden.inputs.dot_rows import drawn, joined
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.operations.random_products import CHOICES, WIDEST, to_bf16, values_of_choices
+from mor_ref.operations.random_products import (
+    CHOICES,
+    WIDEST,
+    Blocks,
+    operand,
+    to_bf16,
+    values_of_choices,
+)
 from mor_ref.operations.random_words import random_words
 
 _ROWS, _SIDE = 24, 4  # rows of dot products; of a tile, each row of A with each column of B
@@ -77,7 +84,11 @@ def negative_zeros(kind: Kind) -> Arrays:
         if kind.parameters["record"] == "scaled" and fmt != CHOICES[WIDEST]:
             codes[1, 0], scale[1, 0] = (1, 0x7F000000) if name == "a" else (codes[0, 0], 0x4A800000)
         choice = np.full((2, count), CHOICES.index(fmt), np.uint8)
-        found |= _side(kind, name, codes, choice, (scale, np.full(2, _ONE, np.uint32)))
+        ones = np.full(2, _ONE, np.uint32)
+        blocks = Blocks(
+            choice, scale, ones, kind.parameters["scale_block"], kind.parameters["record"]
+        )
+        found |= operand(name, codes, blocks)
     return found
 
 
@@ -146,38 +157,14 @@ def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -
     for n, other in enumerate(kind.others):
         taken = (words >> np.uint64(8) & np.uint64(7)) == n
         choice[taken] = CHOICES.index(other)
-    each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
+    scale, overall = _scales(record, "ab".index(name), words)
+    blocks = Blocks(choice, scale, overall, block, record)
+    each = blocks.each(codes.shape[1])
     codes = codes & _MASKS[each]
     is_lost = ~np.isfinite(values_of_choices(codes, each))
     is_lost[-_LAST:] = False
     codes = np.where(is_lost, codes & np.uint32(0xBF), codes)  # a smaller exponent
-    return _side(kind, name, codes, choice, _scales(record, "ab".index(name), words))
-
-
-def _side(
-    kind: Kind,
-    name: str,
-    codes: Unsigned,
-    choice: NDArray[np.uint8],
-    scales: tuple[Unsigned, Unsigned],
-) -> Arrays:
-    """Return the fields of an operand; blocks in bfloat16 have y as their codes."""
-    record, block = kind.parameters["record"], kind.parameters["scale_block"]
-    scale, overall = scales
-    each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
-    value = values_of_choices(codes, each)
-    factor = scale.view(np.float32).astype(np.float64)
-    with np.errstate(all="ignore"):
-        if record == "scaled":
-            factor = (np.float32(1) / scale.view(np.float32)).astype(np.float64)
-        factor = (factor * overall.view(np.float32)[:, np.newaxis]).astype(np.float32)
-        y = value * np.repeat(factor, block, axis=1)[:, : codes.shape[1]]
-        upcast = to_bf16(y.astype(np.float32))
-    own = np.where(each == WIDEST, upcast, codes)
-    return {
-        name: own.astype(np.uint32), f"y_{name}": upcast, f"choice_{name}": choice,
-        f"scale_{name}": scale, f"overall_{name}": overall,
-    }  # fmt: skip
+    return operand(name, codes, blocks)
 
 
 def _scales(record: str, n: int, words: NDArray[np.uint64]) -> tuple[Unsigned, Unsigned]:

@@ -12,8 +12,8 @@ from mor_ref.golden.inputs.edges import (
     bell,
     edges_of,
     narrowed,
-    to_bf16,
     to_f16,
+    upper_halves,
     wide,
 )
 from mor_ref.golden.model.suite import Size
@@ -38,10 +38,10 @@ def tensors(size: Size) -> Iterator[Tensor]:
         if 1 in shape:  # a loop over whole fours leaves the last number out
             _exchange_largest_and_last(bits.reshape(-1))
         yield Tensor(f"{shape[0]}x{shape[1]}.f32", "f32", bits)
-        yield Tensor(f"{shape[0]}x{shape[1]}.bf16", "bf16", to_bf16(bits))
+        yield Tensor(f"{shape[0]}x{shape[1]}.bf16", "bf16", upper_halves(bits))
     base = _activations((9, 40), size, 70, outlier=2)
     for name, pattern in (("nan", 0x7FC1), ("infinity", 0xFF80), ("nearly_infinite", 0x7F7F)):
-        narrow = to_bf16(base)
+        narrow = upper_halves(base)
         narrow[3, 17] = pattern
         yield Tensor(f"{name}.bf16", "bf16", narrow)
     base = base[:6]
@@ -118,4 +118,4 @@ def ladders(size: Size) -> Iterator[Tensor]:
 
 def bell_in_bf16(size: Size) -> Tensor:
     """Return bfloat16 numbers like activations, in whole tiles."""
-    return Tensor("bell.bf16", "bf16", to_bf16(bell(8 * 64, size.seed, 91).reshape(8, 64)))
+    return Tensor("bell.bf16", "bf16", upper_halves(bell(8 * 64, size.seed, 91).reshape(8, 64)))
