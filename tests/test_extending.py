@@ -41,6 +41,7 @@ from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
 from mor_ref.representations import REPRESENTATIONS, MixedFormats, as_representation
 from mor_ref.verify import assert_bit_exact
+from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -298,7 +299,7 @@ def units(*sums):
 
 
 @dataclass(frozen=True)
-class Turned:
+class Turned(Candidate):
     """The engine, with one decision turned."""
 
     place: int

@@ -24,7 +24,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.candidates import program as program_module
-from mor_ref.verify.candidates.by_name import candidate_named, opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.program import Program
 from mor_ref.verify.candidates.protocol import Received, answer_limit, parse_answer, question_text
@@ -341,7 +341,7 @@ def smallest(cases):
 )
 def test_any_suite_fits(tmp_path, chosen):
     """Columns, tensors and blocks, with lists, texts and numbers of every width."""
-    with opened(f"exec:{python(tmp_path, ENGINE)}", LONG) as candidate:
+    with candidate_named(f"exec:{python(tmp_path, ENGINE)}", LONG) as candidate:
         for name, entry in read_manifest(bundled_files())["suites"].items():
             for case in chosen(golden.load(name)):
                 given, expected = (
@@ -361,7 +361,7 @@ def test_any_suite_fits(tmp_path, chosen):
 def test_a_wrong_shape_is_a_mismatch_and_no_failure(tmp_path):
     """PRO-007."""
     text = ENGINE.replace('"x".join(map(str, array.shape))', "array.size")
-    with opened(f"exec:{python(tmp_path, text)}", LONG) as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}", LONG) as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["nvfp4_te_row"]))
     assert found.verdict == "mismatch"
     assert "field block_scale: has shape (1,), and (1, 1) is expected" in str(
@@ -567,7 +567,7 @@ def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
     text = ENGINE.replace(
         '        print("done"', '        print("out kode 1 7")\n        print("done"'
     )
-    with opened(f"exec:{python(tmp_path, text)}") as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}") as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["match", "match"]
     assert [result.unknown.names for result in found.results] == [("kode",), ("kode",)]
@@ -577,7 +577,7 @@ def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
     """PRO-007."""
     wide = '*(f"{number | 1 << 40:X}" for number in array.ravel().tolist())'
     text = ENGINE.replace('*(f"{number:X}" for number in array.ravel().tolist())', wide)
-    with opened(f"exec:{python(tmp_path, text)}") as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}") as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["mismatch", "mismatch"]
     assert found.failures == ()
@@ -608,7 +608,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
         "_, operation, _ = next(words), next(words), next(words)",
         f"_, operation, case = next(words), next(words), next(words); assert case != {third!r}",
     )
-    with opened(f"exec:{python(tmp_path, text)}", LONG) as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}", LONG) as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert (found.verdict, found.not_asked) == ("failed", ())
     result, other = found.results
@@ -629,7 +629,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
 )
 def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, asked_until):
     """PRO-009: three times the seconds of a case are lost, and nothing more is asked."""
-    with opened(candidate, 0.3) as program:
+    with candidate_named(candidate, 0.3) as program:
         found = verify(program, suites_in(bundled_files(), ["decisions", "error_steps"]))
     names = [case.name for case in golden.load("decisions")]
     assert [failure.case for failure in found.failures] == names[: asked_until + 1]
@@ -639,7 +639,7 @@ def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, 
 
 def test_a_program_that_fails_at_once_is_asked_all():
     """PRO-009: each case of each suite, as little time is lost."""
-    with opened(f"exec:{answering('exit 1')}", 60.0) as program:
+    with candidate_named(f"exec:{answering('exit 1')}", 60.0) as program:
         found = verify(program, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [len(result.failures) for result in found.results] == [5, 1]
     assert found.not_asked == ()

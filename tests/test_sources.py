@@ -25,7 +25,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS as DECLARED
 from mor_ref.sources import write_sources
-from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -74,7 +74,7 @@ def candidate(directory, *options, linked_with=()):
 def verified(program, names):
     """Return the number of suites that match, all fields of all cases given, or fail."""
     suites = suites_in(bundled_files(), names)
-    with opened(f"exec:{program}", LONG) as asked:
+    with candidate_named(f"exec:{program}", LONG) as asked:
         found = verify(asked, suites, must_be_complete=True)
     assert found.verdict == "match", [result.suite for result in found.results]
     return len(found.results)
@@ -136,7 +136,7 @@ def test_it_says_nothing_of_what_it_lacks(tmp_path, monkeypatch):
     assert all(name.startswith(chapters) for name in ANSWERED)
     assert {name for name in DECLARED if name.startswith(chapters)} == ANSWERED
     program = candidate(tmp_path, "-O1")
-    with opened(f"exec:{program}", LONG) as asked:
+    with candidate_named(f"exec:{program}", LONG) as asked:
         found = verify(asked, suites_in(bundled_files(), ["shared_blocks"]))
     (result,) = found.results
     assert (result.verdict, result.answered) == ("not run", 0)

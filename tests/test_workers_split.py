@@ -29,7 +29,7 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, engine_codes
 from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
-from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import report_files
@@ -205,7 +205,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
         "while read word rest; do test $word = run && echo skip; done"
     )
     for name in ("dir:results", "objects_of_workers:function", "exec:sh ./skips.sh"):
-        with opened(name) as candidate:
+        with candidate_named(name) as candidate:
             found = [
                 verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]), ask=ask)
                 for ask in (ask_here, ask_workers(processes(), 60.0))

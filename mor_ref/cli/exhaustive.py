@@ -25,7 +25,7 @@ from mor_ref.verify.all_inputs.verify import (
     verify_chunks,
     verify_chunks_by,
 )
-from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.pools import workers_named
 
@@ -110,7 +110,7 @@ def run_candidate(
 ) -> int:
     """Print the first chunk that differs; return the exit status as `mor-ref verify` does."""
     try:
-        with workers_named(executor) as workers, opened(name, timeout) as candidate:
+        with workers_named(executor) as workers, candidate_named(name, timeout) as candidate:
             case = asked.case()
             wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
             results = (

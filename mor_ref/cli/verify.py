@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mor_ref.argument_checks import directory_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
-from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
@@ -117,7 +117,10 @@ def _run(
     if report is not None:
         prepare_report(Path(report))
     try:
-        with opened(name, timeout) as candidate, _Shown(asked_of(candidate, wanted).steps) as shown:
+        with (
+            candidate_named(name, timeout) as candidate,
+            _Shown(asked_of(candidate, wanted).steps) as shown,
+        ):
             found = verify(
                 candidate,
                 wanted,

@@ -30,7 +30,7 @@ from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
 from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of
-from mor_ref.verify.candidates.by_name import SECONDS, opened
+from mor_ref.verify.candidates.by_name import SECONDS, candidate_named
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -83,7 +83,7 @@ def verify_on(
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
         return Report(verify(PythonFunction(name, candidate), own.suites, **how))
-    with opened(candidate, timeout) as one:
+    with candidate_named(candidate, timeout) as one:
         return Report(verify(one, own.suites, **how))
 
 

@@ -1,7 +1,5 @@
 """Candidates by their names: `numba`, `cuda`, `module:function`, `dir:PATH` and others."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from mor_ref.verify.candidates.candidate import Candidate
@@ -14,18 +12,8 @@ SECONDS = 60.0  # for a case, unless another time is given
 _LONGEST = 1e6  # seconds
 
 
-@contextmanager
-def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
-    """Open the candidate of this name, and end it after its use if it runs."""
-    candidate = candidate_named(text, seconds)
-    with ExitStack() as stack:
-        if isinstance(candidate, AbstractContextManager):
-            stack.enter_context(candidate)
-        yield candidate
-
-
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
-    """Return the candidate of this name, or of this kind and place.
+    """Return the candidate of this name, or of this kind and place; `with` ends it after its use.
 
     `seconds` is how long a program may take for a case.
     """

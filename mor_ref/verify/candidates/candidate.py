@@ -1,9 +1,11 @@
 """Candidates: their protocol, their answers and their errors."""
 
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Self
 
 from mor_ref.golden.model.suite import Case
 
@@ -51,15 +53,45 @@ class Remarks:
 NO_REMARKS = Remarks()
 
 
-class Candidate(Protocol):
-    """Something that has results of its own for a case, or None where it has none."""
+class Candidate(ABC):
+    """Something that has results of its own for a case, or None where it has none.
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
+    `name` is the name in reports. If it `is_engine`, the fields that are expected of large tensors
+    are its answers.
+    """
 
+    name: str
+    is_engine: ClassVar[bool] = False
+
+    @abstractmethod
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the candidate's fields of a case; the arrays of the case are the inputs alone."""
+
+    def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """Return the fields of a case; those in files need not be read yet."""
+        return self.answer(suite, operation, case)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(  # noqa: B027 (most run nothing)
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        """End what runs for the candidate: nothing, unless it says otherwise."""
+
+    @property
+    def suites(self) -> Collection[str] | None:
+        """The suites that files have results for, known or not; None if it is not of files."""
+        return None
+
+    def cases(self, suite: str) -> Collection[str]:
+        """Return the cases of a suite that files have results for, known or not."""
+        del suite
+        return ()
+
+    def remarks(self) -> Remarks:
+        """Return the remarks on the answers since it was asked last."""
+        return NO_REMARKS
 
 
 def is_name(name: object) -> bool:

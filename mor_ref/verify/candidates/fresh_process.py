@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.rows import digest_of_program, modules_of_rows
 from mor_ref.workers.shards import Outcome, run_shard
@@ -59,7 +59,7 @@ def call_with_candidate(
 
 
 def _call(name: str, seconds: float, function: Callable[..., Result], *arguments: Any) -> Result:
-    with opened(name, seconds) as candidate:
+    with candidate_named(name, seconds) as candidate:
         return function(candidate, *arguments)
 
 

@@ -17,11 +17,11 @@ from mor_ref.cuda.launching import Device
 from mor_ref.cuda.unavailable import CudaError
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import Answer, CandidateError
+from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError
 
 
 @dataclass(frozen=True)
-class Kernels:
+class Kernels(Candidate):
     """The kernels on a device."""
 
     name: str

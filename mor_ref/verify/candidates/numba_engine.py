@@ -1,18 +1,20 @@
 """The Numba engine as a candidate."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.candidate import Answer, Candidate
 
 
 @dataclass(frozen=True)
-class Engine:
+class Engine(Candidate):
     """The Numba engine."""
 
     name: str = "numba"
+    is_engine: ClassVar[bool] = True
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields that the public functions compute."""

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from mor_ref.golden.model.suite import Case
-from mor_ref.verify.candidates.candidate import Answer, CandidateError
+from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError
 from mor_ref.verify.candidates.protocol import (
     GREETING,
     Received,
@@ -29,7 +29,7 @@ _PATIENCE_FOR_STATUS = 1.0  # and for its status, once its output has ended
 _LATE = 3  # once failed cases have taken this many timeouts, no more cases are asked
 
 
-class Program:
+class Program(Candidate):
     """A program that speaks the protocol; after a case at which it fails it is started again.
 
     Its standard error is not read: the user sees each line when the program writes it.
@@ -41,9 +41,6 @@ class Program:
         self._seconds = seconds
         self._process: _Process | None = None
         self._lost = 0.0  # seconds
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None

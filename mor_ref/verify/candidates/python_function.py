@@ -14,6 +14,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import (
     Answer,
+    Candidate,
     CandidateError,
     NoAnswer,
     NoArray,
@@ -28,7 +29,7 @@ _SAID = 300  # characters of an exception's message
 
 
 @dataclass(frozen=True)
-class PythonFunction:
+class PythonFunction(Candidate):
     """A function of (operation, parameters, inputs) that returns a dict of fields, or None."""
 
     name: str

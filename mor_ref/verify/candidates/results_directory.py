@@ -12,7 +12,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.golden.store.whole_files import arrays_inside, read_inside
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
+from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
 from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines, of_memory
 
@@ -32,7 +32,7 @@ class _Loaded(NamedTuple):
     files: Mapping[str, list[str]]
 
 
-class ResultsDirectory:
+class ResultsDirectory(Candidate):
     """Files of results: SUITE.safetensors with arrays named CASE/FIELD, or SUITE/CASE files.
 
     A file of a case has lines of numbers (.txt), is a memory file (.mem, .hex), or has raw bytes

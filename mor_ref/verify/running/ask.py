@@ -21,8 +21,6 @@ from mor_ref.verify.candidates.candidate import (
     Remarks,
 )
 from mor_ref.verify.candidates.fresh_process import call_with_candidate
-from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.comparing.names_given import fields_of
@@ -171,10 +169,8 @@ def _answers(
         else:
             if answer is not None:
                 answers[case.name] = answer
-    others: tuple[str, ...] = ()
-    if isinstance(candidate, ResultsDirectory) and not failures:  # its file could be read
-        others = tuple(candidate.cases(suite))
-    remarks = candidate.remarks() if isinstance(candidate, PythonFunction) else NO_REMARKS
+    others = () if failures else tuple(candidate.cases(suite))  # files could be read
+    remarks = candidate.remarks()
     if not answers:
         remarks += Remarks(tuple(dict.fromkeys(reasons)))
     return _Answers(answers, tuple(failures), others, is_over, remarks)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.verify.candidates.candidate import Candidate
-from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.conformance import Conformance, Standing, conformance, standing_of
 from mor_ref.verify.comparing.difference import Difference
@@ -90,7 +89,7 @@ def verify(
     """
     suites = asked_of(candidate, suites)
     found: dict[str, _Found] = {}
-    looked_at = LookedAt(suites.most_diagnosed, with_parts=isinstance(candidate, ResultsDirectory))
+    looked_at = LookedAt(suites.most_diagnosed, with_parts=candidate.suites is not None)
     known = {**suites.entries, **suites.of_rungs}
     for answered in ask(candidate, suites):
         evidence = within(replace(answered, allowed=allowed), domain)
@@ -107,13 +106,12 @@ def verify(
     results = tuple(one.result for one in whole)
     diagnosis = looked_at.diagnosis(results, on_diagnosis)
     entries = {name: one for name, one in known.items() if name in {*suites.entries, *found}}
-    there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
         suites.source,
         results,
         tuple(name for name in suites.entries if name not in found),
-        unknown(there, suites.known),
+        unknown(candidate.suites or (), suites.known),
         diagnosis,
         conformance([one.standing for one in whole], entries, max(len(suites.known), len(entries))),
         skipped=suites.skipped,
@@ -122,9 +120,8 @@ def verify(
 
 def asked_of(candidate: Candidate, suites: Suites) -> Suites:
     """Return the suites that a candidate is asked: files need not have those for a diagnosis."""
-    if isinstance(candidate, ResultsDirectory):
-        return suites.of_files(candidate.suites)
-    return suites
+    there = candidate.suites
+    return suites if there is None else suites.of_files(there)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.by_rows import FieldOf, fields_of, rows_at_once, strips_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
-from mor_ref.verify.candidates.numba_engine import Engine
-from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
 
@@ -38,11 +36,9 @@ class LargeCase:
 
     def asked_of(self, candidate: Candidate, suite: str) -> Answer | None:
         """Return the answer to the whole case; arrays of files are not read yet."""
-        if isinstance(candidate, Engine):
+        if candidate.is_engine:
             return dict.fromkeys(self._fields)  # computed strip by strip
-        if isinstance(candidate, ResultsDirectory):
-            return candidate.unread(suite, self.operation, self.case)
-        return candidate.answer(suite, self.operation, self.case)
+        return candidate.unread(suite, self.operation, self.case)
 
     def whole(self) -> Case:
         """Return the case with the fields that the engine computes."""
@@ -56,11 +52,11 @@ class LargeCase:
             yield replace(answered, cases=[self.whole()])
             return
         engine = OPERATIONS[self.operation].engine
-        problems = {} if isinstance(candidate, Engine) else self._problems(answer)
+        problems = {} if candidate.is_engine else self._problems(answer)
         for first, part in strips_of(self.operation, self.case):
             found = engine(part.parameters, part.arrays)
             places = self._places(first, problems)
-            own = found if isinstance(candidate, Engine) else answer
+            own = found if candidate.is_engine else answer
             arrays = {**part.arrays, **{n: found[n] for n in found if n in places}}
             given = dict(self._given(own, arrays, places, problems))
             yield replace(
