@@ -38,6 +38,7 @@ def dequantize_row(codes, encode, decode, layout, out):
     for i in range(codes.size):
         value = float_of(decoded(_U(codes[i]), layout))
         out[i] = canonical(restored(value, encode, decode, i))
+    return 0
 
 
 # ---------------------------------------------------------------------- loops

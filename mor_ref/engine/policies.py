@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.engine.blocks import Part, Sides, for_each_part, row_bounds, words_of
+from mor_ref.engine.blocks import Part, Place, Words, for_each_part, words_of
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.dequantization import restored
 from mor_ref.engine.encoding import encoded
@@ -17,7 +17,7 @@ from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.quantization import as_bf16, sign_of_bf16
 from mor_ref.engine.scales import Extremes
-from mor_ref.engine.strips import STRIP, TileScales, segment, spread
+from mor_ref.engine.strips import TileScales, over_units, units_with_scales
 from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
@@ -53,11 +53,12 @@ def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
 
 
 @step
-def keep_row(x, target, out):
+def keep_row(x, encode, decode, target, out):
     """MOR-006: a bfloat16 is copied, with all its bits; another number is encoded once."""
     use_full_vectors()
     for i in range(x.size):
         out[i] = x[i] if target is None else encoded(_U(x[i]), target, _U)
+    return 0
 
 
 @step
@@ -68,46 +69,19 @@ def render_row(codes, encode, decode, layout, out):
         value = float_of(decoded(_U(codes[i]), layout))
         y = bits_of(restored(value, encode, decode, i))
         out[i] = _U(as_bf16(_U(y & _U(0x7FFFFFFF))) | sign_of_bf16(y))
+    return 0
 
 
 @kernel
-def keep_part(x, place, part, bounds, columns, unit, choice, fallback, target, out):
+def keep_part(x, out, part, bounds, units, target):
     """Write the units of a part that no rung has accepted."""
-    for left in range(part.left, part.right, STRIP):
-        right = min(left + STRIP, part.right)
-        for piece in range(bounds.size - 1):
-            top = bounds[piece]
-            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
-                if choice[top // unit.rows, column] == fallback:
-                    first, last = segment(column, unit, left, right)
-                    for row in range(top, bounds[piece + 1]):
-                        start = (row - place.top) * place.stride + left - place.left
-                        at = row * columns + left
-                        keep_row(
-                            x[start + first : start + last], target, out[at + first : at + last]
-                        )
+    over_units(keep_row, x, out, part, bounds, units, target)
 
 
 @kernel
-def render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out):
-    """Write the units of a part that a rung has accepted.
-
-    The scales of a strip begin where the unit does: as a slice they would have a type that may be
-    None, and no loop over it fills vectors.
-    """
-    for left in range(part.left, part.right, STRIP):
-        right = min(left + STRIP, part.right)
-        for piece in range(bounds.size - 1):
-            top = bounds[piece]
-            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
-                if choice[top // unit.rows, column] == rung:
-                    first = max(column * unit.columns, left)
-                    last = min((column + 1) * unit.columns, right)
-                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
-                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
-                    for row in range(top, bounds[piece + 1]):
-                        at, end = row * columns + first, row * columns + last
-                        render_row(codes[at:end], strip.encode, strip.decode, layout, out[at:end])
+def render_part(codes, out, part, bounds, units, layout):
+    """Write the units of a part that a rung has accepted."""
+    over_units(render_row, codes, out, part, bounds, units, layout)
 
 
 def keep(
@@ -121,25 +95,14 @@ def keep(
     """Write the units that stay bfloat16 (MOR-006)."""
     if not (choice == fallback).any():
         return
-    unit = Sides(*partition.block)
-    special = SpecialCases(overflow="ieee")
+    special, columns = SpecialCases(overflow="ieee"), partition.columns
     target = None if numbers.is_bf16 else target_for(_BF16, "rne", special, BINARY32)
+    whole = Words(out, Place(0, 0, columns))
 
     def keep_one(part: Part) -> None:
-        words = words_of(numbers, partition.columns, part)
-        bounds = row_bounds(part, unit.rows)
-        keep_part(
-            words.bits,
-            words.place,
-            part,
-            bounds,
-            partition.columns,
-            unit,
-            choice,
-            fallback,
-            target,
-            out,
-        )
+        units = units_with_scales(partition, choice, fallback)
+        words = words_of(numbers, columns, part)
+        keep_part(words, whole, part, units.bounds_of(part), units, target)
 
     for_each_part(keep_one, partition.rows, partition.columns, threads)
 
@@ -157,11 +120,11 @@ def render(
     """Write the units that a rung has accepted, as bfloat16 (QNT-003)."""
     if not (choice == rung).any():
         return
-    unit, layout = Sides(*partition.block), layout_of(fmt)
+    layout, place = layout_of(fmt), Place(0, 0, partition.columns)
 
     def render_one(part: Part) -> None:
-        bounds = np.union1d(row_bounds(part, unit.rows), row_bounds(part, scales.tile.rows))
-        strip, columns = scales.room_for_strip(), partition.columns
-        render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out)
+        units = units_with_scales(partition, choice, rung, scales)
+        bounds = units.bounds_of(part)
+        render_part(Words(codes, place), Words(out, place), part, bounds, units, layout)
 
     for_each_part(render_one, partition.rows, partition.columns, threads)

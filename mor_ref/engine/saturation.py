@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.engine.blocks import Part, Sides, for_each_part, row_bounds, words_of
+from mor_ref.engine.blocks import Part, for_each_part, words_of
 from mor_ref.engine.intrinsics import float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.quantization import scaled_by
-from mor_ref.engine.strips import STRIP, TileScales, spread
+from mor_ref.engine.strips import TileScales, over_units, units_with_scales
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -19,7 +19,7 @@ _MAGNITUDE = _U(0x7FFFFFFF)
 
 
 @step
-def saturated_in_row(x, encode, decode, limit):
+def saturated_in_row(x, encode, decode, limit, _):
     """TRN-011 for one row of a strip: the finite elements beyond the limit, counted."""
     use_full_vectors()
     count = _U(0)
@@ -30,24 +30,9 @@ def saturated_in_row(x, encode, decode, limit):
 
 
 @kernel
-def count_part(x, place, part, bounds, unit, choice, rung, scales, strip, limit):
+def count_part(x, part, bounds, units, limit):
     """Return how many elements of a part saturated, in the units that took a rung."""
-    count = 0
-    for left in range(part.left, part.right, STRIP):
-        right = min(left + STRIP, part.right)
-        for piece in range(bounds.size - 1):
-            top = bounds[piece]
-            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
-                if choice[top // unit.rows, column] == rung:
-                    first = max(column * unit.columns, left)
-                    last = min((column + 1) * unit.columns, right)
-                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
-                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
-                    for row in range(top, bounds[piece + 1]):
-                        start = (row - place.top) * place.stride - place.left
-                        numbers = x[start + first : start + last]
-                        count += saturated_in_row(numbers, strip.encode, strip.decode, limit)
-    return count
+    return over_units(saturated_in_row, x, x, part, bounds, units, limit)
 
 
 def count_saturated(
@@ -60,14 +45,15 @@ def count_saturated(
     threads: int | None = None,
 ) -> int:
     """Return how many elements saturated under a format, in the units that took it."""
-    unit, limit = Sides(*partition.block), _limit(fmt)
+    limit, columns = _limit(fmt), partition.columns
     counts: list[int] = []
 
     def count_one(part: Part) -> None:
-        words = words_of(numbers, partition.columns, part)
-        bounds = np.union1d(row_bounds(part, unit.rows), row_bounds(part, scales.tile.rows))
-        strip = scales.room_for_strip()
-        counts.append(count_part(*words, part, bounds, unit, choice, rung, scales, strip, limit))
+        units, words = (
+            units_with_scales(partition, choice, rung, scales),
+            words_of(numbers, columns, part),
+        )
+        counts.append(count_part(words, part, units.bounds_of(part), units, limit))
 
     for_each_part(count_one, partition.rows, partition.columns, threads)
     return sum(counts)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.engine.blocks import Sides
+from mor_ref.definitions.blocks import Partition
+from mor_ref.engine.blocks import Part, Sides, row_bounds
 from mor_ref.engine.intrinsics import (
     LANES,
     PREFETCHED,
@@ -43,6 +44,71 @@ class Strip(NamedTuple):
 
     encode: NDArray[np.float32] | None
     decode: NDArray[np.float32] | None
+
+
+class Units(NamedTuple):
+    """The units that took a rung, and the scales of their numbers with room for those of a strip.
+
+    The scales of a strip begin where a unit does: as a slice they would have a type that may be
+    None, and no loop over it fills vectors.
+    """
+
+    unit: Sides
+    choice: NDArray[np.uint8]
+    rung: int
+    scales: TileScales
+    strip: Strip
+
+    def bounds_of(self, part: Part) -> NDArray[np.int64]:
+        """Return the rows where a part is cut, so that no piece spans two units or tiles."""
+        bounds, tiles = row_bounds(part, self.unit.rows), self.scales.tile.rows
+        return bounds if tiles == self.unit.rows else np.union1d(bounds, row_bounds(part, tiles))
+
+
+def units_with_scales(
+    units: Partition, choice: NDArray[np.uint8], rung: int, scales: TileScales | None = None
+) -> Units:
+    """Return the units that took a rung, with room for the scales of a strip."""
+    unit = Sides(*units.block)
+    scales = scales or TileScales(unit, None, None)
+    return Units(unit, choice, rung, scales, scales.room_for_strip())
+
+
+@step
+def over_units(row_step, x, out, part, bounds, units, rule):
+    """Call a step with each row of a strip in the units of a part that took a rung.
+
+    The step returns a number, and all of them are added up. It writes into `out`, if there is one.
+    """
+    unit, scales, strip = units.unit, units.scales, units.strip
+    read, write = x.bits, out.bits
+    total = 0
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        for piece in range(bounds.size - 1):
+            top = bounds[piece]
+            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
+                if units.choice[top // unit.rows, column] == units.rung:
+                    first = max(column * unit.columns, left)
+                    last = min((column + 1) * unit.columns, right)
+                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
+                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
+                    for row in range(top, bounds[piece + 1]):
+                        at, to = start_of(x.place, row), start_of(out.place, row)
+                        total += row_step(
+                            read[at + first : at + last],
+                            strip.encode,
+                            strip.decode,
+                            rule,
+                            write[to + first : to + last],
+                        )
+    return total
+
+
+@step
+def start_of(place, row):
+    """Return the index of column 0 of the tensor in a row of an array."""
+    return (row - place.top) * place.stride - place.left
 
 
 @step
