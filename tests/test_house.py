@@ -506,7 +506,7 @@ def test_starting_is_quick():
 
 
 def test_operations_are_asked_and_not_known_by_name():
-    """What only some of them need is in their declarations."""
+    """Declarations have what some of them need and others do not."""
     found = []
     for path in [*PACKAGE.glob("verify/**/*.py"), *PACKAGE.glob("golden/**/*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -93,17 +93,21 @@ def _rounded_sum(value: float | Fraction, c: float, profile: DotProfile) -> floa
     return dot_nvidia.result(Fraction(value) + Fraction(c), profile)
 
 
-def _with_own_exponent(term: Term) -> Term:
+def own_exponent(reference: Reference, factors: Any, profile: DotProfile) -> Term:
     """Return a term with the exponent of its value."""
-    if not math.isfinite(term.value) or term.value == 0:
-        return term
-    return Term(term.value, floor_log2(abs(Fraction(term.value))))
+    found: Term = reference(factors, profile)
+    if not math.isfinite(found.value) or found.value == 0:
+        return found
+    return Term(found.value, floor_log2(abs(Fraction(found.value))))
 
 
-@deviation(dot_nvidia.term_of_product, rules=("DOT-007",), domain=DOTS)
-def dot_exponents_of_products(reference: Reference, one: Product, profile: DotProfile) -> Term:
-    """A term has the exponent of the product, and not the sum of the exponents of its factors."""
-    return _with_own_exponent(reference(one, profile))
+DOT_EXPONENTS_OF_PRODUCTS = Deviation(
+    "dot_exponents_of_products",
+    "A term has the exponent of the product, and not the sum of the exponents of its factors.",
+    ("DOT-007",),
+    DOTS,
+    (Change(dot_nvidia.term_of_product, own_exponent),),
+)
 
 
 def _without_e0(reference: Reference, one: Any, profile: DotProfile) -> Term:
@@ -277,22 +281,6 @@ def dot_scaled_after_the_sum(
     found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
     value = dot_terms.exact_product(found.c, part[0].of_scales)
     return replace(found, c=_rounded_sum(value, c, profile))
-
-
-@deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
-def dot_groups_cut_one_by_one(
-    _: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """Each product of a group of sixteen is a term of its own, as in st_fdpa."""
-    return dot_nvidia.t_fdpa(part, c, profile)
-
-
-@deviation(dot_nvidia.term_of_group, rules=("DOT-009",), domain=IN_SCALED_DOTS)
-def dot_exponents_of_groups(
-    reference: Reference, group: list[Product], profile: DotProfile
-) -> Term:
-    """A group has the exponent of its scaled sum, and not that of its scales."""
-    return _with_own_exponent(reference(group, profile))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -1,4 +1,4 @@
-"""Dot products that differ: promoted, in binary32, exactly, and as matrix cores of AMD."""
+"""Dot products that differ: in groups, promoted, in binary32, exactly, and as cores of AMD."""
 
 import functools
 import math
@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.dot import DotProfile
-from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT, IN_PRODUCTS
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
+from mor_ref.deviations.dot import own_exponent
 from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_binary32 import exact_chunk, product, total
@@ -18,6 +19,23 @@ from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product
 Reference = Callable[..., Any]
 _IN_DOT_ALONE = ("dot",)
 _WITHOUT_SCALES = (*DOTS_ALONE, *IN_PRODUCTS)  # suites of CDNA 3, whose FP8 products are upcast
+
+
+@deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
+def dot_groups_cut_one_by_one(
+    _: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Each product of a group of sixteen is a term of its own, as in st_fdpa."""
+    return dot_nvidia.t_fdpa(part, c, profile)
+
+
+DOT_EXPONENTS_OF_GROUPS = Deviation(
+    "dot_exponents_of_groups",
+    "A group has the exponent of its scaled sum, and not that of its scales.",
+    ("DOT-009",),
+    IN_SCALED_DOTS,
+    (Change(dot_nvidia.term_of_group, own_exponent),),
+)
 
 
 @deviation(
