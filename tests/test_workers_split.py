@@ -2,7 +2,9 @@
 
 import contextlib
 import hashlib
+import pickle
 import shutil
+import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -193,6 +195,20 @@ def test_what_workers_find_is_what_is_found_here(candidate, function):
     ]
     assert found[0] == found[1]
     assert found[0].verdict == {"wrong": "mismatch", "failing": "failed"}[function]
+
+
+def test_answers_that_changed_between_processes_are_noticed(candidate, monkeypatch):
+    """Where they are read: a worker passes them on with the one checksum that they have."""
+    honest, load, sums = zlib.crc32, pickle.load, []
+    monkeypatch.setattr(shards.zlib, "crc32", lambda text: sums.append(text) or honest(text))
+    asked = candidate("wrong"), suites_in(bundled_files(), ["error_steps"])
+    found = verify(*asked, ask=ask_workers(threads(), 60.0))
+    assert (found.verdict, len(sums)) == ("match", 1)
+    monkeypatch.setattr(
+        pickle, "load", lambda pipe: replace(one := load(pipe), written=one.written[:-1] + b"!")
+    )
+    found = verify(*asked, ask=ask_workers(threads(), 60.0))
+    assert "the result of a shard changed on its way from the worker" in found.failures[0].message
 
 
 def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):

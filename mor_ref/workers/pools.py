@@ -63,14 +63,18 @@ class Workers:
         return cls(lambda: nullcontext(executor), count, losses)
 
     def as_done(
-        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+        self,
+        function: Callable[..., Result | Outcome[Result]],
+        shards: Sequence[tuple[Any, ...]],
     ) -> Iterator[tuple[int, Result]]:
         """Yield the number of each shard and the function's result for it, as they are done."""
         for number, outcome in outcomes(self._crew, function, shards, ()):
             yield number, outcome.result()
 
     def in_order(
-        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+        self,
+        function: Callable[..., Result | Outcome[Result]],
+        shards: Sequence[tuple[Any, ...]],
     ) -> Iterator[Result]:
         """Yield the result of the function for each shard, in the order of the shards.
 
@@ -80,7 +84,9 @@ class Workers:
             yield outcome.result()
 
     def outcomes_in_order(
-        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+        self,
+        function: Callable[..., Result | Outcome[Result]],
+        shards: Sequence[tuple[Any, ...]],
     ) -> Iterator[Outcome[Result]]:
         """Yield the outcome of each shard, a result or an error, in the order of the shards."""
         early: dict[int, Outcome[Result]] = {}

@@ -88,18 +88,23 @@ _ANOTHER_VERSION = (
 
 
 def run_shard(
-    program: str, rows: tuple[str, ...], function: Callable[..., Result], shard: tuple[Any, ...]
+    program: str,
+    rows: tuple[str, ...],
+    function: Callable[..., Result | Outcome[Result]],
+    shard: tuple[Any, ...],
 ) -> Outcome[Result]:
     """Run a shard, if this is the program that asks for it: another one may give something else.
 
-    `rows` are the modules whose rows the asking process has.
+    `rows` are the modules whose rows the asking process has. The outcome of another process goes on
+    as that one wrote it, so that its checksum is that of the whole way.
     """
     try:
         add_rows(rows)
         if digest_of_program(rows) != program:
             return Outcome(error=WorkersError(_ANOTHER_VERSION))
         with one_thread():
-            return Outcome.of(function(*shard))
+            found = function(*shard)
+            return found if isinstance(found, Outcome) else Outcome.of(found)
     except Exception as error:  # noqa: BLE001 (it is raised where the shard was asked for)
         return Outcome(error=_sendable(error))
 
@@ -115,7 +120,7 @@ def _sendable(error: Exception) -> Exception:
 
 def outcomes(
     crew: Crew,
-    function: Callable[..., Result],
+    function: Callable[..., Result | Outcome[Result]],
     shards: Sequence[tuple[Any, ...]],
     held: Sized,
 ) -> Iterator[tuple[int, Outcome[Result]]]:
@@ -143,7 +148,7 @@ class _Pending(Generic[Result]):
 
     def __init__(
         self,
-        function: Callable[..., Result],
+        function: Callable[..., Result | Outcome[Result]],
         shards: Sequence[tuple[Any, ...]],
         losses: tuple[type[Exception], ...],
     ) -> None:

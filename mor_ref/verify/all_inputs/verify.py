@@ -26,8 +26,9 @@ from mor_ref.golden.all_inputs.digests import (
 )
 from mor_ref.golden.model import suite
 from mor_ref.operations.bits import Unsigned
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import Candidate, CandidateError
-from mor_ref.verify.candidates.fresh_process import call_with_candidate
+from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.workers.pools import Workers
@@ -98,8 +99,8 @@ def verify_chunks_by(
     """Do the same with workers; each opens the candidate of this name for a chunk."""
     right = zip(chunks, _checksums(case, chunks), strict=True)
     here = Path.cwd()
-    shards = [(here, name, seconds, case, chunk, checksum) for chunk, checksum in right]
-    return _up_to_a_difference(workers.in_order(_verified_by_name, shards))
+    shards = [(here, name, _verified_by_name, seconds, case, *one) for one in right]
+    return _up_to_a_difference(workers.in_order(outcome_of_candidate, shards))
 
 
 def _checksums(case: Case, chunks: range) -> Iterator[int]:
@@ -121,9 +122,10 @@ def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]
 
 
 def _verified_by_name(
-    here: Path, name: str, seconds: float, case: Case, chunk: int, checksum: int
+    name: str, seconds: float, case: Case, chunk: int, checksum: int
 ) -> ChunkResult:
-    return call_with_candidate(here, name, seconds, _verified, case, chunk, checksum)
+    with candidate_named(name, seconds) as candidate:
+        return _verified(candidate, case, chunk, checksum)
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:

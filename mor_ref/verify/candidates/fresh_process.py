@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.rows import digest_of_program, modules_of_rows
 from mor_ref.workers.shards import Outcome, run_shard
@@ -28,18 +27,18 @@ answer()
 """
 
 
-def call_with_candidate(
-    directory: Path, name: str, seconds: float, function: Callable[..., Result], *arguments: Any
-) -> Result:
-    """Call a function with the candidate of this name in a directory, and return its result.
+def outcome_of_candidate(
+    directory: Path, name: str, function: Callable[..., Result], *arguments: Any
+) -> Outcome[Result]:
+    """Return the outcome of a function, which opens the candidate of this name in a directory.
 
     A candidate of this package is the same in all directories, and needs no process of its own.
     """
     if ":" not in name:
-        return _call(name, seconds, function, *arguments)
+        return Outcome.of(function(name, *arguments))
     paths = [str(Path(path).resolve()) for path in sys.path if path]
-    shard = (name, seconds, function, *arguments)
-    call = (digest_of_program(modules_of_rows()), modules_of_rows(), _call, shard)
+    rows = modules_of_rows()
+    call = (digest_of_program(rows), rows, function, (name, *arguments))
     with _started(directory) as process:
         questions, answers = process.stdin, process.stdout
         if questions is None or answers is None:
@@ -55,12 +54,7 @@ def call_with_candidate(
                 f"the process of the candidate was ended {_by(process.returncode)}; read its "
                 "standard error"
             ) from ended
-        return outcome.result()
-
-
-def _call(name: str, seconds: float, function: Callable[..., Result], *arguments: Any) -> Result:
-    with candidate_named(name, seconds) as candidate:
-        return function(candidate, *arguments)
+        return outcome
 
 
 def _started(directory: Path) -> subprocess.Popen[bytes]:

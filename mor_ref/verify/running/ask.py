@@ -12,6 +12,7 @@ from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations.bits import Unsigned
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import (
     NO_REMARKS,
     Answer,
@@ -20,14 +21,14 @@ from mor_ref.verify.candidates.candidate import (
     NoAnswer,
     Remarks,
 )
-from mor_ref.verify.candidates.fresh_process import call_with_candidate
+from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.running.strips import LargeCase
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.workers.pools import Workers
-from mor_ref.workers.shards import WorkersError
+from mor_ref.workers.shards import Outcome, WorkersError
 
 _AT_ONCE = 1 << 22  # numbers
 Ask = Callable[[Candidate, Suites], Iterator[Evidence]]
@@ -108,6 +109,7 @@ def ask_workers(workers: Workers, seconds: float) -> Ask:
     def ask(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         here, directory = Path.cwd(), suites.directory.resolve()
         shards = [(here, candidate.name, seconds, directory, *s) for s in suites.entries.items()]
+        found: Iterator[Outcome[_Answers]]
         found = workers.outcomes_in_order(_answers_in_worker, shards)
         for name, entry in suites.entries.items():
             cases = read_suite(suites.directory, name, entry)
@@ -121,21 +123,27 @@ def ask_workers(workers: Workers, seconds: float) -> Ask:
     return ask
 
 
-def _answers_in_worker(
-    here: Path, candidate: str, seconds: float, directory: Path, suite: str, entry: Entry
-) -> _Answers:
+def _answers_in_worker(here: Path, candidate: str, *asked: Any) -> Outcome[_Answers]:
     try:
-        return call_with_candidate(
-            here, candidate, seconds, _in_fresh_process, directory, suite, entry
-        )
+        return outcome_of_candidate(here, candidate, _answers_of_named, *asked)
+    except CandidateError as error:  # its process was ended
+        return Outcome.of(_failed_on_worker(error))
+
+
+def _answers_of_named(
+    candidate: str, seconds: float, directory: Path, suite: str, entry: Entry
+) -> _Answers:
+    """Return the answers of a candidate that is opened for this suite: it ends no other."""
+    try:
+        with candidate_named(candidate, seconds) as one:
+            found = _answers(one, suite, entry, read_suite(directory, suite, entry))
     except CandidateError as error:  # it was opened by the one who asks, and cannot be here
-        return _Answers({}, (Failure(None, f"on the worker {platform.node()}: {error}"),))
-
-
-def _in_fresh_process(candidate: Candidate, directory: Path, suite: str, entry: Entry) -> _Answers:
-    """Return the answers of a candidate that was opened for this suite: it ends no other."""
-    found = _answers(candidate, suite, entry, read_suite(directory, suite, entry))
+        return _failed_on_worker(error)
     return replace(found, is_over=False)
+
+
+def _failed_on_worker(error: CandidateError) -> _Answers:
+    return _Answers({}, (Failure(None, f"on the worker {platform.node()}: {error}"),))
 
 
 def _answers(
