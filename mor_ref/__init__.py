@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mor_ref.api.levels import Levels, quantize_levels
     from mor_ref.api.matmul import matmul, transposed
     from mor_ref.api.mixed import mix_formats, mix_layer
-    from mor_ref.api.mixing import Mixed
+    from mor_ref.api.mixed_units import Mixed
     from mor_ref.api.mx import Mx, quantize_mx
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
@@ -40,7 +40,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.levels": ("Levels", "quantize_levels"),
     "api.matmul": ("matmul", "transposed"),
     "api.mixed": ("mix_formats", "mix_layer"),
-    "api.mixing": ("Mixed",),
+    "api.mixed_units": ("Mixed",),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),

@@ -18,7 +18,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.kinds import kinds_of
 from mor_ref.verify.diagnosing.records import Explanation, Structure, SuiteDiagnosis
-from mor_ref.verify.reporting import made as made_of
+from mor_ref.verify.reporting import origin
 from mor_ref.verify.reporting.causes import causes_of
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.paths import without_directories
@@ -216,36 +216,36 @@ def test_the_digest_of_a_candidate(tmp_path, monkeypatch):
     """Of its module, of the files of its command, of its results, or the version of a library."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "made_up.py").write_bytes(b"x = 1")
-    found = made_of.made_here("made_up:run", bundled_files())
+    found = origin.origin_here("made_up:run", bundled_files())
     assert found.candidate == f"SHA-256 {digest(b'x = 1')} of made_up.py"
     manifest = (bundled_files() / "MANIFEST.json").read_bytes()
     assert found.vectors == f"SHA-256 {digest(manifest)} of MANIFEST.json"
     (tmp_path / "table.bin").write_bytes(b"7")
     both = f"{digest(b'x = 1')}{digest(b'7')}".encode()
     for name in (f"exec:{tmp_path}/made_up.py {tmp_path}/table.bin -v", f"dir:{tmp_path}"):
-        said = made_of.made_here(name, bundled_files()).candidate
+        said = origin.origin_here(name, bundled_files()).candidate
         assert said == f"SHA-256 {digest(both)} of made_up.py, table.bin"
     for name in ("numba", "cuda-ptx:sm_90"):
-        own = made_of.made_here(name, bundled_files()).candidate
+        own = origin.origin_here(name, bundled_files()).candidate
         assert re.search(r"of [\d,]{3,} files$", own)
-    assert made_of.made_here("no_such:run", bundled_files()).candidate == "no file of it was found"
-    assert made_of.made_here("peer:numpy", bundled_files()).candidate == f"numpy {np.__version__}"
+    assert origin.origin_here("no_such:run", bundled_files()).candidate == "no file of it was found"
+    assert origin.origin_here("peer:numpy", bundled_files()).candidate == f"numpy {np.__version__}"
 
 
 def test_no_name_of_a_person_or_a_machine(monkeypatch):
     """But the processor, the system and its digits, and the GPU that is in use."""
-    monkeypatch.setattr(made_of.platform, "release", lambda: "6.1.0-anns-kernel")
+    monkeypatch.setattr(origin.platform, "release", lambda: "6.1.0-anns-kernel")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     properties = {"name": b"A GPU"}
     runtime = SimpleNamespace(getDeviceProperties=lambda _: properties)
     cuda = SimpleNamespace(is_available=lambda: True, runtime=runtime)
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-    found = made_of.made_here("numba", bundled_files())
+    found = origin.origin_here("numba", bundled_files())
     assert found.date == "1970-01-02 00:00 UTC"
-    assert f"{made_of.platform.system()} 6.1.0, A GPU" in found.machine
-    assert made_of.platform.machine() in found.machine
+    assert f"{origin.platform.system()} 6.1.0, A GPU" in found.machine
+    assert origin.platform.machine() in found.machine
     assert "ann" not in found.machine
-    assert made_of.platform.node() not in found.machine
+    assert origin.platform.node() not in found.machine
 
 
 def test_xml_has_the_origin_with_the_verdict(tmp_path, monkeypatch):

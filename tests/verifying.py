@@ -9,7 +9,7 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.diagnosing.records import Diagnosis
-from mor_ref.verify.running import looked_at
+from mor_ref.verify.running import diagnosed_cases
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -68,7 +68,7 @@ def module(tmp_path):
 @pytest.fixture
 def undiagnosed(monkeypatch):
     """Skip the search for causes, which takes most of the time."""
-    monkeypatch.setattr(looked_at, "diagnose", lambda *_: Diagnosis())
+    monkeypatch.setattr(diagnosed_cases, "diagnose", lambda *_: Diagnosis())
 
 
 def failure_of(candidate, *names):

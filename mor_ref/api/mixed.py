@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mor_ref.api.mixing import Mixed, measured, mixed, record_of
+from mor_ref.api.mixed_units import Mixed, measured, mixed, record_of
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import Cut, partition

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
-    from mor_ref.cuda.schemes import Levels, Shared, quantize_levels, quantize_shared, select
+    from mor_ref.cuda.scheme_functions import (
+        Levels,
+        Shared,
+        quantize_levels,
+        quantize_shared,
+        select,
+    )
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -48,7 +54,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     ),
     "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
     "cuda.affine_functions": ("Affine", "quantize_affine"),
-    "cuda.schemes": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
+    "cuda.scheme_functions": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
     "cuda.errors": ("ErrorSums",),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),

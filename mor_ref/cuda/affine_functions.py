@@ -12,7 +12,7 @@ from mor_ref.cuda.arrays import Given, given, numbers_from, on_gpu_of
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array
-from mor_ref.cuda.schemes import WithY, arrays_among, words_of
+from mor_ref.cuda.scheme_functions import WithY, arrays_among, words_of
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.affine import (
     IntegerGrid,

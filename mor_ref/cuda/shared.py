@@ -13,7 +13,7 @@ _RULE = rows.structure("u4 magnitude_bits,shifts,carries,nan_blocks,keeps_signs"
 _FIELDS = rows.structure("u8 shared_exponent,tau,sign,magnitude,code,y")
 
 
-class Shared(NamedTuple):
+class SharedArrays(NamedTuple):
     """A tensor in blocks that share an exponent."""
 
     shared_exponent: Array
@@ -24,12 +24,14 @@ class Shared(NamedTuple):
     y: Array
 
 
-def quantize_shared(device: Device, x: Bits, kind: SharedKind, profile: SharedProfile) -> Shared:
+def quantize_shared(
+    device: Device, x: Bits, kind: SharedKind, profile: SharedProfile
+) -> SharedArrays:
     """Quantize a tensor of rows and columns."""
     shape = x.array.shape
     blocks, pairs = (partition(shape, (1, side)).grid for side in (BLOCK, PAIR))
     small = [device.empty(grid, np.uint8) for grid in (blocks, pairs, shape, shape, shape)]
-    found = Shared._make([*small, device.empty(shape, np.uint32)])
+    found = SharedArrays._make([*small, device.empty(shape, np.uint32)])
     rule = rows.row(
         _RULE,
         magnitude_bits=kind.magnitude_bits,

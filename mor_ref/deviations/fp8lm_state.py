@@ -11,7 +11,7 @@ from mor_ref.definitions.fp8lm import FIRST_MOMENT, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32
-from mor_ref.exact.fp8lm import Shared
+from mor_ref.exact.fp8lm import SharedScales
 
 Reference = Callable[..., Any]
 _SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
@@ -112,9 +112,9 @@ def _by(*reductions: str) -> Callable[..., bool]:
     return lambda _amaxes, _fmt, reduction, _profile: reduction in reductions
 
 
-def _anew(reference: Reference, shared: float, *arguments: Any) -> Shared:
+def _anew(reference: Reference, shared: float, *arguments: Any) -> SharedScales:
     """Return the scales with another shared one."""
-    found: Shared = reference(*arguments)
+    found: SharedScales = reference(*arguments)
     count, reduction = float(len(arguments[0])), arguments[2]
     return found._replace(
         scale=shared,
@@ -124,27 +124,27 @@ def _anew(reference: Reference, shared: float, *arguments: Any) -> Shared:
 
 
 @deviation(fp8lm.shared_scales, where=_by("paper", "msamp_min"), rules=("FLM-007",), domain=_SHARED)
-def fp8lm_shared_by_the_largest(reference: Reference, *arguments: Any) -> Shared:
+def fp8lm_shared_by_the_largest(reference: Reference, *arguments: Any) -> SharedScales:
     """The shared scale is the largest of the ranks."""
     return _anew(reference, max(reference(*arguments).rank_scale), *arguments)
 
 
 @deviation(fp8lm.shared_scales, where=_by("paper"), rules=("FLM-007",), domain=_SHARED)
-def fp8lm_shared_ranks_stay(reference: Reference, *arguments: Any) -> Shared:
+def fp8lm_shared_ranks_stay(reference: Reference, *arguments: Any) -> SharedScales:
     """Under paper, a rank whose scale is the shared one is not cast anew."""
-    found: Shared = reference(*arguments)
+    found: SharedScales = reference(*arguments)
     return found._replace(requantized=[own != found.scale for own in found.rank_scale])
 
 
 @deviation(fp8lm.shared_scales, where=_by("msamp_min"), rules=("FLM-007",), domain=_SHARED)
-def fp8lm_shared_ranks_change(reference: Reference, *arguments: Any) -> Shared:
+def fp8lm_shared_ranks_change(reference: Reference, *arguments: Any) -> SharedScales:
     """Under msamp_min, every rank is cast anew."""
-    found: Shared = reference(*arguments)
+    found: SharedScales = reference(*arguments)
     return found._replace(requantized=[True] * len(found.rank_scale))
 
 
 @deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
-def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> Shared:
+def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> SharedScales:
     """The scale of the largest amax is divided by the number of ranks, not by its root."""
     count = float(len(arguments[0]))
     whole = product(reference(*arguments).scale, fp8lm.square_root(count))
@@ -154,9 +154,9 @@ def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> Shared:
 @deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
 def fp8lm_shared_root_in_binary64(
     reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
-) -> Shared:
+) -> SharedScales:
     """The square root is not rounded to binary32 before the division."""
-    found: Shared = reference(amaxes, fmt, reduction, profile)
+    found: SharedScales = reference(amaxes, fmt, reduction, profile)
     largest = fp8lm.largest_magnitude(amaxes)
     whole = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
     if not 0 < whole < math.inf:
@@ -166,9 +166,9 @@ def fp8lm_shared_root_in_binary64(
 
 
 @deviation(fp8lm.shared_scales, rules=("FLM-009",), domain=_SHARED)
-def fp8lm_shared_sums_are_not_means(reference: Reference, *arguments: Any) -> Shared:
+def fp8lm_shared_sums_are_not_means(reference: Reference, *arguments: Any) -> SharedScales:
     """The inverse is not divided by the number of ranks."""
-    found: Shared = reference(*arguments)
+    found: SharedScales = reference(*arguments)
     return found._replace(scale_inv=quotient(1.0, found.scale))
 
 

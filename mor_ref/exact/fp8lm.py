@@ -55,7 +55,7 @@ class Reduced(NamedTuple):
     elements: list[Element]
 
 
-class Shared(NamedTuple):
+class SharedScales(NamedTuple):
     """The scales of an all-reduce, and which ranks cast their tensor anew."""
 
     rank_scale: list[float]
@@ -151,7 +151,7 @@ def largest_magnitude(numbers: Sequence[float]) -> float:
 @step
 def shared_scales(
     amaxes: Sequence[float], fmt: Format, reduction: str, profile: ScaleProfile
-) -> Shared:
+) -> SharedScales:
     """Return the scales of tensors with these amaxes, and the shared one (FLM-007, FLM-008)."""
     own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
     if reduction == "msamp_max":
@@ -161,7 +161,7 @@ def shared_scales(
         shared = min(own)
     changed = [reduction != "msamp_min" or scale != shared for scale in own]
     back = quotient(quotient(1.0, shared), float(len(amaxes)))
-    return Shared(own, shared, back, changed)
+    return SharedScales(own, shared, back, changed)
 
 
 def shared_scale(

@@ -41,7 +41,7 @@ _GAP = 16  # between variables in shared memory, so that an index that is off by
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedMemory:
     """Variables in shared memory: their places, and the size of all without the launch's own."""
 
     places: dict[str, tuple[int, int]]  # offset and size
@@ -54,7 +54,7 @@ class Translated:
     """A kernel as C++, its memory, and the instructions whose bits PTX leaves open."""
 
     source: str
-    shared: Shared
+    shared: SharedMemory
     parameters: tuple[int, ...]  # the place of each
     parameters_size: int
     undefined: tuple[Undefined, ...]
@@ -130,7 +130,7 @@ def _called(program: Program, entry: Function) -> list[Function]:
     return list(found.values())
 
 
-def _shared(program: Program, functions: list[Function]) -> Shared:
+def _shared(program: Program, functions: list[Function]) -> SharedMemory:
     """Return the places of the variables that these functions name."""
     named = set()
     own = []
@@ -153,7 +153,7 @@ def _shared(program: Program, functions: list[Function]) -> Shared:
         places[variable.name] = begin, variable.size
         end = begin + variable.size
     size = -(-(end + (_GAP if end else 0)) // most) * most
-    return Shared(places, size if dynamic else end, tuple(dynamic))
+    return SharedMemory(places, size if dynamic else end, tuple(dynamic))
 
 
 def _signature(function: Function) -> str:

@@ -131,7 +131,7 @@ class MixedFormats:
     ) -> "OutcomeOfValues":
         """Quantize with the engine."""
         from mor_ref.api.dequantization import values
-        from mor_ref.api.mixing import mixed
+        from mor_ref.api.mixed_units import mixed
 
         found = mixed(numbers, self.candidates, self.parts(numbers.shape), threads)
         return values(numbers, found.dequantize(), blocks, out, threads)

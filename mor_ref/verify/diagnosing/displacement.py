@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.entries import Entries, Integers
-from mor_ref.verify.diagnosing.instead import LEAST_BITS, Instead, surprise
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
 from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
@@ -20,7 +20,7 @@ _LEAST_PART, _PARTS = 1 / 20, 3  # the share that one of two structures explains
 _COMPARED = 1 << 22  # entries of lines that are compared with each other
 
 
-def displacement(entries: Entries) -> Instead | None:
+def displacement(entries: Entries) -> Alternative | None:
     """Return what entries have instead of the expected bits: all of them, or most of them.
 
     A map is tried on some entries that differ; those that explain the most are tried on all.
@@ -31,7 +31,7 @@ def displacement(entries: Entries) -> Instead | None:
     return min(claims, key=lambda one: (-one.explained, one.kept), default=None)
 
 
-def two_displacements(entries: Entries) -> Iterator[tuple[Instead, Instead]]:
+def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternative]]:
     """Yield the bits that some entries have instead, and those of all others that differ.
 
     The entries of the second are without the differences that the first explains.
@@ -50,7 +50,7 @@ def two_displacements(entries: Entries) -> Iterator[tuple[Instead, Instead]]:
             yield one, other
 
 
-def _displaced(entries: Entries, least: float) -> list[Instead]:
+def _displaced(entries: Entries, least: float) -> list[Alternative]:
     """Return the maps that explain at least a share of some entries, those with the most first."""
     at = entries.some(_SCREENED)
     rated = [(one, _share(one, entries, at)) for one in (*maps(entries), *_found(entries, at))]
@@ -58,7 +58,7 @@ def _displaced(entries: Entries, least: float) -> list[Instead]:
     return [_of_map(one, entries) for one, _ in best[:_TRIED_ON_ALL]]
 
 
-def _is_claimed(one: Instead) -> bool:
+def _is_claimed(one: Alternative) -> bool:
     """Return whether it is more than chance, and explains more than it would change."""
     of = len(one.entries.differing)
     is_all = one.explained == of
@@ -76,11 +76,11 @@ def _share(one: Map, entries: Entries, at: Integers) -> float:
     return float(np.count_nonzero(is_right)) / max(len(at), 1)
 
 
-def _of_map(one: Map, entries: Entries) -> Instead:
+def _of_map(one: Map, entries: Entries) -> Alternative:
     own = np.arange(entries.size)
     source = one.source(entries, own)
     is_other = (source >= 0) & (source != own)
-    return Instead(_said(one, entries), entries.expected[source], is_other, entries)
+    return Alternative(_said(one, entries), entries.expected[source], is_other, entries)
 
 
 def _said(one: Map, entries: Entries) -> str:

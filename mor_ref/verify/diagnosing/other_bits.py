@@ -10,14 +10,14 @@ from mor_ref.golden.model.views import split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.verify.comparing.distance import shown
+from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import Bits, Entries
-from mor_ref.verify.diagnosing.instead import Instead
 
 _FEW = 3  # expected values: of fewer, nothing is said that they have in common
 _STUCK = 3  # bits that are stuck together
 
 
-def other_bits(entries: Entries) -> Iterator[Instead]:
+def other_bits(entries: Entries) -> Iterator[Alternative]:
     """Yield what entries have instead that is not of another place of the field."""
     of_values = _one_value, _one_bit_inverted, _offset, _mirrored, _complement
     for try_one in (*of_values, _stuck, _bits_reversed, _bytes_reversed):
@@ -27,19 +27,19 @@ def other_bits(entries: Entries) -> Iterator[Instead]:
     yield from _other_fields(entries)
 
 
-def frequent_value(e: Entries) -> Iterator[Instead]:
+def frequent_value(e: Entries) -> Iterator[Alternative]:
     """Yield the most frequent value of wrong entries."""
     values, counts = np.unique(e.given[e.differing], return_counts=True)
     yield _value(e, int(values[counts.argmax()]))
 
 
-def _one_value(e: Entries) -> Instead | None:
+def _one_value(e: Entries) -> Alternative | None:
     """Return the one value that all wrong entries have, if several are expected there."""
     values = np.unique(e.given[e.differing])
     return _value(e, int(values[0])) if len(values) == 1 and _has_several(e) else None
 
 
-def _value(e: Entries, value: int) -> Instead:
+def _value(e: Entries, value: int) -> Alternative:
     fmt = _format_of(e)
     said = shown(value, fmt) if fmt is not None else f"{value:#x}"
     return _everywhere(e, f"each {e.noun} is {said}", np.full(e.size, value, np.uint64))
@@ -49,8 +49,8 @@ def _has_several(e: Entries) -> bool:
     return len(np.unique(e.expected[e.differing])) >= _FEW
 
 
-def _everywhere(e: Entries, words: str, values: Bits) -> Instead:
-    return Instead(words, values, np.ones(e.size, bool), e, is_of_place=False)
+def _everywhere(e: Entries, words: str, values: Bits) -> Alternative:
+    return Alternative(words, values, np.ones(e.size, bool), e, is_of_place=False)
 
 
 def _format_of(e: Entries) -> str | None:
@@ -82,7 +82,7 @@ def _bit_words(mask: int, e: Entries) -> str:
     return f"bits {', '.join(first)} and {last}" if first else f"bit {last}"
 
 
-def _one_bit_inverted(e: Entries) -> Instead | None:
+def _one_bit_inverted(e: Entries) -> Alternative | None:
     """Return the expected bits with one bit inverted, if all wrong entries have them."""
     masks = np.unique((e.given ^ e.expected)[e.differing])
     mask = int(masks[0])
@@ -93,7 +93,7 @@ def _one_bit_inverted(e: Entries) -> Instead | None:
     return replace(found, needs_a_place=mask != _sign_bit_of(e))
 
 
-def _stuck(e: Entries) -> Instead | None:
+def _stuck(e: Entries) -> Alternative | None:
     """Return the expected bits with a few that are always 0, or always 1."""
     apart = (e.given ^ e.expected)[e.differing]
     mask = np.bitwise_or.reduce(apart)
@@ -112,7 +112,7 @@ def _stuck(e: Entries) -> Instead | None:
     return None
 
 
-def _offset(e: Entries) -> Instead | None:
+def _offset(e: Entries) -> Alternative | None:
     """Return the expected bits and a constant, around the end, if all wrong entries have them."""
     bits = 4 if e.noun == "nibble" else 8 * _bytes_of(e)
     mask = np.uint64((1 << bits) - 1)
@@ -126,7 +126,7 @@ def _offset(e: Entries) -> Instead | None:
     )
 
 
-def _mirrored(e: Entries) -> Instead | None:
+def _mirrored(e: Entries) -> Alternative | None:
     """Return a constant less the expected bits: the inverse of a power of two, for one."""
     sums = np.unique((e.given + e.expected)[e.differing])
     if len(sums) > 1 or not _has_several(e):
@@ -137,7 +137,7 @@ def _mirrored(e: Entries) -> Instead | None:
     return replace(found, needs_a_place=True)
 
 
-def _complement(e: Entries) -> Instead | None:
+def _complement(e: Entries) -> Alternative | None:
     """Return negative codes as whole numbers have them: those that begin with the sign bit."""
     sign = np.uint64(_sign_bit_of(e))
     if not sign:
@@ -150,7 +150,7 @@ def _complement(e: Entries) -> Instead | None:
     return replace(found, needs_a_place=True)
 
 
-def _bits_reversed(e: Entries) -> Instead | None:
+def _bits_reversed(e: Entries) -> Alternative | None:
     """Return the bits from the last to the first."""
     bits, turned = _bits_of(e), np.zeros(e.size, np.uint64)
     for k in range(bits):
@@ -162,7 +162,7 @@ def _bytes_of(e: Entries) -> int:
     return max(one.pairs[e.field].expected.dtype.itemsize for one in e.samples)
 
 
-def _bytes_reversed(e: Entries) -> Instead | None:
+def _bytes_reversed(e: Entries) -> Alternative | None:
     size = _bytes_of(e)
     if e.noun == "nibble" or size == 1:
         return None
@@ -170,7 +170,7 @@ def _bytes_reversed(e: Entries) -> Instead | None:
     return _everywhere(e, "each entry has its bytes in reverse order", turned)
 
 
-def _other_fields(e: Entries) -> Iterator[Instead]:
+def _other_fields(e: Entries) -> Iterator[Alternative]:
     """Yield the other fields and inputs of the same shape and width that explain something."""
     if e.noun == "nibble":
         return
@@ -193,4 +193,4 @@ def _other_fields(e: Entries) -> Iterator[Instead]:
             first += mine.size
         whose = f"the bits of the input {name}" if is_input else f"the expected value of {name}"
         if is_there.any():
-            yield Instead(f"each entry has {whose}", values, is_there, e)
+            yield Alternative(f"each entry has {whose}", values, is_there, e)

@@ -9,14 +9,14 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import sides_of
+from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import Entries, Marks
-from mor_ref.verify.diagnosing.instead import Instead
 from mor_ref.verify.diagnosing.sample import Sample
 
 _MOST = 1 << 18  # numbers of all cases together
 
 
-def other_blocks(e: Entries) -> Iterator[Instead]:
+def other_blocks(e: Entries) -> Iterator[Alternative]:
     """Yield the expected bits of blocks that begin half a block sooner, or later."""
     there = [one for one in e.samples if one.pairs[e.field].differs.any()]
     operations = [OPERATIONS[one.operation] for one in there]
@@ -42,7 +42,7 @@ def _block(one: Sample) -> tuple[int, ...]:
     return tuple(side if side <= most else 0 for side, most in zip(sides, x.shape, strict=True))
 
 
-def _moved(e: Entries, by: int, axis: int) -> Instead:
+def _moved(e: Entries, by: int, axis: int) -> Alternative:
     values, is_there = np.zeros(e.size, np.uint64), np.zeros(e.size, bool)
     first = 0
     for one in e.samples:
@@ -53,7 +53,7 @@ def _moved(e: Entries, by: int, axis: int) -> Instead:
             is_there[first : first + mine.size] = known.ravel()
         first += mine.size
     is_known = bool(is_there[e.differing].all())
-    return Instead("", values, is_there, e, is_of_place=False, of_all=is_known)
+    return Alternative("", values, is_there, e, is_of_place=False, of_all=is_known)
 
 
 def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsigned, Marks]:

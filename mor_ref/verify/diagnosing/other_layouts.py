@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from mor_ref.golden.model.views import swizzled_128x4
 from mor_ref.layouts import plain
 from mor_ref.operations import OPERATIONS
+from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import Entries
-from mor_ref.verify.diagnosing.instead import Instead
 
 Scales = NDArray[Any]
 _SWIZZLE = "swizzled_128x4"
 Layout = Callable[[Scales], Scales]  # from plain scales to the ones that are read
 
 
-def other_layouts(e: Entries) -> Iterator[Instead]:
+def other_layouts(e: Entries) -> Iterator[Alternative]:
     """Yield the scales that are read if a swizzle was forgotten, made twice, or not asked for."""
     given = {one.layouts.get(e.field, "") for one in e.samples if one.pairs[e.field].differs.any()}
     arrays = [one.pairs[e.field].expected for one in e.samples]
@@ -28,7 +28,7 @@ def other_layouts(e: Entries) -> Iterator[Instead]:
     known = {_SWIZZLE: _OF_SWIZZLED, "": _OF_ROWS}.get(given.pop(), ())
     for words, read in known:
         values = np.concatenate([read(array).ravel() for array in arrays]).astype(np.uint64)
-        yield Instead(words, values, np.ones(e.size, bool), e)
+        yield Alternative(words, values, np.ones(e.size, bool), e)
 
 
 def _in_whole_tiles(scale: Scales) -> Scales:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.condition import condition
 from mor_ref.verify.diagnosing.displacement import displacement, two_displacements
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
-from mor_ref.verify.diagnosing.instead import LEAST_BITS, Instead, surprise
 from mor_ref.verify.diagnosing.records import Condition, Structure
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
@@ -168,13 +168,13 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     return replace(nothing, condition=where)
 
 
-def _of_two(one: Instead, other: Instead) -> Structure | None:
+def _of_two(one: Alternative, other: Alternative) -> Structure | None:
     """Return the structure of two kinds of wrong entries, if nothing else has to differ."""
     first, rest = _next_to(one, other), _next_to(other, one)
     return None if first is None or rest is None else replace(first, other=rest)
 
 
-def _next_to(one: Instead, other: Instead) -> Structure | None:
+def _next_to(one: Alternative, other: Alternative) -> Structure | None:
     """Return the structure of one of two; None if others would differ as well.
 
     Entries that have the bits of the other one are not counted.
@@ -202,7 +202,7 @@ def _next_to(one: Instead, other: Instead) -> Structure | None:
     )
 
 
-def _may_be_by_accident(instead: Instead, where: Condition | None) -> bool:
+def _may_be_by_accident(instead: Alternative, where: Condition | None) -> bool:
     """Return whether entries may have something without a cause, as others match that would not.
 
     Next to each number may be the result of another rounding. What is not explained by a place is
@@ -216,7 +216,7 @@ def _may_be_by_accident(instead: Instead, where: Condition | None) -> bool:
     return instead.needs_a_place
 
 
-def _where(entries: Entries, instead: Instead) -> Condition | None:
+def _where(entries: Entries, instead: Alternative) -> Condition | None:
     """Return where entries have something instead, of those that would change.
 
     If that is of other places, the condition has to be of places as well: next to each number may

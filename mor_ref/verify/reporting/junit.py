@@ -7,7 +7,7 @@ from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
 from mor_ref.verify.counts import counted, differing_in_case
-from mor_ref.verify.reporting.made import Made
+from mor_ref.verify.reporting.origin import Origin
 from mor_ref.verify.reporting.text import differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
@@ -16,7 +16,7 @@ from mor_ref.verify.running.run import Verification
 _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_junit(verification: Verification, made: Made | None = None) -> str:
+def as_junit(verification: Verification, made: Origin | None = None) -> str:
     """Return a test for each suite, and one for each case of a suite that was answered.
 
     The origin is in the properties of the first suite, with the verdict.
@@ -33,7 +33,7 @@ def as_junit(verification: Verification, made: Made | None = None) -> str:
     return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 
 
-def _suites(root: ET.Element, verification: Verification, made: Made | None) -> None:
+def _suites(root: ET.Element, verification: Verification, made: Origin | None) -> None:
     """Add the verdict, and a test for each suite with the explanation of its mismatches."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     origin = {} if made is None else {f"made.{key}": said for key, said in asdict(made).items()}

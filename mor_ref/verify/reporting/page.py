@@ -7,7 +7,7 @@ from mor_ref import __version__
 from mor_ref.golden import bundled_files
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting.causes import Cause, causes_of
-from mor_ref.verify.reporting.made import Made
+from mor_ref.verify.reporting.origin import Origin
 from mor_ref.verify.reporting.rules import known_among
 from mor_ref.verify.reporting.suite_section import Sections, counts_of
 from mor_ref.verify.reporting.templates import rendered
@@ -17,7 +17,7 @@ from mor_ref.verify.running.run import Verification
 _SUITES = 200  # rows of a table, and items of a list
 
 
-def as_html(verification: Verification, made: Made | None = None, site: str | None = None) -> str:
+def as_html(verification: Verification, made: Origin | None = None, site: str | None = None) -> str:
     """Return the page: the verdict, a card for each cause, then the comparison.
 
     Rules lead to the `site`, or to their titles at the end of the page if there is none.

@@ -11,13 +11,13 @@ from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.difference import Difference, Entry
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting.junit import as_junit
-from mor_ref.verify.reporting.made import Made, made_here
+from mor_ref.verify.reporting.origin import Origin, origin_here
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 
 
-def as_json(verification: Verification, made: Made | None = None) -> str:
+def as_json(verification: Verification, made: Origin | None = None) -> str:
     """Return everything that was found, the conclusion first, the origin last."""
     first = dict.fromkeys(("candidate", "verdict", "complete", "conformance", "diagnosis"))
     record: dict[str, Any] = first | asdict(verification)
@@ -67,7 +67,7 @@ def _number(bits: int, fmt: str, said: str) -> dict[str, Any]:
     return {"bits": bits, "format": fmt, "shown": said}
 
 
-WRITERS: dict[str, Callable[[Verification, Made, str | None], str]] = {
+WRITERS: dict[str, Callable[[Verification, Origin, str | None], str]] = {
     ".json": lambda found, made, _: as_json(found, made),
     ".xml": lambda found, made, _: as_junit(found, made),
     ".html": as_html,
@@ -93,5 +93,5 @@ def prepare_report(path: Path) -> None:
 
 def write_report(verification: Verification, path: Path, site: str | None = None) -> None:
     """Write the report that the end of the name asks for; rules on a page lead to the `site`."""
-    made = made_here(verification.candidate, Path(verification.vectors))
+    made = origin_here(verification.candidate, Path(verification.vectors))
     write_whole(path, WRITERS[path.suffix](verification, made, site).encode())

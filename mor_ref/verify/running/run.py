@@ -12,7 +12,7 @@ from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.records import Diagnosis
 from mor_ref.verify.running.ask import Ask, ask_here
-from mor_ref.verify.running.looked_at import LookedAt
+from mor_ref.verify.running.diagnosed_cases import DiagnosedCases
 from mor_ref.verify.running.results import SuiteResult, Verdict, result_of
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.verify.running.unknown import Unknown, unknown
@@ -89,7 +89,7 @@ def verify(
     """
     suites = asked_of(candidate, suites)
     found: dict[str, _Found] = {}
-    looked_at = LookedAt(suites.most_diagnosed, with_parts=candidate.suites is not None)
+    looked_at = DiagnosedCases(suites.most_diagnosed, with_parts=candidate.suites is not None)
     known = {**suites.entries, **suites.of_rungs}
     for answered in ask(candidate, suites):
         evidence = within(replace(answered, allowed=allowed), domain)

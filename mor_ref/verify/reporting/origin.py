@@ -25,7 +25,7 @@ _SOURCES = (".py", ".cu", ".cuh", ".h", ".cpp", ".so")
 
 
 @dataclass(frozen=True)
-class Made:
+class Origin:
     """The origin of a report."""
 
     date: str
@@ -35,10 +35,10 @@ class Made:
     vectors: str
 
 
-def made_here(candidate: str, vectors: Path) -> Made:
+def origin_here(candidate: str, vectors: Path) -> Origin:
     """Return the origin of a report that is made now, on a candidate of this name."""
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
-    return Made(
+    return Origin(
         _date(),
         _of_candidate(candidate),
         ", ".join(filter(None, [_processor(), _system(), *_gpus()])),

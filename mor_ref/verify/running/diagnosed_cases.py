@@ -12,7 +12,7 @@ from mor_ref.verify.diagnosing.structure import displaced_fields
 from mor_ref.verify.running.results import SuiteResult
 
 
-class LookedAt:
+class DiagnosedCases:
     """The answers to suites, without the cases that would take too long and too much memory.
 
     Of each suite, cases that differ are taken up to `most` numbers, and as many of other cases. If

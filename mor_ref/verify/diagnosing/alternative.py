@@ -14,7 +14,7 @@ _SEVERAL = 6  # values: a few, such as 0, are everywhere
 
 
 @dataclass(frozen=True, eq=False)
-class Instead:
+class Alternative:
     """The bits that entries have instead of the expected ones, and which of them.
 
     `words` say it of an entry. `values` are the bits that each entry would have, where there are
@@ -67,7 +67,7 @@ class Instead:
         return is_most and surprise(self, far) >= 2 * LEAST_BITS
 
 
-def surprise(one: Instead, marks: Marks) -> float:
+def surprise(one: Alternative, marks: Marks) -> float:
     """Return the bits of surprise of the marked values, if they are by accident.
 
     The chance of a value is its share of the expected ones: of the field, or of the case if larger.
