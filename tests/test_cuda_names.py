@@ -2,12 +2,15 @@
 
 import inspect
 import operator
+import re
+from importlib.resources import files
 
 import pytest
 from test_cuda_functions import CALLS
 
 import mor_ref
 import mor_ref.cuda
+from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES
 
 WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
 # Of fractions, and for matmul.
@@ -53,3 +56,10 @@ def test_the_parameters_are_those_of_the_package(name):
         assert theirs[parameter][1] == kind
         if parameter not in ("overflow", "nan"):
             assert theirs[parameter][0] == default
+
+
+def test_kernels_enumerate_the_rules_of_tiles_in_the_order_of_their_definition():
+    source = files("mor_ref.cuda") / "kernels" / "nvfp4.cuh"
+    (names,) = re.findall(r"enum TileRule : u32 \{ (.*) \};", source.read_text())
+    right = [name.upper().replace("4OVER6", "FOUR_OVER_SIX") for name in BLOCK_SCALE_RULES]
+    assert names.split(", ") == right

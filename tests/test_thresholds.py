@@ -17,7 +17,6 @@ from mor_ref.golden.inputs.amaxes_at_thresholds import (
     hard_divisors,
     pairs_of_gam,
     pairs_of_tiles,
-    turn_of_mx,
 )
 from mor_ref.golden.inputs.found_tiles import found_tiles
 from mor_ref.golden.suites.mx import ELEMENTS
@@ -35,7 +34,7 @@ def test_scales_of_mx_turn_at_their_amax(name, rule):
     """At the turn or one step above it, in each binade whose codes are in range."""
     turned = 0
     for binade in BINADES:
-        steps = around(turn_of_mx(formats[name], rule), (binade,), (-1, 0, 1))[:3]
+        steps = around(SCALE_RULES[rule].turn_of(formats[name]), (binade,), (-1, 0, 1))[:3]
         codes = [mx.scale_code([number(bits)], formats[name], rule) for bits in steps]
         turned += codes[0] < codes[-1]
     assert turned >= len(BINADES) - 2  # the smallest have the code 0

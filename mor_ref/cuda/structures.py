@@ -13,15 +13,13 @@ from mor_ref.definitions.encoding import Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
-from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES, Nvfp4Profile
 
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value
 _NEVER = 0xFFFF_FFFF
 _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "sr")
 _METRICS = ("mean_relative_error", "not_worse_than", "fits_range")
-_TILE_RULES = (
-    "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors",
-)  # fmt: skip
+_TILE_RULES = tuple(BLOCK_SCALE_RULES)
 
 
 def structure(text: str) -> np.dtype[np.void]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.catalogue import Catalogue
@@ -37,6 +38,13 @@ class ScaleRule:
             return _NEVER
         found = self.up_from(width)
         return whole_number(f"up_from({width}) of scale_rule {self.name!r}", found, 0, _NEVER)
+
+    def turn_of(self, fmt: Format) -> Fraction:
+        """Return the amax at which, or above which, the scale of a block becomes larger."""
+        if self.up_from is None:
+            return Fraction(fmt.largest)
+        # Without the last of the 23 bits: ceil turns a step above 1. floor turns at 2, thus at 1.
+        return 1 + Fraction(self.up_from_of(fmt) // 2 % (1 << 22), 1 << 22)
 
 
 SCALE_RULES: Catalogue[ScaleRule] = Catalogue(

@@ -2,8 +2,9 @@
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
@@ -12,6 +13,16 @@ from mor_ref.definitions.scales import Given, given_amax, given_scale
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
 ]
+# The rule of the specification that each is defined by, in the order of the kernels' TileRule.
+BLOCK_SCALE_RULES: Mapping[BlockScaleRule, str] = {
+    "te": "NVF-004",
+    "te_2_13": "NVF-005",
+    "4over6_mae": "NVF-006",
+    "4over6_mse": "NVF-006",
+    "torchao": "NVF-007",
+    "modelopt": "NVF-008",
+    "compressed_tensors": "NVF-009",
+}
 TILES = ((1, 16), (16, 16))
 _ROWS = ((1, 16),)
 _LEAST_RANGE = 2.0  # below it, the global decode scale of a tensor can overflow
@@ -34,7 +45,7 @@ class Nvfp4Profile:
     tiles: tuple[tuple[int, int], ...] = TILES
 
     def __post_init__(self) -> None:
-        known_name("rule", self.rule, get_args(BlockScaleRule))
+        known_name("rule", self.rule, BLOCK_SCALE_RULES)
         if not (_is_binary32(self.range) and _LEAST_RANGE <= self.range < math.inf):
             raise ValueError(
                 f"range is {self.range!r}; give a finite number of at least 2 that binary32 has, "

@@ -93,7 +93,7 @@ def is_scale(value: object) -> bool:
 
 
 def given_amax(argument: str, value: float) -> float:
-    """Return a given amax; refuse a number that is none."""
+    """Return a given amax; refuse a number that cannot be one."""
     if not is_amax(value):
         raise ValueError(
             f"{argument} is {value!r}; give a finite number of binary32 that is not negative, such "
@@ -103,7 +103,7 @@ def given_amax(argument: str, value: float) -> float:
 
 
 def given_scale(argument: str, value: float) -> float:
-    """Return a given scale; refuse a number that is none."""
+    """Return a given scale; refuse a number that cannot be one."""
     if not is_scale(value):
         raise ValueError(
             f"{argument} is {value!r}; give a positive, normal number of binary32, such as 0.25"

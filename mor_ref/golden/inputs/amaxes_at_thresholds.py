@@ -12,7 +12,6 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.golden.inputs.edges import Bits, amaxes, values_of
@@ -59,14 +58,6 @@ def around(
 def with_subnormal_reciprocals(point: Fraction) -> tuple[int, int]:
     """Return the last two binades of a point: the reciprocals of such amaxes are subnormal."""
     return 126 - floor_log2(point), 127 - floor_log2(point)
-
-
-def turn_of_mx(fmt: Format, rule: str) -> Fraction:
-    """Return the amax at which, or above which, the scale of a block becomes larger."""
-    if SCALE_RULES[rule].up_from is None:
-        return Fraction(fmt.largest)
-    # The last of the 23 bits is left out: ceil turns a step above 1. floor turns at 2, thus at 1.
-    return 1 + Fraction(SCALE_RULES[rule].up_from_of(fmt) // 2 % (1 << 22), 1 << 22)
 
 
 @functools.cache

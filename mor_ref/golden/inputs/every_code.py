@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact import mx
-from mor_ref.golden.inputs.amaxes_at_thresholds import turn_of_mx
 from mor_ref.golden.inputs.edges import Bits, in_source
 from mor_ref.golden.inputs.hard_numbers import SOURCES, fits, hard_numbers, is_of, signed
 from mor_ref.golden.inputs.tensors import Tensor
@@ -95,7 +95,7 @@ def _amax_of_each_scale(fmt: Format, rule: str, source: str) -> dict[int, float]
     low, high, bits = SOURCES[source]
     largest = math.frexp(fmt.largest)[0] * 2
     found: dict[int, float] = {}
-    below_turn = float(turn_of_mx(fmt, "even")) - math.ldexp(1.0, 1 - bits)
+    below_turn = float(SCALE_RULES["even"].turn_of(fmt)) - math.ldexp(1.0, 1 - bits)
     for significand in (largest, 1.0, below_turn, 2 - math.ldexp(1.0, 1 - bits)):
         for exponent in range(low, high + 1):
             amax = math.ldexp(significand, exponent)

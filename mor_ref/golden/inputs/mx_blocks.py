@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.amaxes_at_thresholds import (
     LOGARITHMS,
     SOME_BINADES,
     around,
-    turn_of_mx,
 )
 from mor_ref.golden.inputs.edges import Bits, in_source, values_of
 from mor_ref.golden.inputs.single_blocks import filled
@@ -50,7 +50,7 @@ def underflowing(fmt: Format) -> Bits:
 
 def turning_tensor(fmt: Format, rule: str) -> Tensor:
     """Return blocks whose amaxes are next to where the scale turns, and a block of zeros."""
-    amaxes = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
+    amaxes = [0, *around(SCALE_RULES[rule].turn_of(fmt), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
     if rule == "rceil":  # a quotient that is subnormal
         amaxes.append(f32_bits(rn32(Fraction(fmt.largest) * 3 / 2**128)))
     if rule == "even":  # half of a step is added to a number, and not to the bits of a subnormal
@@ -64,7 +64,7 @@ def turning_tensor(fmt: Format, rule: str) -> Tensor:
 
 def turning_in_source(fmt: Format, source: str) -> Tensor:
     """Return blocks of an amax at, and a step of bf16 or f16 from, where the rule even turns."""
-    turn, half = in_source([float(turn_of_mx(fmt, "even")), 0.5], source).tolist()
+    turn, half = in_source([float(SCALE_RULES["even"].turn_of(fmt)), 0.5], source).tolist()
     rows = [[turn + step, half] for step in (-1, 0, 1)]
     return Tensor(f"even.{source}", source, np.array(rows, np.uint16))
 
@@ -72,7 +72,7 @@ def turning_in_source(fmt: Format, source: str) -> Tensor:
 def turning_by_logarithms(fmt: Format, rule: str) -> Bits:
     """Return pairs of an amax at which rounded logarithms take another scale, and its half."""
     both = [sign * n for n in LOGARITHMS for sign in (1, -1)]
-    amaxes = np.array(around(turn_of_mx(fmt, rule), both, (0,)), np.uint32)
+    amaxes = np.array(around(SCALE_RULES[rule].turn_of(fmt), both, (0,)), np.uint32)
     return np.stack([amaxes, amaxes >> np.uint32(1)], axis=1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.golden.inputs.amaxes_at_thresholds import around, turn_of_mx
+from mor_ref.golden.inputs.amaxes_at_thresholds import around
 from mor_ref.golden.inputs.edges import amaxes, narrowed, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -57,7 +57,7 @@ def _block_cases(size: Size) -> Iterator[Case]:
         usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k), every=3)
         for n, rule in enumerate(SCALE_RULES.specified):
             parameters = {"format": name, "scale_rule": rule, "source": "f32"}
-            near = np.array(around(turn_of_mx(fmt, rule)), np.uint32)
+            near = np.array(around(SCALE_RULES[rule].turn_of(fmt)), np.uint32)
             turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
             x = np.concatenate([usual, turning_blocks(fmt), turning])
             x = np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x

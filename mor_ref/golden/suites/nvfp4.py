@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
+from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES, PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.amaxes_at_thresholds import pairs_of_tiles
 from mor_ref.golden.inputs.edges import bell
 from mor_ref.golden.inputs.every_scale import (
@@ -53,15 +53,6 @@ from mor_ref.golden.suites.large import (
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
 _SOURCES = ("bf16", "f16", "f32")
-_RULES = {
-    "te": "NVF-004",
-    "te_2_13": "NVF-005",
-    "4over6_mae": "NVF-006",
-    "4over6_mse": "NVF-006",
-    "torchao": "NVF-007",
-    "modelopt": "NVF-008",
-    "compressed_tensors": "NVF-009",
-}
 
 
 def _is_normative(profile: Nvfp4Profile) -> bool:
@@ -71,7 +62,7 @@ def _is_normative(profile: Nvfp4Profile) -> bool:
 
 def _has_errors(profile: Nvfp4Profile) -> bool:
     """Return whether a profile takes the one of two candidates that has the smaller error."""
-    return _RULES[profile.rule] == "NVF-006"
+    return BLOCK_SCALE_RULES[profile.rule] == "NVF-006"
 
 
 def _tiles(size: Size) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +192,7 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
                 yield LargeCase(name, "bf16", (520, 520), LARGEST_LATE, parameters, ends=ends_here)
 
 
-_PROFILE_RULES = sorted(set(_RULES.values()))
+_PROFILE_RULES = sorted(set(BLOCK_SCALE_RULES.values()))
 BLOCKS = Suite(
     "nvfp4_blocks",
     "Single tiles in NVFP4, a case for each profile",
@@ -234,7 +225,7 @@ BLOCKS = Suite(
 
 
 def _tensor_suite(profile: Nvfp4Profile) -> Suite:
-    own = _RULES[profile.rule]
+    own = BLOCK_SCALE_RULES[profile.rule]
     whole = "NVF-003" if _is_normative(profile) else own
     return Suite(
         f"nvfp4_{profile.name}",
