@@ -523,7 +523,7 @@ def test_files_and_functions_are_short():
         assert source.count("\n") <= 300, path
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno <= 50, (path, node.name)
+                assert node.end_lineno - node.lineno <= 45, (path, node.name)
 
 
 def test_files_of_tests_are_short():

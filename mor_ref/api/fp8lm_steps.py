@@ -179,15 +179,20 @@ def adam(
             f"gradient has shape {g.shape}, but the state {state.master.codes.shape}; give a "
             "number for each parameter"
         )
-    given = np.array([lr, beta1, beta2, eps, weight_decay], np.float64).astype(np.float32)
-    numbers = Adam(*given)
+    given = Adam(*np.array([lr, beta1, beta2, eps, weight_decay], np.float64).astype(np.float32))
+    return _after_step(state, g, given)
+
+
+def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> AdamState:
+    """Return the state after a step with a gradient."""
     from mor_ref.engine.fp8lm import moments_and_weights, rate_and_root  # imports Numba
 
     old = (state.first, state.second, state.master)
     kinds = (FIRST_MOMENT, SECOND_MOMENT, MASTER)
     inverses = np.array([one.scale_inv for one in old], np.float32)
     m, v, w = (decode(one.codes, kind).reshape(-1) for one, kind in zip(old, kinds, strict=True))
-    rates = rate_and_root(float(given[0]), float(given[1]), float(given[2]), state.step + 1)
+    lr, beta1, beta2 = (float(one) for one in numbers[:3])
+    rates = rate_and_root(lr, beta1, beta2, state.step + 1)
     flat = np.ascontiguousarray(g).reshape(-1)
     moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
     amaxes = [float(largest_magnitude(one)) for one in (m, v, w)]

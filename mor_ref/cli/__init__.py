@@ -29,6 +29,7 @@ from mor_ref.cli.options import (
     RandomWordOption,
     RoundingOption,
     RowsOption,
+    ThreadsOption,
     TimeoutOption,
 )
 from mor_ref.cli.quantize_commands import decode_file, dequantize_file, quantize_files
@@ -43,6 +44,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+_ENGINE_THREADS = typer.Option(
+    help="Threads of the engine; default: all processors, or one for each worker."
 )
 
 
@@ -122,12 +126,7 @@ def run_exhaustive(
     overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
     random_word: RandomWordOption = None,
     n_random_bits: RandomBitsOption = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            help="Threads of the engine; default: all processors, or one for each worker."
-        ),
-    ] = None,
+    threads: Annotated[int | None, _ENGINE_THREADS] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave out the CRC-32 lines.")] = False,
     candidate: Annotated[
         str | None,
@@ -187,10 +186,7 @@ def analyze_files(
     scaling: Annotated[str | None, typer.Option(help="gam (default), e8m0 or fp32.")] = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(help="Number of threads; default: all processors, or one for each worker."),
-    ] = None,
+    threads: ThreadsOption = None,
     executor: ExecutorOption = "local",
     json: JsonOption = False,
     plot: Annotated[

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import FILES, ExcludeOption, ExecutorOption, IncludeOption, JsonOption
+from mor_ref.cli.options import (
+    FILES,
+    ExcludeOption,
+    ExecutorOption,
+    IncludeOption,
+    JsonOption,
+    ThreadsOption,
+)
 
 _SCHEMES = typer.Option("--schemes", help="Also the usual recipes of every scheme.")
 
@@ -33,10 +40,7 @@ def compare_recipes(
             "repeated.",
         ),
     ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(help="Number of threads; default: all processors, or one for each worker."),
-    ] = None,
+    threads: ThreadsOption = None,
     executor: ExecutorOption = "local",
     json: JsonOption = False,
 ) -> None:

@@ -15,6 +15,10 @@ RandomBitsOption = Annotated[
     int | None, typer.Option("--n-random-bits", help="Number of bits of the random word.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(help="Number of threads; default: all processors, or one for each worker."),
+]
 TimeoutOption = Annotated[
     float, typer.Option(metavar="SECONDS", help="Longest time of a program for one case.")
 ]

@@ -51,14 +51,18 @@ def assert_bit_exact(
     if not isinstance(expected, SuiteCase) and recorded(expected) is None:
         lines = unlike_codes(actual, expected, fmt, layout)
     else:
-        if fmt is not None or layout is not None:
-            raise TypeError(
-                "fmt or layout is given, and expected has its formats; name the layout of a field "
-                "with the field, such as 'scale@swizzled_128x4'"
-            )
+        _refuse_formats(fmt, layout)
         lines = _of_fields(actual, expected, x, Allowed(nan, zero_sign))
     if lines:
         raise AssertionError("\n".join(lines))
+
+
+def _refuse_formats(fmt: object, layout: object) -> None:
+    if fmt is not None or layout is not None:
+        raise TypeError(
+            "fmt or layout is given, and expected has its formats; name the layout of a field with "
+            "the field, such as 'scale@swizzled_128x4'"
+        )
 
 
 def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str]:

@@ -1,6 +1,6 @@
 """Running a candidate on suites, and the results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mor_ref.analysis.stored_tensors import SkippedTensor
@@ -103,19 +103,8 @@ def verify(
             break
         del answered, evidence  # before the next is made
     whole = [one.whole(looked_at.passed_over(name)) for name, one in found.items()]
-    results = tuple(one.result for one in whole)
-    diagnosis = looked_at.diagnosis(results, on_diagnosis)
-    entries = {name: one for name, one in known.items() if name in {*suites.entries, *found}}
-    return Verification(
-        candidate.name,
-        suites.source,
-        results,
-        tuple(name for name in suites.entries if name not in found),
-        unknown(candidate.suites or (), suites.known),
-        diagnosis,
-        conformance([one.standing for one in whole], entries, max(len(suites.known), len(entries))),
-        skipped=suites.skipped,
-    )
+    diagnosis = looked_at.diagnosis(tuple(one.result for one in whole), on_diagnosis)
+    return _verification(candidate, suites, whole, diagnosis)
 
 
 def asked_of(candidate: Candidate, suites: Suites) -> Suites:
@@ -152,6 +141,26 @@ class _Found:
 def _found(evidence: Evidence, entry: Entry, *, must_be_complete: bool) -> _Found:
     result = result_of(evidence, entry, must_be_complete=must_be_complete)
     return _Found(result, standing_of(evidence), tuple(evidence.lacking()))
+
+
+def _verification(
+    candidate: Candidate, suites: Suites, found: Sequence[_Found], diagnosis: Diagnosis
+) -> Verification:
+    """Return the verification of the suites that were asked, and of those of rungs."""
+    names = {one.result.suite for one in found}
+    of_rungs = {name: one for name, one in suites.of_rungs.items() if name in names}
+    entries = {**suites.entries, **of_rungs}
+    standings = [one.standing for one in found]
+    return Verification(
+        candidate.name,
+        suites.source,
+        tuple(one.result for one in found),
+        tuple(name for name in suites.entries if name not in names),
+        unknown(candidate.suites or (), suites.known),
+        diagnosis,
+        conformance(standings, entries, max(len(suites.known), len(entries))),
+        skipped=suites.skipped,
+    )
 
 
 def not_opened(name: str, suites: Suites, reason: str) -> Verification:
