@@ -7,7 +7,8 @@ import mor_ref
 from mor_ref import formats
 from mor_ref.analysis import compare
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.mixed import integer_format
+from mor_ref.definitions.mixed import MIXTURES, integer_format
+from mor_ref.definitions.mixed import Mixture as MixtureOfFormats
 from mor_ref.engine.mixed import joined
 from mor_ref.engine.mixed import least as least_of
 from mor_ref.exact.mixed import error_in_units, least, mixed, of_layer, squared_error
@@ -190,6 +191,20 @@ def test_the_engine_has_the_bits_of_the_exact_model(candidates, block):
     if is_scaled:
         codes = [[e.code for e in row] for row in expected.elements]
         assert found.codes.tolist() == codes
+
+
+def test_squares_of_a_mixture_of_a_user_are_compared(monkeypatch):
+    monkeypatch.setitem(MIXTURES, "own", MixtureOfFormats("own", ("e5m2", "int6")))
+
+    def one_more(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        return {**found, "int6.squares": found["int6.squares"] + np.uint64(1)}
+
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    asked = {"inputs": {"x": x}, "recipe": "own:4x8"}
+    assert mor_ref.verify("numba", **asked).verdict == "match"
+    (result,) = mor_ref.verify(one_more, **asked).results
+    assert {one.suite_field for one in result.differences} == {"int6.squares"}
 
 
 @pytest.mark.parametrize("recipe", ["int8_or_e4m3", "e2m1_or_int4:1x16", "int8_or_e4m3:row"])
