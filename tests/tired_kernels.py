@@ -15,8 +15,9 @@ import mor_ref
 from mor_ref import layouts
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import from_arrays
-from mor_ref.verify.own_tensors import SUITE, fields_of_operation, own_tensors
+from mor_ref.verify.own_tensors import SUITE, own_tensors
 
 SIDE = 32  # of a block of MX
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.making.witnesses import with_expected
-from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
 from mor_ref.golden.store.suite_files import (
     described,
     file_of,
@@ -24,8 +24,6 @@ from mor_ref.golden.store.suite_files import (
     write_manifest,
 )
 from mor_ref.golden.store.whole_files import write_inside
-from mor_ref.golden.suites import SUITES
-from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
@@ -36,6 +34,7 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.domain import Domain
+from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
 from mor_ref.verify.own_rungs import name_of, with_rungs
 from mor_ref.verify.reporting.report import Report
@@ -269,37 +268,3 @@ def _suite_of(
 def _none(_: Size) -> Iterator[Case]:
     """Yield nothing: the cases are those of a user."""
     yield from ()
-
-
-def fields_of_operation(asked: Asked) -> tuple[Field, ...]:
-    """Return the fields of the first suite of the operation, for the representations tried.
-
-    An operation of a user may have no suite: its declaration has the fields.
-    """
-    suite = next((one for one in SUITES.values() if one.operation == asked.operation), None)
-    if suite is None:
-        return _declared(asked.operation)
-    tried = OPERATIONS[asked.operation].tried(asked.parameters)
-    if not tried:
-        return suite.fields
-    at = next(n for n, one in enumerate(suite.fields) if "." in one.name)
-    old = suite.fields[at].name.split(".")[0]
-    under = [one for one in suite.fields if one.name.startswith(f"{old}.")]
-    others = [one for one in suite.fields if "." not in one.name]
-    own = [_under(one, old, name) for name in tried for one in under]
-    return (*others[:at], *own, *others[at:])
-
-
-def _under(field: Field, old: str, new: str) -> Field:
-    """Return the field of another representation."""
-    name, meaning = field.name.removeprefix(old), field.meaning.removesuffix(old)
-    return replace(field, name=f"{new}{name}", meaning=f"{meaning}{new}")
-
-
-def _declared(operation: str) -> tuple[Field, ...]:
-    """Return the fields of a declaration, without a rule."""
-    one, meaning = OPERATIONS[operation], f"as {operation} has it"
-    return (
-        *(given(name, fmt, meaning) for name, (fmt, _) in one.inputs.items()),
-        *(expected(name, fmt, meaning) for name, (fmt, _) in one.outputs.items()),
-    )

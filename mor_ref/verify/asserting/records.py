@@ -11,7 +11,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays, OfRecord
 from mor_ref.treatments import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
-from mor_ref.verify.own_tensors import fields_of_operation
+from mor_ref.verify.own_fields import fields_of_operation
 
 _OF_NUMBERS = "rc"  # axes
 _OF_ELEMENTS = (_OF_NUMBERS, "pairs")
