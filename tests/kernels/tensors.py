@@ -19,11 +19,12 @@ from mor_ref.cuda import (
     policies,
     quantization,
     scales,
+    selection,
     shared,
 )
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
-from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
+from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid, with_float_zeros
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.definitions.encoding import SpecialCases
@@ -97,14 +98,18 @@ def quantized(device, x):
     for kind in ("lsq4", "elastic1"):
         alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
         yield [*levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")]
+    yield [selection.by_rank(device, x, 0.9), selection.by_column(device, x, 6.0)]
 
 
 def of_integers(device, x):
     """Yield the results of integers with zero points."""
-    for profile, grid in (("torch_fake_tensor", "int8"), ("torch_quantize", "uint4")):
-        how = affine.How(
-            AFFINE_PROFILES[profile], integer_grid(grid), symmetric=False, source="f32"
-        )
+    float_zeros = with_float_zeros(AFFINE_PROFILES["torch_fake_channel_2_13"])
+    for profile, grid in (
+        (AFFINE_PROFILES["torch_fake_tensor"], "int8"),
+        (AFFINE_PROFILES["torch_quantize"], "uint4"),
+        (float_zeros, "int8"),
+    ):
+        how = affine.How(profile, integer_grid(grid), symmetric=False, source="f32")
         for block in ("tensor", (8, 16), (5, 3)):
             cut = partition(x.array.shape, block)
             found = affine.quantize_affine(device, x, how, cut)
