@@ -344,7 +344,7 @@ def test_a_part_is_a_guess_with_its_share():
     found = on(odd, "quantize_steps")
     text = "\n".join(report.lines(found))
     best = found.diagnosis.suites[0].explanations[0]
-    assert f"; a guess: `ties_away` (rule ENC-003) explains {report.share(best)}" in text
+    assert f"; `ties_away` (rule ENC-003) explains {report.share(best)}: all " in text
     assert f"({best.explained:,} of {best.of:,})" in text
     assert "explained by" not in text
     page = report_files.as_html(found)

@@ -235,7 +235,7 @@ def test_what_can_be_compared_in_part():
     assert page.texts("p", "lead") == ["What explains the mismatches is not known"]
     (causes,) = page.texts("details", "cause")
     assert "No known deviation explains the " in causes
-    assert "mismatches that can be compared; a guess: " in causes
+    assert "mismatches that can be compared; ties_away (rule ENC-003) explains " in causes
     assert re.search(r" explains \d+\.\d % of them \([\d,]+ of [\d,]+\)", causes)
 
 
