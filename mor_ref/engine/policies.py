@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.engine.blocks import Part, Place, Words, for_each_part, words_of
+from mor_ref.engine.blocks import Part, Place, for_each_part, words_of
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.dequantization import restored
 from mor_ref.engine.encoding import encoded
@@ -17,7 +17,7 @@ from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.quantization import as_bf16, sign_of_bf16
 from mor_ref.engine.scales import Extremes
-from mor_ref.engine.strips import TileScales, over_units, units_with_scales
+from mor_ref.engine.strips import TileScales, over_units, units_in
 from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
@@ -73,15 +73,15 @@ def render_row(codes, encode, decode, layout, out):
 
 
 @kernel
-def keep_part(x, out, part, bounds, units, target):
+def keep_part(x, place, out, room, part, bounds, units, target):
     """Write the units of a part that no rung has accepted."""
-    over_units(keep_row, x, out, part, bounds, units, target)
+    over_units(keep_row, x, place, out, room, part, bounds, units, target)
 
 
 @kernel
-def render_part(codes, out, part, bounds, units, layout):
+def render_part(codes, out, room, part, bounds, units, layout):
     """Write the units of a part that a rung has accepted."""
-    over_units(render_row, codes, out, part, bounds, units, layout)
+    over_units(render_row, codes, room, out, room, part, bounds, units, layout)
 
 
 def keep(
@@ -97,12 +97,11 @@ def keep(
         return
     special, columns = SpecialCases(overflow="ieee"), partition.columns
     target = None if numbers.is_bf16 else target_for(_BF16, "rne", special, BINARY32)
-    whole = Words(out, Place(0, 0, columns))
+    room = Place(0, 0, columns)
 
     def keep_one(part: Part) -> None:
-        units = units_with_scales(partition, choice, fallback)
-        words = words_of(numbers, columns, part)
-        keep_part(words, whole, part, units.bounds_of(part), units, target)
+        units, bounds = units_in(part, partition, choice, fallback)
+        keep_part(*words_of(numbers, columns, part), out, room, part, bounds, units, target)
 
     for_each_part(keep_one, partition.rows, partition.columns, threads)
 
@@ -120,11 +119,10 @@ def render(
     """Write the units that a rung has accepted, as bfloat16 (QNT-003)."""
     if not (choice == rung).any():
         return
-    layout, place = layout_of(fmt), Place(0, 0, partition.columns)
+    layout, room = layout_of(fmt), Place(0, 0, partition.columns)
 
     def render_one(part: Part) -> None:
-        units = units_with_scales(partition, choice, rung, scales)
-        bounds = units.bounds_of(part)
-        render_part(Words(codes, place), Words(out, place), part, bounds, units, layout)
+        units, bounds = units_in(part, partition, choice, rung, scales)
+        render_part(codes, out, room, part, bounds, units, layout)
 
     for_each_part(render_one, partition.rows, partition.columns, threads)

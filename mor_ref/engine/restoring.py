@@ -14,14 +14,14 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.engine.blocks import Part, Place, Words, words_of
+from mor_ref.engine.blocks import Part, Place, words_of
 from mor_ref.engine.decoding import layout_of
 from mor_ref.engine.dequantization import dequantize_row
 from mor_ref.engine.encoding import encoded
 from mor_ref.engine.formats import BINARY32, target_for
 from mor_ref.engine.intrinsics import use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.strips import TileScales, over_units, units_with_scales
+from mor_ref.engine.strips import TileScales, over_units, units_in
 
 _U = np.uint32
 _BF16 = formats["bf16"]
@@ -53,20 +53,20 @@ def take_row(x, encode, decode, taking, out):
 
 
 @kernel
-def restore_part(codes, y, part, bounds, units, layout):
+def restore_part(codes, place, y, room, part, bounds, units, layout):
     """Write y of the units of a part that took a rung, from their codes."""
-    over_units(dequantize_row, codes, y, part, bounds, units, layout)
+    over_units(dequantize_row, codes, place, y, room, part, bounds, units, layout)
 
 
 @kernel
-def take_part(x, y, part, bounds, units, taking):
+def take_part(x, place, y, room, part, bounds, units, taking):
     """Write y of the units of a part that took a rung, from numbers."""
-    over_units(take_row, x, y, part, bounds, units, taking)
+    over_units(take_row, x, place, y, room, part, bounds, units, taking)
 
 
-def _room_of(part: Part, y: Bits) -> Words:
-    """Return the room of a part as words."""
-    return Words(y, Place(part.top, part.left, part.right - part.left))
+def _room_of(part: Part) -> Place:
+    """Return where the numbers of a part are in its room."""
+    return Place(part.top, part.left, part.right - part.left)
 
 
 def from_codes(
@@ -78,11 +78,11 @@ def from_codes(
     rung: int,
 ) -> Fill:
     """Return the way to y of the units that took a rung, from codes (ERR-008)."""
-    layout, whole = layout_of(fmt), Words(codes, Place(0, 0, units.columns))
+    layout, place = layout_of(fmt), Place(0, 0, units.columns)
 
     def fill(part: Part, y: Bits) -> None:
-        taken = units_with_scales(units, choice, rung, scales)
-        restore_part(whole, _room_of(part, y), part, taken.bounds_of(part), taken, layout)
+        taken, bounds = units_in(part, units, choice, rung, scales)
+        restore_part(codes, place, y, _room_of(part), part, bounds, taken, layout)
 
     return fill
 
@@ -99,10 +99,8 @@ def from_numbers(
     taking = Taking(target, _SHIFT if rounds else _U(0))
 
     def fill(part: Part, y: Bits) -> None:
-        taken, words = (
-            units_with_scales(units, choice, rung),
-            words_of(numbers, units.columns, part),
-        )
-        take_part(words, _room_of(part, y), part, taken.bounds_of(part), taken, taking)
+        taken, bounds = units_in(part, units, choice, rung)
+        words = words_of(numbers, units.columns, part)
+        take_part(*words, y, _room_of(part), part, bounds, taken, taking)
 
     return fill

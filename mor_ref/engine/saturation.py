@@ -10,7 +10,7 @@ from mor_ref.engine.blocks import Part, for_each_part, words_of
 from mor_ref.engine.intrinsics import float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.quantization import scaled_by
-from mor_ref.engine.strips import TileScales, over_units, units_with_scales
+from mor_ref.engine.strips import TileScales, over_units, units_in
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -30,9 +30,9 @@ def saturated_in_row(x, encode, decode, limit, _):
 
 
 @kernel
-def count_part(x, part, bounds, units, limit):
+def count_part(x, place, part, bounds, units, limit):
     """Return how many elements of a part saturated, in the units that took a rung."""
-    return over_units(saturated_in_row, x, x, part, bounds, units, limit)
+    return over_units(saturated_in_row, x, place, x, place, part, bounds, units, limit)
 
 
 def count_saturated(
@@ -49,11 +49,9 @@ def count_saturated(
     counts: list[int] = []
 
     def count_one(part: Part) -> None:
-        units, words = (
-            units_with_scales(partition, choice, rung, scales),
-            words_of(numbers, columns, part),
-        )
-        counts.append(count_part(words, part, units.bounds_of(part), units, limit))
+        units, bounds = units_in(part, partition, choice, rung, scales)
+        words = words_of(numbers, columns, part)
+        counts.append(count_part(*words, part, bounds, units, limit))
 
     for_each_part(count_one, partition.rows, partition.columns, threads)
     return sum(counts)

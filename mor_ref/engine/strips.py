@@ -36,7 +36,8 @@ class TileScales(NamedTuple):
 
     def room_for_strip(self) -> "Strip":
         """Return room for the scales of each column of a strip."""
-        return Strip(*(None if s is None else np.empty(STRIP, _F) for s in self[1:]))
+        encode = None if self.encode is None else np.empty(STRIP, _F)
+        return Strip(encode, None if self.decode is None else np.empty(STRIP, _F))
 
 
 class Strip(NamedTuple):
@@ -59,29 +60,34 @@ class Units(NamedTuple):
     scales: TileScales
     strip: Strip
 
-    def bounds_of(self, part: Part) -> NDArray[np.int64]:
-        """Return the rows where a part is cut, so that no piece spans two units or tiles."""
-        bounds, tiles = row_bounds(part, self.unit.rows), self.scales.tile.rows
-        return bounds if tiles == self.unit.rows else np.union1d(bounds, row_bounds(part, tiles))
 
+def units_in(
+    part: Part,
+    partition: Partition,
+    choice: NDArray[np.uint8],
+    rung: int,
+    scales: TileScales | None = None,
+) -> tuple[Units, NDArray[np.int64]]:
+    """Return the units that took a rung, and the rows where a part is cut.
 
-def units_with_scales(
-    units: Partition, choice: NDArray[np.uint8], rung: int, scales: TileScales | None = None
-) -> Units:
-    """Return the units that took a rung, with room for the scales of a strip."""
-    unit = Sides(*units.block)
-    scales = scales or TileScales(unit, None, None)
-    return Units(unit, choice, rung, scales, scales.room_for_strip())
+    No piece of the part spans two units or tiles.
+    """
+    unit = Sides(*partition.block)
+    bounds = row_bounds(part, unit.rows)
+    if scales is None:
+        scales = TileScales(unit, None, None)
+    elif scales.tile.rows != unit.rows:
+        bounds = np.union1d(bounds, row_bounds(part, scales.tile.rows))
+    return Units(unit, choice, rung, scales, scales.room_for_strip()), bounds
 
 
 @step
-def over_units(row_step, x, out, part, bounds, units, rule):
+def over_units(row_step, x, place, out, room, part, bounds, units, rule):
     """Call a step with each row of a strip in the units of a part that took a rung.
 
     The step returns a number, and all of them are added up. It writes into `out`, if there is one.
     """
     unit, scales, strip = units.unit, units.scales, units.strip
-    read, write = x.bits, out.bits
     total = 0
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
@@ -94,13 +100,13 @@ def over_units(row_step, x, out, part, bounds, units, rule):
                     spread(scales.encode, top, first, last, scales.tile, strip.encode)
                     spread(scales.decode, top, first, last, scales.tile, strip.decode)
                     for row in range(top, bounds[piece + 1]):
-                        at, to = start_of(x.place, row), start_of(out.place, row)
+                        at, to = start_of(place, row), start_of(room, row)
                         total += row_step(
-                            read[at + first : at + last],
+                            x[at + first : at + last],
                             strip.encode,
                             strip.decode,
                             rule,
-                            write[to + first : to + last],
+                            out[to + first : to + last],
                         )
     return total
 
