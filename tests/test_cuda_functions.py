@@ -53,7 +53,9 @@ def cupy(monkeypatch):
         yield found
 
 
-OF_RECORDS = tuple(f"mor_ref.cuda.{name}" for name in ("functions", "schemes", "affine_functions"))
+OF_RECORDS = tuple(
+    f"mor_ref.cuda.{name}" for name in ("functions", "scheme_functions", "affine_functions")
+)
 
 
 def same(ours, theirs):

@@ -111,13 +111,14 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
 
 
 def test_every_profile_of_a_present_instruction_is_compared():
-    """But for those of Volta, of `tcgen05`, and of the promoted sums of Hopper."""
+    """But for those of Volta and Turing's like it, of `tcgen05`, and of Hopper's promoted sums."""
     compared = {one.profile for known in mma.ARCHITECTURES.values()
                 for one in mma.instructions_of(known[0])}  # fmt: skip
     families = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")
     nvidia = {name for name, row in DOT_PROFILES.items() if row.family in families}
     assert nvidia - compared == {
-        "volta_fp16", "volta_fp16_f16", "hopper_fp8_promoted",
+        "volta_fp16", "volta_fp16_f16", "volta_fp16_from_f16", "turing_fp16_k4",
+        "turing_fp16_f16_k4", "turing_fp16_from_f16_k4", "hopper_fp8_promoted",
         "blackwell_fp8", "blackwell_fp8_f16", "blackwell_mxfp8", "blackwell_mxfp4",
         "blackwell_nvfp4",
     }  # fmt: skip

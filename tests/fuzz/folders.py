@@ -101,7 +101,7 @@ def one_input(data):
     from mor_ref.verify.reporting.junit import as_junit
     from mor_ref.verify.reporting.report_files import as_json
     from mor_ref.verify.reporting.text import lines
-    from mor_ref.verify.running import looked_at
+    from mor_ref.verify.running import diagnosed_cases
     from mor_ref.verify.running.run import verify
     from mor_ref.verify.running.suites import suites_in
 
@@ -117,9 +117,9 @@ def one_input(data):
     (PLACE / f"{suite}.safetensors").write_bytes(file)
     # To look for an explanation of mismatches takes a thousand times as long as all the rest.
     is_looked_for = data[:2] == bytes([16, 1])
-    diagnose = looked_at.diagnose if is_looked_for else lambda *_: Diagnosis()
+    diagnose = diagnosed_cases.diagnose if is_looked_for else lambda *_: Diagnosis()
     try:
-        with mock.patch.object(looked_at, "diagnose", diagnose):
+        with mock.patch.object(diagnosed_cases, "diagnose", diagnose):
             found = verify(ResultsDirectory(PLACE), suites_in(VECTORS, [suite]))
     except CandidateError as error:
         check_sentence(error)

@@ -11,11 +11,13 @@ from mor_ref.cuda import (
     encoding,
     errors,
     fp8lm,
+    fp8lm_state,
     levels,
     matmul,
     mixed,
     mx,
     nvfp4,
+    packing,
     policies,
     quantization,
     scales,
@@ -94,10 +96,13 @@ def quantized(device, x):
         yield [found.codes, found.scale, *found.error]
         yield [mx.dequantize(device, found, e4m3, side, to) for to in TARGETS]
     yield from of_integers(device, x)
-    yield [*shared.quantize_shared(device, x, SHARED_KINDS["mx6"], SHARED_PROFILES["quark_torch"])]
+    mx6 = SHARED_KINDS["mx6"]
+    found = shared.quantize_shared(device, x, mx6, SHARED_PROFILES["quark_torch"])
+    yield [*found, packing.blocks(device, found.code, found.tau, found.shared_exponent, mx6)]
     for kind in ("lsq4", "elastic1"):
         alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
-        yield [*levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")]
+        found = levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")
+        yield [*found, packing.levels(device, found.code, LEVEL_KINDS[kind])]
     yield [selection.by_rank(device, x, 0.9), selection.by_column(device, x, 6.0)]
 
 
@@ -161,6 +166,11 @@ def of_fp8lm(device, amax, numbers):
         yield from fp8lm.casts(device, numbers, amax, formats[name]).values()
         codes = (numbers[:300].reshape(-1, 3) % 120).astype(dtype)
         yield fp8lm.sums_of_ranks(device, codes, formats[name], "exact")
+    rows, others = amax[:300].reshape(-1, 3), numbers[:300].reshape(-1, 3)
+    yield fp8lm_state.windows(device, rows, others & np.uint32(0x7FFFFFFF))
+    yield from fp8lm_state.shared_scales(device, rows, formats["e4m3"], "paper", "msamp").values()
+    counts, mu = others % np.uint32(9), np.full(len(rows), 0x3F800000, np.uint32)
+    yield fp8lm_state.mus(device, counts, mu >> np.uint32(20), mu, "paper", 1e-5, 1000)
     names = list(FP8LM_ADAM.inputs)
     yield from fp8lm.adam(
         device, {name: numbers.astype(state.get(name, np.uint32)) for name in names}
