@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.engine import kernel
+from mor_ref.engine import kernel, policies, strips
 
 PACKAGE = Path(mor_ref.__file__).parent
 
@@ -122,6 +122,25 @@ def test_arrays_and_numbers_of_numpy_are_code():
 
 
 @pytest.mark.tier("full")
+def test_a_step_that_a_loop_is_made_of_is_code():
+    """Loops over units are of one source, and differ by the step that they call."""
+    loops = (strips.over_units(row_step) for row_step in (policies.keep_row, policies.render_row))
+    one, other = (list(kernel._parts_of_value(loop)) for loop in loops)
+    assert one != other
+
+
+def test_a_kernel_that_cannot_be_kept_is_refused():
+    """It would be compiled in every process: a large array has an address."""
+    large = np.ones(1 << 18)
+
+    @kernel.kernel
+    def of_an_array(i):
+        return large[i]
+
+    with pytest.raises(RuntimeError, match="of_an_array has an address of this process"):
+        of_an_array(1)
+
+
 def test_going_back_to_a_source_finds_its_kernels_again(used):
     where, _ = used
     path = where / "mor_ref/engine/intrinsics.py"

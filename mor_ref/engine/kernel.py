@@ -72,6 +72,8 @@ def _parts_of_value(value: object) -> Iterator[str]:
         yield from _parts_of_value(value._defn)
     elif isinstance(value, FunctionType) and value.__module__.startswith(_ENGINE):
         yield from _parts_of_code(value.__code__)
+        for cell in value.__closure__ or ():
+            yield from _parts_of_value(cell.cell_contents)
     elif isinstance(value, type) and value.__module__.startswith(_ENGINE):
         yield repr(getattr(value, "_fields", None))
         for name, member in vars(value).items():
@@ -162,6 +164,9 @@ class _KernelCache(_Cache):
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
+        if compiled.library.has_dynamic_globals:
+            name = self._function.__qualname__
+            raise RuntimeError(f"kernel {name} has an address of this process, and cannot be kept")
         try:
             _FilesOfNow(self._function).save_overload(signature, compiled)
         except Exception:  # noqa: BLE001  # as above

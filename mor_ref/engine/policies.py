@@ -72,16 +72,22 @@ def render_row(codes, encode, decode, layout, out):
     return 0
 
 
+_keep_rows = over_units(keep_row)
+
+
 @kernel
 def keep_part(x, place, out, room, part, bounds, units, target):
     """Write the units of a part that no rung has accepted."""
-    over_units(keep_row, x, place, out, room, part, bounds, units, target)
+    _keep_rows(x, place, out, room, part, bounds, units, target)
+
+
+_render_rows = over_units(render_row)
 
 
 @kernel
 def render_part(codes, out, room, part, bounds, units, layout):
     """Write the units of a part that a rung has accepted."""
-    over_units(render_row, codes, room, out, room, part, bounds, units, layout)
+    _render_rows(codes, room, out, room, part, bounds, units, layout)
 
 
 def keep(

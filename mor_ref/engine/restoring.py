@@ -52,16 +52,22 @@ def take_row(x, encode, decode, taking, out):
     return 0
 
 
+_dequantize_rows = over_units(dequantize_row)
+
+
 @kernel
 def restore_part(codes, place, y, room, part, bounds, units, layout):
     """Write y of the units of a part that took a rung, from their codes."""
-    over_units(dequantize_row, codes, place, y, room, part, bounds, units, layout)
+    _dequantize_rows(codes, place, y, room, part, bounds, units, layout)
+
+
+_take_rows = over_units(take_row)
 
 
 @kernel
 def take_part(x, place, y, room, part, bounds, units, taking):
     """Write y of the units of a part that took a rung, from numbers."""
-    over_units(take_row, x, place, y, room, part, bounds, units, taking)
+    _take_rows(x, place, y, room, part, bounds, units, taking)
 
 
 def _room_of(part: Part) -> Place:

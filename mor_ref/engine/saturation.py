@@ -29,10 +29,13 @@ def saturated_in_row(x, encode, decode, limit, _):
     return count
 
 
+_saturated_in_rows = over_units(saturated_in_row)
+
+
 @kernel
 def count_part(x, place, part, bounds, units, limit):
     """Return how many elements of a part saturated, in the units that took a rung."""
-    return over_units(saturated_in_row, x, place, x, place, part, bounds, units, limit)
+    return _saturated_in_rows(x, place, x, place, part, bounds, units, limit)
 
 
 def count_saturated(

@@ -81,34 +81,39 @@ def units_in(
     return Units(unit, choice, rung, scales, scales.room_for_strip()), bounds
 
 
-@step
-def over_units(row_step, x, place, out, room, part, bounds, units, rule):
-    """Call a step with each row of a strip in the units of a part that took a rung.
+def over_units(row_step):
+    """Return a step that calls another with each row of a strip in the units that took a rung.
 
-    The step returns a number, and all of them are added up. It writes into `out`, if there is one.
+    That step returns a number, and all of them are added up. It writes into `out`, if there is one.
+    If it were an argument of the loop, Numba would not keep the kernels on disk.
     """
-    unit, scales, strip = units.unit, units.scales, units.strip
-    total = 0
-    for left in range(part.left, part.right, STRIP):
-        right = min(left + STRIP, part.right)
-        for piece in range(bounds.size - 1):
-            top = bounds[piece]
-            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
-                if units.choice[top // unit.rows, column] == units.rung:
-                    first = max(column * unit.columns, left)
-                    last = min((column + 1) * unit.columns, right)
-                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
-                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
-                    for row in range(top, bounds[piece + 1]):
-                        at, to = start_of(place, row), start_of(room, row)
-                        total += row_step(
-                            x[at + first : at + last],
-                            strip.encode,
-                            strip.decode,
-                            rule,
-                            out[to + first : to + last],
-                        )
-    return total
+
+    @step
+    def loop(x, place, out, room, part, bounds, units, rule):
+        unit, scales, strip = units.unit, units.scales, units.strip
+        total = 0
+        for left in range(part.left, part.right, STRIP):
+            right = min(left + STRIP, part.right)
+            for piece in range(bounds.size - 1):
+                top = bounds[piece]
+                for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
+                    if units.choice[top // unit.rows, column] == units.rung:
+                        first = max(column * unit.columns, left)
+                        last = min((column + 1) * unit.columns, right)
+                        spread(scales.encode, top, first, last, scales.tile, strip.encode)
+                        spread(scales.decode, top, first, last, scales.tile, strip.decode)
+                        for row in range(top, bounds[piece + 1]):
+                            at, to = start_of(place, row), start_of(room, row)
+                            total += row_step(
+                                x[at + first : at + last],
+                                strip.encode,
+                                strip.decode,
+                                rule,
+                                out[to + first : to + last],
+                            )
+        return total
+
+    return loop
 
 
 @step
