@@ -57,6 +57,17 @@ def test_a_representation_has_one_meaning(noun, name):
         assert Rung(name, MeanRelativeError(1)).representation == before
 
 
+@pytest.mark.parametrize("noun", ROWS)
+@pytest.mark.parametrize("name", ["uint4", "int8", "int12", "mor"])
+def test_a_row_does_not_have_a_name_that_recipes_read_first(noun, name):
+    """Integers and policies of MoR have these names in recipes (MOR-007)."""
+    catalogue, row = ROWS[noun]
+    sentence = f"{noun} '{name}' has the name of integers or of a policy; give a row of another"
+    with pytest.raises(ValueError, match=sentence):
+        catalogue[name] = row(name)
+    assert name not in catalogue
+
+
 @pytest.mark.parametrize("first", ROWS)
 @pytest.mark.parametrize("second", ROWS)
 def test_rows_of_a_user_share_no_name(first, second, monkeypatch):

@@ -21,6 +21,7 @@ from mor_ref.engine.strips import STRIP
 from mor_ref.exact import quantization
 from mor_ref.representations import (
     REPRESENTATIONS,
+    AffineBlocks,
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
@@ -44,6 +45,7 @@ def test_the_printed_names_are_those_of_the_catalogue():
         assert as_representation(name) == expected
         assert expected.bits == formats[element].bits
     assert as_representation("e4m3") == ScaledFormat(formats["e4m3"])
+    assert as_representation("uint4") == AffineBlocks("uint4")
     assert [as_representation(name) for name in PROFILES] == [Nvfp4Tiles(p) for p in PROFILES]
 
 
@@ -70,6 +72,7 @@ def test_a_name_says_what_is_not_usual(one, name):
     ("make", "error", "message"),
     [
         (lambda: as_representation("mxfp6"), ValueError, "did you mean 'mxfp"),
+        (lambda: as_representation("int33"), ValueError, "grid is 'int33', which is not known"),
         (lambda: as_representation("bf16"), ValueError, "scaled are signed formats"),
         (lambda: as_representation(4), TypeError, "representation is 4; give a name, a Format"),
         (lambda: NotWorseThan("mxfp"), ValueError, "representation is 'mxfp', which is not known"),

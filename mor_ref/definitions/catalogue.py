@@ -1,6 +1,8 @@
 """Catalogues: rows by name, those of the specification and those that a user adds."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from mor_ref.argument_checks import fault_of_name, known_name
@@ -30,7 +32,7 @@ class Catalogue(MutableMapping[str, Row]):
         kind: type[Any],
         rows: Iterable[Row],
         other_names: Mapping[str, str] | None = None,
-        namespace: "list[Catalogue[Any]] | None" = None,
+        namespace: "Namespace | None" = None,
     ) -> None:
         """`noun` is the word for a row in errors, and `kind` its class or its protocol.
 
@@ -41,8 +43,8 @@ class Catalogue(MutableMapping[str, Row]):
         self._kind = kind
         self._rows = {row.name: row for row in rows}
         self._other_names = other_names
-        self._namespace = [] if namespace is None else namespace
-        self._namespace.append(self)
+        self._namespace = Namespace() if namespace is None else namespace
+        self._namespace.catalogues.append(self)
         self.specified = tuple(self._rows)
 
     def __getitem__(self, name: str) -> Row:
@@ -62,12 +64,11 @@ class Catalogue(MutableMapping[str, Row]):
             raise ValueError(
                 f"{self.noun} {row.name!r} is given the name {name!r}; give it its own name"
             )
-        for other in self._namespace:
-            if other is not self and name in other:
-                raise ValueError(
-                    f"{self.noun} {name!r} has the name of a {other.noun}, which also names a "
-                    "representation; give a row of another name"
-                )
+        owner = self._namespace.owner_of(name, self)
+        if owner:
+            raise ValueError(
+                f"{self.noun} {name!r} has the name of {owner}; give a row of another name"
+            )
         self._rows[name] = row
 
     def __delitem__(self, name: str) -> None:
@@ -94,5 +95,26 @@ class Catalogue(MutableMapping[str, Row]):
         return f"<catalogue: {' '.join(self._rows)}>"
 
 
-# A rung finds formats, NVFP4 profiles and representations by name (MOR-007).
-NAMES_OF_REPRESENTATIONS: list[Catalogue[Any]] = []
+@dataclass
+class Namespace:
+    """Catalogues that share no names, and names that no row of them has."""
+
+    reserved: str = "$."  # a regular expression, which matches nothing
+    meaning: str = ""
+    catalogues: list[Catalogue[Any]] = field(default_factory=list)
+
+    def owner_of(self, name: str, asking: Catalogue[Any]) -> str | None:
+        """Return the owner of a name outside a catalogue, in words; None without an owner."""
+        if re.fullmatch(self.reserved, name):
+            return self.meaning
+        for other in self.catalogues:
+            if other is not asking and name in other:
+                return f"a {other.noun}, which also names a representation"
+        return None
+
+
+INTEGERS = "u?int[0-9]+"  # the names of grids of integers (AFF-001)
+
+# A rung finds formats, NVFP4 profiles and representations by name, and integers (MOR-007). A recipe
+# has these names and mor, which begins a policy.
+NAMES_OF_REPRESENTATIONS = Namespace(f"mor|{INTEGERS}", "integers or of a policy")

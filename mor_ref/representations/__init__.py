@@ -1,8 +1,10 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
+import re
+
 from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
+from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
@@ -87,7 +89,7 @@ def as_representation(given: str | Format | Representation) -> Representation:
 
 
 def known_names() -> tuple[str, ...]:
-    """Return the names of all representations, those of a user with them (MOR-007)."""
+    """Return the names of rows, those of a user with them; integers have more (MOR-007)."""
     kinds = (*SHARED_KINDS, *LEVEL_KINDS, *MIXTURES)
     return (*REPRESENTATIONS, *PROFILES, *kinds, *formats)
 
@@ -113,4 +115,6 @@ def _named(name: str) -> Representation:
         return LevelRows(name)
     if name in MIXTURES:
         return mixture(name)
+    if re.fullmatch(INTEGERS, name):
+        return AffineBlocks(name)
     return ScaledFormat(scaled_format(known_name("representation", name, known_names())))

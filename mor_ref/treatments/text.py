@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
-from mor_ref.definitions.affine import integer_grid
+from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.representations import as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Integers, Row
+from mor_ref.treatments.schemes import Row
 from mor_ref.treatments.treatment import Treatment
 
 Table = Mapping[str, Any]
@@ -98,12 +98,11 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     for kind in (Mor, Nvfp4):
         if head == kind.name:
             return kind, {}
-    if re.fullmatch("u?int[0-9]+", head):
-        return Integers, {"grid": integer_grid(head).name}
-    try:
-        known_name("the first word", head, (Mor.name, *known_names()))
-    except UnknownNameError as error:
-        raise ValueError(f"recipe is {text!r}: {error}") from None
+    if not re.fullmatch(INTEGERS, head):
+        try:
+            known_name("the first word", head, (Mor.name, *known_names()))
+        except UnknownNameError as error:
+            raise ValueError(f"recipe is {text!r}: {error}") from None
     return _kind_of_row(head)
 
 
