@@ -39,7 +39,7 @@ def test_the_totals_of_a_tensor_policy_count_tensors(run):
     assert "5 tensors, 60,010 elements\n" in text
     assert "share of tensors: e4m3 75.0 % (3), bf16 25.0 % (1)\n" in text
     assert "share of elements: e4m3 >99.9 %, bf16 <0.1 %\n" in text
-    assert "in FP8: >99.9 % of elements, 75.0 % of tensors\n" in text
+    assert "in 8 bits: >99.9 % of elements, 75.0 % of tensors\n" in text
 
 
 def test_the_totals_of_other_policies_count_blocks(run):
@@ -63,7 +63,7 @@ def test_the_totals_of_other_policies_count_blocks(run):
     text = run("x.npz", "--policy", "three_way", "--block", "2x4")
     assert "share of blocks: e4m3 77.8 % (14), e5m2 5.6 % (1), bf16 16.7 % (3)\n" in text
     assert "share of elements: e4m3 77.8 %, e5m2 5.6 %, bf16 16.7 %\n" in text
-    assert "in FP8: 83.3 % of elements, 83.3 % of blocks\n" in text
+    assert "in 8 bits: 83.3 % of elements, 83.3 % of blocks\n" in text
 
 
 def test_blocks_count_as_large_as_they_are(run):
@@ -83,8 +83,8 @@ def test_blocks_count_as_large_as_they_are(run):
         "2 tensors, 263,144 elements, 24 blocks",
         "share of elements: nvfp4 99.7 %, e4m3 0.0 %, bf16 0.3 %",
         "share of blocks: nvfp4 70.8 % (17), e4m3 0.0 % (0), bf16 29.2 % (7)",
-        "in FP4: 99.7 % of elements, 70.8 % of blocks",
-        "in FP8: 0.0 % of elements, 0.0 % of blocks",
+        "in 4 bits: 99.7 % of elements, 70.8 % of blocks",
+        "in 8 bits: 0.0 % of elements, 0.0 % of blocks",
     ]
 
 

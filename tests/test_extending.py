@@ -39,7 +39,7 @@ from mor_ref.metrics import METRICS, Always, Comparison
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
-from mor_ref.representations import REPRESENTATIONS, MixedFormats, as_representation
+from mor_ref.representations import REPRESENTATIONS, Asked, MixedFormats, as_representation
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.kernels import kernels_named
@@ -366,6 +366,55 @@ def test_the_bits_of_a_row_are_those_that_it_says():
         taken = {silent.name: size}
         assert stored_bits(alone(silent), taken, 0, X[1].shape, "row", "gam") is None
         assert stored_bits(alone(silent), {silent.name: 0, "bf16": 9}, 1, (9,), "row", "gam") == 145
+
+
+@dataclass(frozen=True)
+class Wrong(Integers):
+    """A row whose methods give wrong answers."""
+
+    name: str = "wrong_row"
+    bits_said: object = (1, 2)
+    operation: object = None
+
+    def stored_bits(self, scaling, parts):
+        del scaling, parts
+        return self.bits_said
+
+    def asked(self, scaling, block, group):
+        del scaling, block, group
+        return self.operation
+
+
+@pytest.mark.parametrize("said", [5, (1,), (1, 2.5), "12"])
+def test_wrong_bits_of_a_row_are_named(said, monkeypatch):
+    monkeypatch.setitem(REPRESENTATIONS, "wrong_row", Wrong(bits_said=said))
+    sentence = f"stored_bits of representation 'wrong_row' returned {said!r}; return a pair of ints"
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        compare(X[1], ["wrong_row"])
+
+
+UNKNOWN = "asked of 'wrong_row' returned the operation 'none_such', which is not in"
+
+
+@pytest.mark.parametrize(
+    ("operation", "sentence"),
+    [
+        (Asked("none_such"), UNKNOWN),
+        ("affine", "asked of representation 'wrong_row' returned 'affine'; return an Asked"),
+        (None, "recipe is wrong_row, and representation 'wrong_row' has no operation: its method"),
+    ],
+)
+def test_a_wrong_operation_of_a_row_is_named(operation, sentence, monkeypatch):
+    monkeypatch.setitem(REPRESENTATIONS, "wrong_row", Wrong(operation=operation))
+    with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
+        verify_on("numba", {"x": X[1]}, "wrong_row")
+
+
+def test_a_wrong_operation_of_a_rung_is_named(monkeypatch):
+    policy = replace(alone(Wrong(operation=Asked("none_such"))), name="of_wrong")
+    monkeypatch.setitem(POLICIES, "of_wrong", policy)
+    with pytest.raises(ValueError, match=UNKNOWN):
+        verify_on("numba", {"x": X[1]}, "mor:of_wrong")
 
 
 def test_a_row_is_a_recipe_of_compare_and_analyze(monkeypatch):

@@ -101,7 +101,7 @@ def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
         for width, share in totals.width_shares.items():
             if width < _BF16:
                 of_units = in_percent(totals.unit_width_shares[width])
-                yield f"in FP{width}: {in_percent(share)} % of elements, {of_units} % of {what}"
+                yield f"in {width} bits: {in_percent(share)} % of elements, {of_units} % of {what}"
 
 
 def _named(shares: dict[str, float], more: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mor_ref.definitions.blocks import Cut, Partition
@@ -30,7 +31,14 @@ class Stored(Protocol):
 def stored_bits(one: Representation, scaling: Scaling, parts: Partition) -> StoredBits | None:
     """Return the bits of all codes and of all scales (ERR-009); None if they are not known."""
     found = one.stored_bits(scaling, parts) if isinstance(one, Stored) else None
-    return None if found is None else StoredBits(*found)
+    if found is None:
+        return None
+    if isinstance(found, tuple) and [isinstance(bits, Integral) for bits in found] == [True, True]:
+        return StoredBits(*found)
+    raise TypeError(
+        f"stored_bits of representation {one.name!r} returned {found!r}; return a pair of ints, "
+        "the bits of all codes and of all scales"
+    )
 
 
 @runtime_checkable
@@ -94,7 +102,13 @@ class OfOperation(Protocol):
 
 def asked_of(one: Representation, scaling: Scaling, block: Cut, group: Cut) -> Asked | None:
     """Return the operation of the suites that a representation is; None if there is none."""
-    return one.asked(scaling, block, group) if isinstance(one, OfOperation) else None
+    found: object = one.asked(scaling, block, group) if isinstance(one, OfOperation) else None
+    if found is None or isinstance(found, Asked):
+        return found
+    raise TypeError(
+        f"asked of representation {one.name!r} returned {found!r}; return an Asked of an "
+        "operation, or None"
+    )
 
 
 class Words(NamedTuple):

@@ -127,7 +127,10 @@ class OfRow(Treatment):
         """The operation of the representation."""
         found = asked_of(self.row, self.scales, self.cut, "tensor")
         if found is None:
-            raise self.without_operation
+            raise ValueError(
+                f"recipe is {self.head}, and representation {self.row.name!r} has no operation: "
+                "its method asked is missing or returns None; give it one that returns an Asked"
+            )
         return found
 
 

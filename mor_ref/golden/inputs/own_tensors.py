@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from mor_ref.arrays import numbers_from, unsigned_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
-from mor_ref.treatments import OwnRecipe
+from mor_ref.treatments import OwnRecipe, rungs_of
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
 SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
@@ -80,7 +81,7 @@ def unread_cases(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Ow
 
     With the axis columns, the rows and columns are transposed.
     """
-    _ = recipe.asked  # refuses a recipe without an operation before anything is read
+    _check_operations(recipe)  # before anything is read
     taken: set[str] = set()
     for tensor in tensors:
         source = SOURCES.get(tensor.dtype)
@@ -94,6 +95,17 @@ def unread_cases(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Ow
             shape = (columns, rows) if recipe.axis == "columns" else (rows, columns)
             parameters = {**recipe.parameters_for(tensor.name), "source": source}
             yield OwnCase(_case_name(tensor.name, taken), parameters, shape, recipe, tensor)
+
+
+def _check_operations(recipe: OwnRecipe) -> None:
+    """Refuse a recipe without an operation, and operations that are not known."""
+    own = {recipe.treatment.head: recipe.asked}
+    for name, asked in (own | rungs_of(recipe.asked)).items():
+        if asked.operation not in OPERATIONS:
+            raise ValueError(
+                f"asked of {name!r} returned the operation {asked.operation!r}, which is not in "
+                "mor_ref.operations.OPERATIONS; add it there"
+            )
 
 
 def cases_of(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Case]:
