@@ -160,14 +160,17 @@ def dot_exact_in_binary64(
     return Chunk(None, None, rn32(Fraction(wide)) if math.isfinite(wide) else wide)
 
 
-@deviation(dot_binary32.exact_chunk, rules=("DOT-012", "DOT-015"), domain=IN_DOT)
-def dot_exact_one_by_one(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The sum is rounded after each product."""
+def _one_by_one(reference: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Take the step with one product after the other."""
     for one in part:
         c = reference([one], c, profile).c
     return Chunk(None, None, c)
+
+
+@deviation(dot_binary32.exact_chunk, rules=("DOT-012", "DOT-015"), domain=IN_DOT)
+def dot_exact_one_by_one(*step: Any) -> Chunk:
+    """The sum is rounded after each product."""
+    return _one_by_one(*step)
 
 
 @deviation(dot_amd.e_fdpa, rules=("DOT-015",), domain=_IN_DOT_ALONE)
@@ -187,13 +190,9 @@ def dot_cdna2_keeps_subnormals(_: Reference, x: float, smallest_exponent: int) -
 
 
 @deviation(dot_amd.ftz_mul_add, rules=("DOT-016",), domain=_IN_DOT_ALONE)
-def dot_cdna2_adds_one_by_one(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
+def dot_cdna2_adds_one_by_one(*step: Any) -> Chunk:
     """Each product is added to c."""
-    for one in part:
-        c = reference([one], c, profile).c
-    return Chunk(None, None, c)
+    return _one_by_one(*step)
 
 
 @deviation(dot_amd.floored, rules=("DOT-017",), domain=_WITHOUT_SCALES)
