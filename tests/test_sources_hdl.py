@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from extras import skip_without
 from pages import blocks_of
+from test_trace import table_after
 
 import mor_ref
 from mor_ref import Format, exact, formats
@@ -103,11 +104,8 @@ def expected_of(fmt):
 
 def expected():
     found = {key: value for fmt in formats.values() for key, value in expected_of(fmt).items()}
-    q = {1536.0: 0x44C00000, 2688.0: 0x45280000}
-    ranges = dict.fromkeys(("te", "te_2_13", "te_row", "te_4over6_mae_448", "te_4over6_mse_448",
-                            "torchao", "modelopt", "compressed_tensors"), 2688.0)  # fmt: skip
-    ranges |= dict.fromkeys(("te_4over6_mae", "te_4over6_mse"), 1536.0)
-    found |= {f"NVFP4_{name.upper()}_Q": q[number] for name, number in ranges.items()}
+    for name, q, *_ in table_after(":id: NVF-002", ROOT / "spec/nvfp4.md"):
+        found[f"NVFP4_{name.upper()}_Q"] = exact.encode(float(q), formats["f32"])
     limits = {"TENSOR_E4M3": 377487, "NVFP4_NVFP4": 1677722, "NVFP4_E4M3": 377487}
     return found | {f"{name}_LIMIT": limit for name, limit in limits.items()}
 
