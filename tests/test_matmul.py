@@ -241,6 +241,78 @@ def test_mixed_blocks(policy, profile):
     check(a, record, profile, places, wide=wide.get(profile))
 
 
+OF_FP8 = mor_ref.Policy(
+    "of_fp8",
+    (mor_ref.Rung("e4m3", mor_ref.MeanRelativeError("0.9")),),
+    unit="block",
+    block=(128, 128),
+)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    ["hopper_fp8", "hopper_fp8_promoted", "blackwell_fp8", "hopper_bf16", "ampere_bf16", "exact"],
+)
+def test_only_blocks_that_units_took_cut_k(profile):
+    """GEM-003, GEM-004: a rung of the ladder that no unit took changes no bit."""
+    x, y = (np.random.default_rng(n).standard_normal((128, 256), np.float32) for n in (17, 18))
+    never = {"nvfp4": "0.001", "e4m3": "0.9"}
+    longer = [mor_ref.mor(z, "nvfp4", block=(128, 128), threshold=never) for z in (x, y)]
+    shorter = [mor_ref.mor(z, OF_FP8) for z in (x, y)]
+    for one, other in zip(longer, shorter, strict=True):
+        assert set(one.shares) - set(other.shares) == {"nvfp4"}
+        assert one.shares["e4m3"] == other.shares["e4m3"] == 1
+        assert (one.output == other.output).all()
+    found, expected = (
+        mor_ref.matmul(a, mor_ref.transposed(b), profile=profile) for a, b in (longer, shorter)
+    )
+    assert (found.view(np.uint32) == expected.view(np.uint32)).all()
+    of_columns = mor_ref.mor(y.T.copy(), "nvfp4", block=(128, 128), threshold=never)
+    expected = mor_ref.matmul(shorter[0], mor_ref.mor(y.T.copy(), OF_FP8), profile=profile)
+    found = mor_ref.matmul(longer[0], of_columns, profile=profile)
+    assert (found.view(np.uint32) == expected.view(np.uint32)).all()
+
+
+@pytest.mark.parametrize("profile", ["hopper_bf16", "ampere_bf16", "cdna3_bf16"])
+def test_a_tensor_in_bfloat16_is_its_array(profile):
+    """GEM-003, GEM-004: all of K is one block, whatever blocks the tensor was tried in."""
+    x, y = (np.random.default_rng(n).standard_normal((4, 256), np.float32) for n in (19, 20))
+    a, b = (mor_ref.mor(z, "tensor", block=(4, 32), threshold="0.001") for z in (x, y))
+    assert a.shares["bf16"] == b.shares["bf16"] == 1
+    found = mor_ref.matmul(a, mor_ref.transposed(b), profile=profile)
+    one, other = (record.output.view(ml_dtypes.bfloat16) for record in (a, b))
+    expected = mor_ref.matmul(one, other.T.copy(), profile=profile)
+    assert (found.view(np.uint32) == expected.view(np.uint32)).all()
+
+
+def blocks_that_were_taken(x, row):
+    """Return the blocks of a row of a result of mor as the exact model takes them (GEM-004)."""
+    found, (rows, columns) = [], x.units.block
+    for unit in range(0, x.output.shape[1], columns):
+        name = x.ladder[x.choice[row // rows, unit // columns]]
+        side = columns if name == "bf16" else x.quantized[name].tile[1]
+        places = range(unit, min(unit + columns, x.output.shape[1]) + 1, side)
+        elements = [rung_of(x, row, k) for k in range(x.output.shape[1])]
+        found += blocks_of(elements, places)
+    return found
+
+
+@pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "blackwell_fp8", "hopper_bf16"])
+def test_each_entry_is_cut_where_its_own_blocks_end(profile):
+    """GEM-003, GEM-004: rows of A and columns of B whose blocks have other lengths."""
+    random = np.random.default_rng(21)
+    x, y = (random.standard_normal((rows, 128), np.float32) for rows in (M, N))
+    x[1:, 3:60:7], y[2:, 65::9] = 1e5, 3e-3
+    a, b = (mor_ref.mor(z, "nvfp4", block=(1, 64), threshold="0.11") for z in (x, y))
+    assert all(len(np.unique(record.choice)) > 1 for record in (a, b))
+    assert (a.choice != a.choice[0]).any()
+    found = mor_ref.matmul(a, mor_ref.transposed(b), profile=profile)
+    of_a = [blocks_that_were_taken(a, m) for m in range(M)]
+    of_b = [blocks_that_were_taken(b, n) for n in range(N)]
+    expected = [[entry(row, column, DOT_PROFILES[profile]) for column in of_b] for row in of_a]
+    assert found.view(np.uint32).tolist() == bits(expected)
+
+
 @pytest.mark.parametrize("case", golden.load("matmul"), ids=lambda case: case.name)
 def test_entries_of_a_stream(case):
     """GEM-001, GEM-003 and GEM-004: random rows, which are the same in any chunks."""

@@ -80,10 +80,14 @@ class Side:
                 f"quantize_mx or quantize_nvfp4, or f32_fma or f32_pairwise, which take its y"
             )
 
-    def places(self) -> set[int]:
-        """Return the places of K where a unit or a block ends."""
-        sides = {self.unit[1]} | {rung.tile[1] for rung in self.rungs if rung is not None}
-        return {k for side in sides for k in range(side, self.shape[1], side)}
+    @property
+    def ends_of_units(self) -> range:
+        """The places of K where a unit ends; within a unit, a row has one rung."""
+        return range(self.unit[1], self.shape[1], self.unit[1])
+
+    def blocks_of(self, rung: CodedBlocks | None) -> int:
+        """Return how long blocks of a rung are along K; those of bfloat16 are units (GEM-004)."""
+        return self.unit[1] if rung is None else rung.tile[1]
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

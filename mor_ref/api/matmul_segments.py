@@ -32,20 +32,28 @@ def in_segments(a: Side, b: Side, profile: DotProfile, threads: int | None) -> N
     """Return the sum over segments of K, each times its scales (GEM-003, GEM-004)."""
     for side in (a, b):
         _check_blocks(side)
-    columns = a.shape[1]
-    places = sorted({0, columns} | a.places() | b.places())
+    units = sorted({0, a.shape[1], *a.ends_of_units, *b.ends_of_units})
     c = np.zeros((a.shape[0], b.shape[0]), np.float32)
-    for start, end in pairwise(places):
-        for rows_a, of_a in _groups(a, start):
-            for rows_b, of_b in _groups(b, start):
-                _add(c, (a, rows_a, of_a), (b, rows_b, of_b), (start, end), profile, threads)
+    for first, last in pairwise(units):
+        for rows_a, of_a in _groups(a, first):
+            for rows_b, of_b in _groups(b, first):
+                one, other = (a, rows_a, of_a), (b, rows_b, of_b)
+                for where in pairwise(_places(one, other, first, last)):
+                    _add(c, one, other, where, profile, threads)
     return c
+
+
+def _places(a: "Group", b: "Group", first: int, last: int) -> list[int]:
+    """Return where blocks that rows took end, from a place of K to another one (GEM-003)."""
+    sides = {side.blocks_of(rung) for side, _, rung in (a, b)}
+    ends = {k for side in sides for k in range(first - first % side + side, last, side)}
+    return sorted({first, last} | ends)
 
 
 def _check_blocks(side: Side) -> None:
     """Refuse scales that change at each place of K."""
-    for rung in side.rungs:
-        if rung is not None and rung.tile[1] == 1 and side.shape[1] > 1:
+    for n in np.unique(side.choice).tolist():
+        if side.blocks_of(dict(enumerate(side.rungs)).get(n)) == 1 and side.shape[1] > 1:
             raise ValueError(
                 "a record has a scale for each place of K, which no instruction takes; "
                 f"{TO_QUANTIZE}"

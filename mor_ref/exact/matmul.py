@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
@@ -48,8 +49,22 @@ def entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
 
 @step
 def pieces(a: Blocks, b: Blocks) -> list[tuple[Block, Block]]:
-    """Return the pieces of K in order: the blocks of both end together (GEM-003)."""
-    return list(zip(a, b, strict=True))
+    """Return the pieces of K in order: each ends where a block of A or of B does (GEM-003)."""
+    ends = [list(accumulate(len(block.codes) for block in row)) for row in (a, b)]
+    places = sorted({0, *ends[0], *ends[1]})
+    return list(zip(*(_cut(row, places) for row in (a, b)), strict=True))
+
+
+def _cut(blocks: Blocks, places: Sequence[int]) -> list[Block]:
+    """Return the parts of blocks between places of K; each has the scale of its block."""
+    found, start = [], 0
+    for block in blocks:
+        end = start + len(block.codes)
+        for first, last in pairwise(k for k in places if start <= k <= end):
+            part = slice(first - start, last - start)
+            found.append(replace(block, codes=block.codes[part], upcast=block.upcast[part]))
+        start = end
+    return found
 
 
 @step
