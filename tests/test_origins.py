@@ -4,16 +4,17 @@ An input that a report does not show can be changed, and the entry of the exact 
 input that it shows has the shown bits.
 """
 
+import math
 import re
 
 import numpy as np
 import pytest
 
-from mor_ref import golden
+from mor_ref import formats, golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.verify.comparing.inputs_of_entry import origins
+from mor_ref.verify.comparing.inputs_of_entry import largest_of, origins
 from mor_ref.verify.comparing.names_given import fields_of
 
 MANIFEST = read_manifest(bundled_files())
@@ -152,3 +153,21 @@ def test_a_scale_of_all_shows_the_largest_of_all():
         name = "global_encode_scale"
         (last,) = shown("nvfp4_te_row", case, name, name, (rows - 1,))
         assert f"[{rows - 1}:{rows}, 0:{columns}]" in last or last == f"x[{rows - 1}, 0]"
+
+
+@pytest.mark.parametrize("fmt", [fmt.name for fmt in formats.values() if fmt.bits <= 8])
+def test_the_largest_number_is_the_one_of_the_format(fmt):
+    """Of all codes, and of all pairs: by the values of the catalogue."""
+    values = [formats[fmt].value(code) for code in range(formats[fmt].code_count)]
+    lost = sum(not math.isfinite(value) for value in values)
+    codes = np.arange(len(values), dtype=np.uint8)
+    found = largest_of("x", codes, fmt)
+    assert abs(values[found.bits]) == max(filter(math.isfinite, map(abs, values)))
+    assert found.what == (
+        f"the largest finite number of x ({lost} are not finite)" if lost else "the largest of x"
+    )
+    for code in range(len(codes) - 1):
+        pair = [values[code], values[code + 1]]
+        found = values[largest_of("x", codes[code : code + 2], fmt).bits]
+        finite = [abs(value) for value in pair if math.isfinite(value)]
+        assert not finite or abs(found) == max(finite)

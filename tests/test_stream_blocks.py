@@ -272,3 +272,33 @@ def test_a_stream_of_tiles_and_zeros_of_the_other_sign():
     }.items():
         status, _, err = run("gen", wrong)
         assert (status, reason in err) == (2, True)
+
+
+STREAMS = [
+    f"{suite}/{next(iter(entry['cases']))}"
+    for suite, entry in ENTRIES.items()
+    if OPERATIONS[entry["operation"]].random
+]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_stream_describes_a_wrong_line(name):
+    """The first line has a bit flipped in its last result."""
+    stream = stream_named(name)
+    rows = asked(stream, next(inputs_of(stream, 3, 1)))
+    last = stream.results[-1].name
+    rows[last] = rows[last] ^ rows[last].dtype.type(1)
+    count, said = check(stream, stream.answer.written(rows))
+    assert count == 1
+    assert len(said) == 1
+    assert stream.results[-1].name in said[0]
+
+
+@pytest.mark.parametrize("name", ["matmul/exact.mx.32.e4m3.e2m1", "dot_integers/few"])
+def test_a_wrong_line_of_codes_is_a_mismatch(name):
+    status, out, _ = run("gen", name, "--count", 1, "--seed", 3)
+    assert status == 0
+    results = " ".join("0" * (one.digits - 1) + "7" for one in stream_named(name).results)
+    status, out, err = run("ver", name, text=f"{out.rstrip()} {results}\n".encode())
+    assert (status, err) == (1, "")
+    assert "1" in out

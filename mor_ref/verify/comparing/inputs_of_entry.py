@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
@@ -85,10 +86,7 @@ def _of_part(question: Case, inputs: Fields, part: _Part, first_row: int) -> Ite
 
 def largest_of(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
     """Return the finite number of the largest magnitude; the first one if none is finite."""
-    form = formats[fmt]
-    magnitudes = bits.reshape(-1) & bits.dtype.type(form.code_count - 1 & ~form.sign_bit)
-    infinity = (1 << form.exponent_bits) - 1 << form.mantissa_bits
-    ranks = np.where(magnitudes < infinity, magnitudes.astype(np.int64), -1)
+    ranks = _magnitudes(bits.reshape(-1), formats[fmt])
     others = int((ranks < 0).sum())
     what = (
         f"the largest finite number of {part} ({others} are not finite)"
@@ -96,3 +94,15 @@ def largest_of(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
         else (f"the largest of {part}")
     )
     return Input(what, int(bits.reshape(-1)[ranks.argmax()]), fmt)
+
+
+def _magnitudes(bits: NDArray[np.unsignedinteger], fmt: Format) -> NDArray[np.int64]:
+    """Return codes without their sign, which are in the order of magnitudes; -1 if not finite."""
+    codes = (bits & bits.dtype.type(fmt.code_count - 1)).astype(np.int64)
+    magnitudes = codes & ~fmt.sign_bit
+    if fmt.sign == "twos-complement":
+        magnitudes = np.minimum(codes, fmt.code_count - codes)
+    is_finite = magnitudes != (-1 if fmt.infinity_code is None else fmt.infinity_code)
+    for nans in fmt.nan_codes:
+        is_finite &= (codes < nans.start) | (codes >= nans.stop)
+    return np.where(is_finite, magnitudes, -1)

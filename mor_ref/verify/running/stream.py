@@ -11,6 +11,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.streams.lines import NEWLINE, Column
 from mor_ref.golden.streams.stream import Stream, inputs_of
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import INTEGERS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.distance import distance, shown
@@ -241,10 +242,10 @@ def _inputs(
         bits = arrays[column.name][place]
         if column.count is None:
             said.append(f"{column.name} {shown(int(bits), column.format)}")
-        elif entries is None:
+        elif entries is None and column.format not in INTEGERS:  # which are codes
             top = largest_of(column.name, bits, column.format)
             said.append(f"{top.what} is {shown(top.bits, top.format)}")
-        else:
+        elif entries is not None:
             said += [
                 f"{_entry(column, at)} {shown(int(bits[at]), column.format)}"
                 for at in entries[column.name].tolist()
