@@ -9,6 +9,7 @@ import pytest
 from kernels import needed
 from ptx_programs import HEADER
 
+from mor_ref.cuda.host import Schedule
 from mor_ref.ptx import LaunchError, Module
 
 KERNEL = """
@@ -109,8 +110,16 @@ def test_barriers_with_a_count():
         launch(body.replace("COUNT", "64"))
 
 
-@pytest.mark.parametrize("load", ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"])
-def test_threads_that_hand_over_a_flag(load):
+@pytest.mark.parametrize(
+    ("store", "load"),
+    [
+        ("st.volatile.shared.u32", "ld.volatile.shared.u32"),
+        ("st.volatile.shared.u32", "ld.acquire.cta.shared.u32"),
+        ("st.release.cta.shared.u32", "ld.acquire.cta.shared.u32"),
+        ("st.release.cta.shared.u32", "ld.relaxed.cta.shared.u32"),
+    ],
+)
+def test_threads_that_hand_over_a_flag(store, load):
     """Thread 31 waits for a write of thread 0, and answers: both come to their ends."""
     out = launch(f"""
   setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 31;
@@ -119,7 +128,7 @@ def test_threads_that_hand_over_a_flag(load):
   @%p1 bra FIRST;
   @%p2 bra LAST;
   bra END;
-FIRST: st.volatile.shared.u32 [%r3], 1;
+FIRST: {store} [%r3], 1;
 BACK: {load} %r7, [%r3];
   setp.ne.u32 %p3, %r7, 2;
   @%p3 bra BACK;
@@ -128,9 +137,50 @@ BACK: {load} %r7, [%r3];
 LAST: {load} %r7, [%r3];
   setp.ne.u32 %p3, %r7, 1;
   @%p3 bra LAST;
-  st.volatile.shared.u32 [%r3], 2;
+  {store} [%r3], 2;
 END:""")
     assert out[0] == 2
+
+
+# One thread writes without `atom`, and there is no barrier before or after.
+COUNTERS = {
+    "set, then counted": "  @%p3 st.shared.u32 [%r3], 0;\n  atom.shared.add.u32 %r7, [%r3], 1;",
+    "counted by others only": (
+        "  @%p3 st.shared.u32 [%r3], 0;\n  @!%p3 atom.shared.add.u32 %r7, [%r3], 1;"
+    ),
+    "counted, then set": "  atom.shared.add.u32 %r7, [%r3], 1;\n  @%p3 st.shared.u32 [%r3], 0;",
+    "counted, then read": (
+        "  atom.shared.add.u32 %r7, [%r3], 1;\n  @%p3 ld.shared.u32 %r7, [%r3];"
+    ),
+}
+
+
+@pytest.mark.parametrize("order", range(4))
+@pytest.mark.parametrize("threads", [32, 64])
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_a_barrier_that_a_counter_lacks(counter, threads, order):
+    """In any order: an atomic access hides no plain one, of its thread or of others."""
+    first = "  setp.eq.u32 %p3, %r1, 0;\n"
+    if "set," not in counter and "others" not in counter:
+        first += "  @%p3 st.shared.u32 [%r3], 0;\n  bar.sync 0;\n"
+    out, schedule = np.zeros(64, np.uint32), Schedule(order=order)
+    text = HEADER + KERNEL.replace("BODY", first + COUNTERS[counter])
+    with pytest.raises(LaunchError, match="a race: (thread|warp)"):
+        Module(text, schedule=schedule)["run"][1, threads](out)
+    with_barrier = first + COUNTERS[counter].replace("\n", "\n  bar.sync 0;\n")
+    text = HEADER + KERNEL.replace("BODY", with_barrier)
+    Module(text, schedule=schedule)["run"][1, threads](out)
+
+
+def test_a_plain_read_of_a_flag_of_ones_own():
+    """Thread 0 reads its own flag plainly before it writes; thread 31 looks at it: no race."""
+    launch("""
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 st.shared.u32 [%r3], 0;
+  bar.sync 0;
+  @%p1 ld.shared.u32 %r7, [%r3];
+  ld.relaxed.cta.shared.u32 %r7, [%r3];
+  @%p1 st.relaxed.cta.shared.u32 [%r3], 1;""")
 
 
 def test_an_interrupt_ends_a_launch():

@@ -41,7 +41,7 @@ class Access:
         elif base in ("L1", "L2", "level") or word in _WITHOUT_MEANING:
             pass
         elif word in _STRONG:
-            self.strong = self.strong or word != "release"
+            self.strong = True
         else:
             raise refusal(self.of.line, self.of.text, f".{word} is not supported")
 
