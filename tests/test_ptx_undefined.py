@@ -201,6 +201,9 @@ def test_products_that_may_be_contracted(total, sign):
         ("mul.f32 %f4, %f1, %f2; abs.f32 %f6, %f4; sqrt.rn.f32 %f7, %f6;", "add.f32 %f5, %f7, %f3;",
          -(2**-11) + 2**-12),
         ("mul.ftz.f32 %f4, %f1, %f2;", "add.f32 %f5, %f4, %f3;", APART),
+        ("mul.f32 %f4, %f1, %f2; mov.f32 %f7, 0f40000000; mul.rn.f32 %f6, %f4, %f7;",
+         "add.f32 %f5, %f6, %f3;", 1 - 2**-11 + 2**-10),
+        ("mul.f32 %f4, %f1, %f2; cvt.rni.f32.f32 %f6, %f4;", "add.f32 %f5, %f6, %f3;", -(2**-11)),
     ],
 )  # fmt: skip
 def test_sums_that_are_defined(product, total, wanted):
@@ -231,6 +234,14 @@ setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN; add.f32 %f5, %f6, %f3;""",
     " shl.b64 %d3, %d3, 32; shr.u64 %d3, %d3, 32; cvt.u32.u64 %r2, %d3; or.b32 %r2, %r2, 0;"
     " mov.b32 %f6, %r2; add.f32 %f5, %f6, %f3;",
     "times 1": "mul.f32 %f4, %f1, %f2; mul.rn.f32 %f6, %f4, 0f3F800000; add.f32 %f5, %f6, %f3;",
+    "times a register of 1": "mul.f32 %f4, %f1, %f2; mov.f32 %f7, 0f3F800000; mov.f32 %f8, %f7;"
+    " mul.rn.f32 %f6, %f4, %f8; add.f32 %f5, %f6, %f3;",
+    "times a converted 1": "mul.f32 %f4, %f1, %f2; mov.u32 %r1, 1; cvt.rn.f32.u32 %f7, %r1;"
+    " mul.rn.f32 %f6, %f7, %f4; add.f32 %f5, %f6, %f3;",
+    "times 1 as bits": "mul.f32 %f4, %f1, %f2; mov.b32 %r1, 1065353216; mov.b32 %f7, %r1;"
+    " mul.rn.f32 %f6, %f7, %f4; add.f32 %f5, %f6, %f3;",
+    "times 1 times 1": "mul.f32 %f4, %f1, %f2; mov.f32 %f7, 1.0; mul.rn.f32 %f8, %f7, %f7;"
+    " mul.rn.f32 %f6, %f8, %f4; add.f32 %f5, %f6, %f3;",
     "used again": "mul.f32 %f4, %f1, %f2; add.f32 %f5, %f4, %f3; mul.f32 %f4, %f5, %f5;",
     "in place": "mul.f32 %f1, %f1, %f2; add.f32 %f5, %f1, %f3;",
     "carried by a loop": _LOOP,
@@ -401,6 +412,28 @@ def test_what_is_open_for_some_operands_is_named_if_an_entry_changes():
         lines, found = candidate.remarks()
         assert found == count
         assert ["register %f8 is read" in line for line in lines] == [True, False][: 2 * count]
+
+
+def test_entries_are_compared_by_their_bits():
+    """A NaN is the same NaN each time, and +0 is not -0."""
+    lines = {
+        "div.full.f32 %f4, %f1, %f2; mov.f32 %f5, 0f7FFFFFFF;": 0,
+        "mov.f32 %f7, 0f40400000; div.full.f32 %f4, %f1, %f7; div.rn.f32 %f6, %f1, %f7;"
+        " sub.rn.f32 %f6, %f4, %f6; mov.f32 %f5, 0f00000000; setp.lt.f32 %p1, %f6, %f5;"
+        " @%p1 mov.f32 %f5, 0f80000000;": 1,
+    }
+    for line, count in lines.items():
+        text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "")
+
+        def launch(module, operation, parameters, inputs, text=text):
+            assert (operation, parameters) == ("divide", {})
+            out = np.zeros(1, np.float32)
+            module(text)["run"][1, 1](out, inputs["x"])
+            return {"y": out}
+
+        candidate = Candidate(launch)
+        candidate("divide", {}, {"x": NUMBERS})
+        assert candidate.remarks()[1] == count
 
 
 def test_models_of_single_lines():

@@ -132,10 +132,19 @@ def _add_changes(
     has_changed = False
     for name, field in fields.items():
         found = np.asarray(other.get(name))
-        here = found != field if found.shape == field.shape else np.ones(field.shape, np.bool_)
+        is_alike = (found.shape, found.dtype) == (field.shape, field.dtype)
+        here = _bits(found) != _bits(field) if is_alike else np.ones(field.shape, np.bool_)
         changed[name] |= here
         has_changed |= bool(here.any())
     return has_changed
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as their bits: a NaN is equal to itself, and +0 is not -0."""
+    bits = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}.get(array.dtype.itemsize)
+    return (
+        array if array.dtype.hasobject or bits is None else np.asarray(array, order="C").view(bits)
+    )
 
 
 def _lines(alike: list[Undefined]) -> str:

@@ -17,7 +17,7 @@ from mor_ref.ptx.contraction import (
     lanes_of,
     product_of,
 )
-from mor_ref.ptx.names import Names, names_of
+from mor_ref.ptx.names import Names, names_of, number_of
 from mor_ref.ptx.program import Function, Instruction, Scope, Variable
 
 # A result of these is not the bits of an operand: it is rounded, a predicate, or from elsewhere.
@@ -27,10 +27,11 @@ _NEW = re.compile(
     r"|cvt\.(?:\w+\.)*(?:b?f\d+|tf32|ue8m0|e\dm\d)(?:x\d)?\.\w+|cvt\.(?:\w+\.)*\w+\.(?:b?f\d+|e\dm\d)(?:x\d)?"
     r"|(?:ld|ldu|st)\.(?:\w+(?:::\w+)?\.)*(?:global|shared|const)(?:::\w+)?\..*"
 )
-_SAME = re.compile(r"cvt\.(?:\w+\.)*(b?f\d+)\.\1")
-_ONES = re.compile(
-    r"-?1\.0*|0[fF][3bB][fF]80{5}|0[dD][3bB][fF][fF]0{13}|0[xX](?:3[cCfF]|[bB][cCfF])[08]0"
-)
+_SAME = re.compile(r"cvt\.(?:(?!r[nzmp]i\b)\w+\.)*(b?f\d+)\.\1")
+# 1 and -1, as integers and as numbers of each type; one is multiplied by them without a rounding.
+_ONES = {1, (1 << 64) - 1, 0x3F800000, 0xBF800000, 0x3FF << 52, 0xBFF << 52}
+_ONES |= {each * pair for each in (0x3C00, 0xBC00, 0x3F80, 0xBF80) for pair in (1, 0x10001)}
+_KEEPS_ONE = re.compile(r"(?:mov|cvt|selp|slct|st)\..*")
 _WORD = re.compile(r"[\w$%]+")
 _LOCAL = "local memory"
 
@@ -45,8 +46,9 @@ def flow_of(functions: Sequence[Function]) -> Flow:
     graph = _Graph({function.name: function for function in functions})
     for function in functions:
         graph.add(function)
+    graph.join_ones()
     for key, targets in graph.products.items():
-        nodes = graph.reached_from(targets)
+        nodes = _reached(targets, [graph.edges])
         for total, operands in graph.sums.items():
             sides = [k for k, those in enumerate(operands) if not nodes.isdisjoint(those)]
             if not sides or not can_be_one(total[1], product_of(key[1], 0)):
@@ -67,15 +69,20 @@ class _Graph:
         self.edges: dict[str, set[str]] = defaultdict(set)
         self.products: dict[Key, set[str]] = {}
         self.sums: dict[Key, list[set[str]]] = {}  # of each operand
+        self.ones: set[str] = set()  # registers that 1 is written to
+        self.conversions: dict[str, set[str]] = defaultdict(set)  # which keep 1
+        self.scalings: list[tuple[set[str], set[str]]] = []  # results and operands of `mul`
 
-    def reached_from(self, nodes: set[str]) -> set[str]:
-        """Return all that a value in these may come to."""
-        found, waiting = set(nodes), list(nodes)
+    def join_ones(self) -> None:
+        """Let a product by a register that may be 1 have the bits of its other operand."""
+        waiting = self.scalings
         while waiting:
-            fresh = self.edges.get(waiting.pop(), set()) - found
-            found |= fresh
-            waiting += fresh
-        return found
+            ones = _reached(self.ones, [self.edges, self.conversions])
+            now = [each for each in waiting if not ones.isdisjoint(each[1])]
+            for targets, operands in now:
+                for source in operands:
+                    self.edges[source] |= targets
+            waiting = [each for each in waiting if each not in now] if now else []
 
     def add(self, function: Function) -> None:
         """Add the statements of a function."""
@@ -112,10 +119,20 @@ class _Graph:
             and ".param" not in of.opcode
         ):
             sources, targets = (sources, {_LOCAL}) if head == "st" else ({_LOCAL}, targets)
-        elif _is_new(of):
+        self._take_one(of, targets, sources)
+        if _is_new(of):
             return
         for source in sources:
             self.edges[source] |= targets
+
+    def _take_one(self, of: Instruction, targets: set[str], sources: set[str]) -> None:
+        """Note the places of 1, and the products that it may be in."""
+        if of.opcode.startswith("mul."):
+            self.scalings.append((targets, sources))
+        if _KEEPS_ONE.fullmatch(of.opcode):
+            self.ones |= targets if any(map(_is_one, of.operands[1:])) else set()
+            for source in sources:
+                self.conversions[source] |= targets
 
     def _call(self, of: Instruction, memory: dict[str, str]) -> None:
         """Join the operands of a call with the parameters and results of its function."""
@@ -129,11 +146,26 @@ class _Graph:
             self.edges[other].add(own)
 
 
+def _reached(nodes: set[str], edges: Sequence[dict[str, set[str]]]) -> set[str]:
+    """Return all that a value in these may come to."""
+    found, waiting = set(nodes), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        fresh = set().union(*(those.get(node, set()) for those in edges)) - found
+        found |= fresh
+        waiting += fresh
+    return found
+
+
 def _is_new(of: Instruction) -> bool:
     """Return whether a result is other bits than those of an operand."""
     if not _NEW.fullmatch(of.opcode) or _SAME.fullmatch(of.opcode):
         return False
-    return not (of.opcode.startswith("mul.") and any(map(_ONES.fullmatch, of.operands[1:])))
+    return not (of.opcode.startswith("mul.") and any(map(_is_one, of.operands[1:])))
+
+
+def _is_one(operand: str) -> bool:
+    return number_of(operand, "b64") in _ONES
 
 
 def _formal(function: Function) -> tuple[Variable, ...]:
