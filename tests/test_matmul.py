@@ -394,6 +394,45 @@ def test_y_of_other_records_is_multiplied_or_they_are_refused(record):
             mor_ref.matmul(y.T.copy() if profile == "exact" else a, a, profile=profile)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, ml_dtypes.bfloat16])
+def test_an_array_next_to_a_record_has_a_format_of_the_profile(dtype):
+    """GEM-002: it is not rounded to bfloat16 without a word, next to a result of mor either."""
+    x = numbers(22, (N, 64))
+    array = np.ones((64, M), dtype)
+    for record in (mor_ref.mor(x, "two_way", block=(1, 32)), mor_ref.quantize(x, "e4m3")):
+        with pytest.raises(ValueError, match=r"an array is of .*, which hopper_fp8 does not take"):
+            mor_ref.matmul(record, array, profile="hopper_fp8")
+        mor_ref.matmul(record, array, profile="exact")
+        mor_ref.matmul(record, array.astype(ml_dtypes.float8_e4m3fn), profile="hopper_fp8")
+
+
+@pytest.mark.parametrize("profile", ["cdna1_fp32", "cdna2_fp32", "cdna3_fp32"])
+def test_records_are_y_in_every_profile_of_binary32(profile):
+    """GEM-002: decided by the family."""
+    x, y = numbers(23, (M, 64)), numbers(24, (64, N))
+    a = mor_ref.mor(x, "two_way", block=(1, 32))
+    b = mor_ref.quantize(y, "e4m3", block=(32, 1))
+    other = mor_ref.quantize_shared(x, "mx9")
+    of_a = a.output.view(ml_dtypes.bfloat16).astype(np.float32)
+    for one, number in ((a, of_a), (other, other.dequantize())):
+        found = mor_ref.matmul(one, b, profile=profile)
+        rows = [number[m].view(np.uint32).tolist() for m in range(M)]
+        columns = b.dequantize().T.copy().view(np.uint32).tolist()
+        rule, of = DOT_PROFILES[profile], (formats["f32"],) * 2
+        expected = [[exact_dot.dot(i, j, 0.0, rule, of) for j in columns] for i in rows]
+        assert found.view(np.uint32).tolist() == bits(expected)
+    with pytest.raises(ValueError, match=f"an array is of bf16, which {profile} does not take"):
+        mor_ref.matmul(a, np.ones((64, N), ml_dtypes.bfloat16), profile=profile)
+
+
+def test_integers_of_torch_are_those_of_numpy():
+    """GEM-002."""
+    torch = pytest.importorskip("torch")
+    a, b = (np.arange(-60, 60, dtype=np.int8).reshape(shape) for shape in ((2, 60), (60, 2)))
+    found = mor_ref.matmul(torch.from_numpy(a), torch.from_numpy(b), profile="int32")
+    assert (found == a.astype(np.int32) @ b.astype(np.int32)).all()
+
+
 def test_arrays():
     """GEM-002: an array is one dot product after the other, from +0 on."""
     for dtype, profile in (

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
 from mor_ref.api.matmul_operands import Side, Transposed, side_of
-from mor_ref.api.matmul_segments import TO_QUANTIZE, Numbers, check_format, in_segments
+from mor_ref.api.matmul_segments import (
+    TO_QUANTIZE,
+    Numbers,
+    check_array,
+    check_format,
+    in_segments,
+)
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DotProfile
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from mor_ref.engine.dot_operands import Operand
 
 _OUTPUTS = ("f32", "bf16", "f16")
-_OF_BINARY32 = ("f32_fma", "f32_pairwise")
+_OF_BINARY32 = ("f32_fma", "f32_pairwise")  # families
 _QUANTIZERS = {"e8m0": "quantize_mx", "e4m3": "quantize_nvfp4"}  # that have such scales
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 
@@ -53,8 +59,9 @@ def matmul(
     one of B.T, and `transposed(record)` is given. Under the profile exact, scales enter the exact
     sum. Instructions with scales take the scales of their blocks. Else each block of K is a dot
     product from 0, and is added times its scales by a fused operation. Blocks of `mor` in formats
-    that the instruction does not multiply are upcast to bfloat16. Under f32_fma and f32_pairwise, y
-    of any record is multiplied. `out` is "f32", or "bf16" or "f16" for codes of the rounded result.
+    that the instruction does not multiply are upcast to bfloat16. In the families f32_fma and
+    f32_pairwise, y of any record is multiplied. `out` is "f32", or "bf16" or "f16" for codes of
+    the rounded result.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 128, dtype=np.float32).reshape(4, 32)
@@ -78,7 +85,9 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     """Return the product under the rule of the family (GEM-001)."""
     from mor_ref.engine.matmul import product  # imports Numba
 
-    if profile.family in _OF_BINARY32 and not profile.formats:
+    if profile.family in _OF_BINARY32:
+        for side in (a, b):
+            check_array(side, profile)
         return product(_of_binary32(a), _of_binary32(b), profile, threads)
     for side in (a, b):
         side.check_blocks(profile)
@@ -103,11 +112,7 @@ def _plain_operand(side: Side, profile: DotProfile) -> "Operand":
     rung = side.rungs[0]
     if rung is None or profile.needs_scales:
         raise ValueError(f"{profile.name} needs scales, which arrays lack; give records of them")
-    if profile.formats and rung.fmt.name not in profile.formats:
-        raise ValueError(
-            f"an array is of {rung.fmt.name}, which {profile.name} does not take; give one of "
-            f"{' or '.join(profile.formats)}"
-        )
+    check_array(side, profile)
     return operand_of(np.ascontiguousarray(rung.codes), rung.fmt, profile)
 
 

@@ -12,7 +12,7 @@ from mor_ref.api.dot import codes_from
 from mor_ref.api.encoding import encode
 from mor_ref.api.policies import MorResult
 from mor_ref.arrays import Bits, codes_in
-from mor_ref.definitions.dot import DotProfile, operand_format
+from mor_ref.definitions.dot import INT8, DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
@@ -148,7 +148,7 @@ def _format_of(x: Any, argument: str) -> Format:
     """Return the format of an array, which is its dtype (GEM-002)."""
     found = codes_in(x)
     name = found.format
-    if name is None and getattr(x, "dtype", None) == np.int8:
+    if name is None and str(getattr(x, "dtype", "")).removeprefix("torch.") == INT8.name:
         name = "int8"
     if name is None or found.packed:
         raise TypeError(

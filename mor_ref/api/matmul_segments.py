@@ -19,19 +19,27 @@ Numbers = NDArray[np.float32]
 TO_QUANTIZE = "quantize B.T, and give transposed(...) of the record"
 
 
-def check_format(fmt: Format, profile: DotProfile) -> None:
+def check_format(fmt: Format, profile: DotProfile, what: str = "an operand") -> None:
     """Refuse a format that a profile does not have."""
     if profile.formats and fmt.name not in profile.formats:
         raise ValueError(
-            f"an operand is of {fmt.name}, which {profile.name} does not take; give one of "
+            f"{what} is of {fmt.name}, which {profile.name} does not take; give one of "
             f"{' or '.join(profile.formats)}"
         )
+
+
+def check_array(side: Side, profile: DotProfile) -> None:
+    """Refuse an array of a format that a profile does not have; a record passes (GEM-002)."""
+    rung = side.rungs[0]
+    if side.is_plain and rung is not None:
+        check_format(rung.fmt, profile, "an array")
 
 
 def in_segments(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
     """Return the sum over segments of K, each times its scales (GEM-003, GEM-004)."""
     for side in (a, b):
         _check_blocks(side)
+        check_array(side, profile)
     units = sorted({0, a.shape[1], *a.ends_of_units, *b.ends_of_units})
     c = np.zeros((a.shape[0], b.shape[0]), np.float32)
     for first, last in pairwise(units):
