@@ -13,7 +13,7 @@ from kernels import needed
 from kernels.sanitized import FLAGS, every_kernel_in_pieces
 from kernels.sources import changed, exported, with_wrong_ones
 from kernels.suites import Names
-from kernels.tensors import every_kernel
+from kernels.tensors import DTYPES, every_kernel
 
 from mor_ref.cuda import host, source
 
@@ -74,10 +74,13 @@ def assert_clean(done):
 
 
 @pytest.mark.tier("full")
-@pytest.mark.parametrize("job", ["every_kernel", "every_kernel_in_pieces"])
+@pytest.mark.parametrize(
+    "job",
+    [*(f"kernels_of {name}" for name in DTYPES), "other_kernels", "every_kernel_in_pieces"],
+)
 def test_no_kernel_has_a_race(job):
     """Within a block, which may go on to other pieces, and between blocks of other workers."""
-    assert_clean(sanitized("thread", job))
+    assert_clean(sanitized("thread", *job.split()))
 
 
 @pytest.mark.tier("full")

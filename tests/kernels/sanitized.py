@@ -31,6 +31,17 @@ def every_kernel(device):
         pass
 
 
+def kernels_of(device, name):
+    """Run the kernels of a source format alone: a process may have only so many threads."""
+    for _ in tensors.kernels_of(device, name):
+        pass
+
+
+def other_kernels(device):
+    for _ in tensors.other_kernels(device):
+        pass
+
+
 def every_suite(device):
     """Run some cases of each suite, for the shapes of their tensors."""
     for suite in suites.manifest():

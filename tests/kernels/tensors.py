@@ -224,9 +224,19 @@ def multiplied(device):
 def every_kernel(device):
     """Yield the results of every kernel, for each source format."""
     for name in DTYPES:
-        x = bits(numbers(name))
-        yield from quantized(device, x)
-        yield from converted(device, x)
+        yield from kernels_of(device, name)
+    yield from other_kernels(device)
+
+
+def kernels_of(device, name):
+    """Yield the results of the kernels of a source format."""
+    x = bits(numbers(name))
+    yield from quantized(device, x)
+    yield from converted(device, x)
+
+
+def other_kernels(device):
+    """Yield the results of kernels that have no source format."""
     yield from stepped(device)
     yield from added_up(device)
     yield from multiplied(device)
