@@ -329,6 +329,18 @@ def test_a_candidate_says_which_entries_are_open():
     assert "not a proof" in depend
 
 
+def candidate_of(text, asked, dtype=np.float32):
+    """Return a candidate that launches a text, and is asked one operation."""
+
+    def launch(module, operation, parameters, inputs):
+        assert (operation, parameters) == (asked, {})
+        out = np.zeros(1, np.float32)
+        module(text)["run"][1, 1](out, inputs["x"])
+        return {"y": out.view(dtype)}
+
+    return Candidate(launch)
+
+
 def test_errors_that_cancel_if_all_move_together():
     """A quotient minus itself: each line alone, or a draw for each execution, shows it."""
     lines = {
@@ -339,14 +351,7 @@ setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;\n""",
     }
     for name, line in lines.items():
         text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "sub.rn.f32 %f5, %f4, %f6;")
-
-        def launch(module, operation, parameters, inputs, text=text):
-            assert (operation, parameters) == ("subtract", {})
-            out = np.zeros(1, np.float32)
-            module(text)["run"][1, 1](out, inputs["x"])
-            return {"y": out}
-
-        candidate = Candidate(launch)
+        candidate = candidate_of(text, "subtract")
         x = np.array([1, 3, 0], np.float32)
         assert candidate("subtract", {}, {"x": x})["y"].tolist() == [0]
         assert candidate.remarks()[1] == 1, name
@@ -400,14 +405,7 @@ def test_what_is_open_for_some_operands_is_named_if_an_entry_changes():
     for mask, count in ((255, 0), (65535, 1)):
         lines = f"{{ .reg .b16 %h<2>; {pair} {mask}; mov.b32 %f5, %r1; }}"
         text = HEADER + SUMS.replace("PRODUCT", lines).replace("SUM", "")
-
-        def launch(module, operation, parameters, inputs, text=text):
-            assert (operation, parameters) == ("convert", {})
-            out = np.zeros(1, np.float32)
-            module(text)["run"][1, 1](out, inputs["x"])
-            return {"y": out.view(np.uint32)}
-
-        candidate = Candidate(launch)
+        candidate = candidate_of(text, "convert", np.uint32)
         candidate("convert", {}, {"x": NUMBERS})
         lines, found = candidate.remarks()
         assert found == count
@@ -424,14 +422,7 @@ def test_entries_are_compared_by_their_bits():
     }
     for line, count in lines.items():
         text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "")
-
-        def launch(module, operation, parameters, inputs, text=text):
-            assert (operation, parameters) == ("divide", {})
-            out = np.zeros(1, np.float32)
-            module(text)["run"][1, 1](out, inputs["x"])
-            return {"y": out}
-
-        candidate = Candidate(launch)
+        candidate = candidate_of(text, "divide")
         candidate("divide", {}, {"x": NUMBERS})
         assert candidate.remarks()[1] == count
 

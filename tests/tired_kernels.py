@@ -32,16 +32,23 @@ class Tired:
 
 
 KERNELS: dict[str, Tired] = {}
+TWICE: dict[str, Tired] = {}  # with a deviation and a structure, or two structures
 
 
-def tired(recipe, *says):
-    """Add a kernel to the table."""
+def added_to(table):
+    """Return a decorator that adds kernels to a table."""
 
-    def add(kernel):
-        KERNELS[kernel.__name__] = Tired(recipe, kernel, says)
-        return kernel
+    def tired(recipe, *says):
+        def add(kernel):
+            table[kernel.__name__] = Tired(recipe, kernel, says)
+            return kernel
 
-    return add
+        return add
+
+    return tired
+
+
+tired, tired_twice = added_to(KERNELS), added_to(TWICE)
 
 
 @cache
@@ -412,19 +419,6 @@ def a_column_not_written_and_rows_swapped(x):
     code[[3, 4]] = code[[4, 3]]
     code[:, 1::4] = 0
     return found | {"code": code}
-
-
-TWICE: dict[str, Tired] = {}
-
-
-def tired_twice(recipe, *says):
-    """Add a kernel with a deviation and a structure to the table of these."""
-
-    def add(kernel):
-        TWICE[kernel.__name__] = Tired(recipe, kernel, says)
-        return kernel
-
-    return add
 
 
 @tired_twice(
