@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Transposed:
 class Side:
     """An operand: its rungs by index, and the choice of each unit.
 
-    `as_bf16` and `as_f32` return the numbers of all units as codes.
+    `as_bf16` and `as_f32` return the numbers of all units as codes. Each segment of K asks again.
     """
 
     name: str
@@ -65,6 +66,10 @@ class Side:
             lambda: self.as_bf16().T,
             lambda: self.as_f32().T,
         )
+
+    def rung(self, choice: int) -> CodedBlocks | None:
+        """Return the rung of a choice; None for bfloat16, which is beyond the ladder."""
+        return self.rungs[choice] if choice < len(self.rungs) else None
 
     def chosen(self, k: int) -> NDArray[np.uint8]:
         """Return the rung of each row at place k."""
@@ -122,7 +127,7 @@ def side_of(x: Any, argument: str) -> Side:
         codes = codes_from(x, fmt, argument)
         return Side(
             "array", (CodedBlocks(codes, fmt, whole),), none, whole, (rows, columns), True,
-            lambda: _recoded(codes, fmt, _BF16), lambda: _recoded(codes, fmt, _F32),
+            cache(lambda: _recoded(codes, fmt, _BF16)), cache(lambda: _recoded(codes, fmt, _F32)),
         )  # fmt: skip
     if isinstance(x, MorResult):
         rungs = tuple(_blocks_of(x.quantized.get(name)) for name in x.ladder)
@@ -132,7 +137,7 @@ def side_of(x: Any, argument: str) -> Side:
         )  # fmt: skip
     return Side(
         type(x).__name__, (_blocks_of(x),), none, whole, (rows, columns), False,
-        lambda: encode(x.dequantize(), "bf16", overflow="ieee"),
+        cache(lambda: encode(x.dequantize(), "bf16", overflow="ieee")),
         lambda: x.dequantize().view(np.uint32),
     )  # fmt: skip
 

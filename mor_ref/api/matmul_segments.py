@@ -61,7 +61,7 @@ def _places(a: "Group", b: "Group", first: int, last: int) -> list[int]:
 def _check_blocks(side: Side) -> None:
     """Refuse scales that change at each place of K."""
     for n in np.unique(side.choice).tolist():
-        if side.blocks_of(dict(enumerate(side.rungs)).get(n)) == 1 and side.shape[1] > 1:
+        if side.blocks_of(side.rung(n)) == 1 and side.shape[1] > 1:
             raise ValueError(
                 "a record has a scale for each place of K, which no instruction takes; "
                 f"{TO_QUANTIZE}"
@@ -71,8 +71,7 @@ def _check_blocks(side: Side) -> None:
 def _groups(side: Side, k: int) -> list[tuple[NDArray[np.intp], CodedBlocks | None]]:
     """Return the rows of each rung at a place of K, with the rung; None for bfloat16."""
     chosen = side.chosen(k)
-    rungs = dict(enumerate(side.rungs))
-    return [(np.flatnonzero(chosen == n), rungs.get(int(n))) for n in np.unique(chosen)]
+    return [(np.flatnonzero(chosen == n), side.rung(n)) for n in np.unique(chosen).tolist()]
 
 
 Group = tuple[Side, NDArray[np.intp], CodedBlocks | None]

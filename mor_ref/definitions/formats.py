@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.encoding import RandomBits, SpecialCases, special_cases
 from mor_ref.definitions.format import Format
+
+_Row = TypeVar("_Row")
 
 _FORMATS = (
     # The formats of MoR, NVFP4 and MX (FMT-009).
@@ -144,21 +147,22 @@ def special_cases_for(
 
 def random_bits_for(preset: str, fmt: Format) -> RandomBits:
     """Return which random bits of a word the instructions of a preset take for a format."""
-    rows = random_bits[known_name("n_random_bits", preset, random_bits)]
-    if formats.get(fmt.name) != fmt or fmt.name not in rows:
-        raise ValueError(
-            f"n_random_bits is {preset!r}, which has no instruction for the format {fmt.name!r}; "
-            f"it covers {', '.join(rows)}"
-        )
-    return rows[fmt.name]
+    return _of_preset("n_random_bits", preset, random_bits, fmt, "has no instruction for")
 
 
 def _preset_cases(preset: str, fmt: Format) -> SpecialCases:
     """Return another library's special cases for a built-in format that the library has."""
-    rows = presets[known_name("preset", preset, presets)]
+    return _of_preset("preset", preset, presets, fmt, "says nothing of")
+
+
+def _of_preset(
+    argument: str, preset: str, tables: Mapping[str, Mapping[str, _Row]], fmt: Format, lack: str
+) -> _Row:
+    """Return the row that a preset has for a built-in format; `lack` says that it has none."""
+    rows = tables[known_name(argument, preset, tables)]
     if formats.get(fmt.name) != fmt or fmt.name not in rows:
         raise ValueError(
-            f"preset is {preset!r}, which says nothing of the format {fmt.name!r}; "
+            f"{argument} is {preset!r}, which {lack} the format {fmt.name!r}; "
             f"it covers {', '.join(rows)}"
         )
     return rows[fmt.name]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.views import split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import format_meant
+from mor_ref.operations.fields import INTEGERS, format_meant
 from mor_ref.operations.shapes import sides_of
 from mor_ref.verify.comparing.values import Floats, all_values, is_subnormal, values_of
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
@@ -58,7 +58,7 @@ def of_expected(e: Entries) -> Iterator[Property]:
     expected = [one.pairs[e.field].expected for one in e.samples]
     found = _numbers(e, expected, fmt)
     yield from _of_numbers(f"the expected {name}", found, fmt)
-    if fmt not in ("u8", "u32", "u64"):
+    if fmt not in INTEGERS:
         words = f"the expected {name} has the largest magnitude of its format"
         is_largest = np.abs(found.values) == found.largest
         yield Flag(words, words.replace(" has ", " does not have "), is_largest)
@@ -91,7 +91,7 @@ def _numbers(e: Entries, arrays: Sequence[NDArray[np.integer]], fmt: str) -> _Nu
 def _of_numbers(words: str, found: _Numbers, fmt: str) -> Iterator[Property]:
     """Yield the properties of some numbers."""
     x = found.values
-    if fmt in ("u8", "u32", "u64"):
+    if fmt in INTEGERS:
         yield Flag(f"{words} is 0", f"{words} is not 0", x == 0)
         yield Number(words, x, shown="{:,.0f}".format)
         return
