@@ -8,6 +8,7 @@ from itertools import pairwise
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported, needs
 from records import bits32
 
 import mor_ref
@@ -425,9 +426,10 @@ def test_records_are_y_in_every_profile_of_binary32(profile):
         mor_ref.matmul(a, np.ones((64, N), ml_dtypes.bfloat16), profile=profile)
 
 
+@needs("torch")
 def test_integers_of_torch_are_those_of_numpy():
     """GEM-002."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     a, b = (np.arange(-60, 60, dtype=np.int8).reshape(shape) for shape in ((2, 60), (60, 2)))
     found = mor_ref.matmul(torch.from_numpy(a), torch.from_numpy(b), profile="int32")
     assert (found == a.astype(np.int32) @ b.astype(np.int32)).all()
