@@ -16,12 +16,15 @@ test test-full test-wheel: export PYTHONDONTWRITEBYTECODE =
 # More than four processes would spend more on starting than they save. The tests of a file run in one
 # process, which makes once what they share; conftest.py has the order of the files.
 BY_FILE := --dist loadfile --no-loadscope-reorder
+# A test that has run for twenty minutes waits for what never comes. Its process says where, and ends;
+# the run goes on without its file, and fails.
+ENDED := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true --max-worker-restart=0
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE) $(ENDED)
 
 # What test leaves out: the same on more inputs, formats, suites, schedules and compilers.
 test-full: .venv/installed
-	$(BIN)/python -m pytest -n auto $(BY_FILE) --tier=full tests
+	$(BIN)/python -m pytest -n auto $(BY_FILE) $(ENDED) --tier=full tests
 
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive
@@ -88,7 +91,7 @@ wheel: .venv/installed
 test-wheel: wheel
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/mor_ref-*.whl
-	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto $(BY_FILE) tests
+	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto $(BY_FILE) $(ENDED) tests
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.all_inputs.digests golden/v1/exhaustive.json

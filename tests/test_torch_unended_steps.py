@@ -1,6 +1,7 @@
 """A step that does not end: optimizer.step() without `advance`."""
 
 import copy
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from extras import imported, is_there, needs
@@ -27,6 +28,25 @@ def made(recipe="fp8_delayed", optimizer=None):
 
 def compute(model):
     model(torch.ones(4, 16)).square().mean().backward()
+
+
+KEPT = []
+
+
+@contextmanager
+def group_of_one_process(folder):
+    """Make this process a group, and keep the group when it is left.
+
+    torch holds Python's lock while it ends a group, and waits for threads of the group, which may
+    wait for the lock.
+    """
+    store = torch.distributed.FileStore(str(folder / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    KEPT.append(torch.distributed.group.WORLD)
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 @needs("torch")
@@ -68,7 +88,7 @@ def test_a_forgotten_advance_is_refused_while_a_model_is_observed():
 @pytest.mark.parametrize("wrap", ["compile", "checkpoint", "copy", "parallel"])
 def test_a_forgotten_advance_is_refused_under_wrappers(wrap, tmp_path):
     model, optimizer = made()
-    call = model
+    call, group = model, nullcontext()
     if wrap == "compile":
         call = torch.compile(model, backend="aot_eager")
     elif wrap == "checkpoint":
@@ -77,10 +97,10 @@ def test_a_forgotten_advance_is_refused_under_wrappers(wrap, tmp_path):
         call = model = copy.deepcopy(model)
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
     else:
-        store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
-        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
-        call = DistributedDataParallel(model)
-    try:
+        group = group_of_one_process(tmp_path)
+    with group:
+        if wrap == "parallel":
+            call = DistributedDataParallel(model)
         for _ in range(2):
             compute(call)
             optimizer.step()
@@ -89,9 +109,6 @@ def test_a_forgotten_advance_is_refused_under_wrappers(wrap, tmp_path):
         optimizer.step()
         with pytest.raises(RuntimeError, match=REFUSAL):
             compute(call)
-    finally:
-        if wrap == "parallel":
-            torch.distributed.destroy_process_group()
 
 
 @needs("torch")
@@ -99,9 +116,7 @@ def test_a_forgotten_advance_is_refused_for_shards(tmp_path):
     """The optimizer has the shards, and a forward pass the gathered weights."""
     from torch.distributed.fsdp import fully_shard
 
-    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
-    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
-    try:
+    with group_of_one_process(tmp_path):
         model, _ = made()
         mesh = torch.distributed.init_device_mesh("cpu", (1,))
         fully_shard(model, mesh=mesh)
@@ -115,8 +130,6 @@ def test_a_forgotten_advance_is_refused_for_shards(tmp_path):
         optimizer.step()
         with pytest.raises(RuntimeError, match=REFUSAL):
             compute(model)
-    finally:
-        torch.distributed.destroy_process_group()
 
 
 @needs("torch")
