@@ -39,7 +39,14 @@ from mor_ref.metrics import METRICS, Always, Comparison
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
-from mor_ref.representations import REPRESENTATIONS, Asked, MixedFormats, as_representation
+from mor_ref.representations import (
+    REPRESENTATIONS,
+    Asked,
+    MixedFormats,
+    Nvfp4Tiles,
+    as_representation,
+)
+from mor_ref.treatments import own_recipe
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.kernels import kernels_named
@@ -418,10 +425,17 @@ def test_a_wrong_operation_of_a_rung_is_named(monkeypatch):
 
 
 def test_a_row_is_a_recipe_of_compare_and_analyze(monkeypatch):
-    """Its name alone is one, as that of a row of the specification."""
+    """Its name alone is one, as that of a row of the specification, and results have it."""
     (found,) = compare(X[1], ["uint4_rows"]).values()
     assert found.taken["uint4_rows"] == X[1].size
     assert found.bits == 4 * X[1].size + (32 + 4) * len(X[1])
+    for row in (Nvfp4Tiles("half_range", (16, 16), "own_tiles"), MxBlocks("e4m3", name="own_mx")):
+        monkeypatch.setitem(REPRESENTATIONS, row.name, row)
+    recipes = ["own_tiles", "own_mx", "half_range", "nvfp4:te:16x16", "nvfp4"]
+    names = {one.recipe: next(iter(one.taken)) for one in compare(X[1], recipes).values()}
+    assert names == {name: name.removesuffix(":te:16x16") for name in recipes}
+    taken = own_recipe("own_tiles:amax=3.5:n_random_bits=8")
+    assert taken.asked == Asked("nvfp4", {"profile": "half_range", "tile": [16, 16]})
     monkeypatch.setitem(
         POLICIES, "mine", Policy("mine", (Rung("uint4_rows", MeanRelativeError("0.3")),))
     )

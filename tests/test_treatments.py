@@ -22,11 +22,13 @@ from mor_ref.treatments import (
     Mx,
     Nvfp4,
     Scaled,
+    Situation,
     as_treatment,
     own_recipe,
     short_text,
 )
 from mor_ref.treatments.schemes import Integers, Levels, Mixture
+from mor_ref.treatments.text import takes_of
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
@@ -76,7 +78,13 @@ OF_ROWS = {
 def test_the_name_of_a_representation_means_all_of_its_fields(text, monkeypatch):
     row, treatment = OF_ROWS[text]
     monkeypatch.setitem(REPRESENTATIONS, row.name, row)
-    assert as_treatment(text) == treatment
+    found = as_treatment(text)
+    assert (found.asked, takes_of(found)) == (treatment.asked, treatment.takes)
+    assert as_treatment(short_text(found)) == found
+    if text == row.name:  # with more words it is not the row, and has not its name
+        assert found.policy_in(Situation()).ladder[0].representation is row
+    else:
+        assert found == treatment
 
 
 def test_every_kind_has_a_text_that_means_it():

@@ -9,7 +9,14 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.representations import Asked
 from mor_ref.treatments.rows import BITS
-from mor_ref.treatments.text import Table, as_treatment, short_text, treatment_from, words_or_table
+from mor_ref.treatments.text import (
+    Table,
+    as_treatment,
+    short_text,
+    takes_of,
+    treatment_from,
+    words_or_table,
+)
 from mor_ref.treatments.treatment import Treatment
 
 Axis = Literal["rows", "columns"]
@@ -93,7 +100,7 @@ class OwnRecipe:
     def _check_random_bits(self) -> None:
         """Refuse a wrong number of bits, and a treatment that takes no random words."""
         whole_number(BITS, self.n_random_bits, 1, _MOST_BITS)
-        if BITS not in self.treatment.takes:
+        if BITS not in takes_of(self.treatment):
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {BITS}; a format with "
                 "its scales, MX and nvfp4 take random words"
@@ -104,7 +111,7 @@ class OwnRecipe:
         given = getattr(self, name)
         if given is None:
             return
-        if name not in self.treatment.takes:
+        if name not in takes_of(self.treatment):
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {name}; "
                 "nvfp4 takes amax, and global_scale but for 4 over 6; a format with its scales "

@@ -252,10 +252,13 @@ class Nvfp4(OfRow):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of NVFP4 alone."""
         if self.is_random:
-            return alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
+            return alone(
+                RandomNvfp4(self.profile, self.tile, situation.purpose, name=self.row.name)
+            )
         return super().policy_in(situation)
 
     @property
     def row(self) -> Nvfp4Tiles:
-        """NVFP4 as a representation, rounded to nearest."""
-        return Nvfp4Tiles(self.profile, self.tile, name="nvfp4")
+        """NVFP4 as a representation, rounded to nearest; only the usual profile is "nvfp4"."""
+        name = self.name if self.profile == Nvfp4.profile else ""
+        return Nvfp4Tiles(self.profile, self.tile, name=name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.catalogue import INTEGERS
-from mor_ref.representations import as_representation, known_names, words_of
+from mor_ref.representations import REPRESENTATIONS, as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
 from mor_ref.treatments.schemes import Row
@@ -103,13 +103,24 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
             known_name("the first word", head, (Mor.name, *known_names()))
         except UnknownNameError as error:
             raise ValueError(f"recipe is {text!r}: {error}") from None
-    return _kind_of_row(head)
+    kind, given = _kind_of_row(head)
+    is_named = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
+    return (Row, {"of": head}) if is_named and text == head else (kind, given)
+
+
+def takes_of(treatment: Treatment) -> tuple[str, ...]:
+    """Return the parameters that may be given with each tensor; a row takes those of its kind."""
+    if not isinstance(treatment, Row):
+        return treatment.takes
+    kind, given = _kind_of_row(treatment.of)
+    return kind(**given).takes
 
 
 def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]]:
     """Return the kind of treatment that has a representation, and the fields that it says.
 
-    Words may follow for the fields that are as usual.
+    Words may follow for the fields that are as usual. Without words, a row of a user is taken as it
+    is, with its name.
     """
     found = words_of(as_representation(head))
     if found is None:
