@@ -106,6 +106,7 @@ MAY_IMPORT = {
         "metrics",
         "operations",
         "policies",
+        "representations",
         "treatments",
         "workers",
     },
@@ -303,6 +304,7 @@ NO_CHAPTERS = {
         "catalogue": "the type of the tables of rows",
         "dot_arguments": "what functions of the chapter dot are given",
         "format": "the type of a row of the chapter formats",
+        "matmul": MATMUL,
     },
     "exact": {
         "affine_groups": "the order of dimensions, of the chapter affine",

@@ -9,6 +9,7 @@ from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.matmul import RECORD_KINDS
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.dot import profile_of
 from mor_ref.operations.fields import fields
@@ -22,24 +23,23 @@ if TYPE_CHECKING:
     from mor_ref.engine.matmul import Piece
     from mor_ref.exact.matmul import Block
 
-_SCALES = {"mx": "e8m0", "nvfp4": "e4m3"}  # the format of the scales of a record
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 _WITHOUT_PIECES = ("f32_fma", "f32_pairwise", "int32", "switchback")
 
 
 def admit(parameters: Parameters) -> None:
     """Refuse profiles that have no pieces with scales."""
-    profile, record = profile_of(parameters), parameters["record"]
+    profile, record = profile_of(parameters), RECORD_KINDS[parameters["record"]]
     if profile.family in _WITHOUT_PIECES:
         raise ValueError(f"{profile.name} multiplies y of records, which dot has; give another")
     if not usable(profile):
         raise ValueError(
             f"{profile.name} multiplies none of {', '.join(CHOICES)}; give another profile"
         )
-    given = _SCALES.get(record), parameters["scale_block"]
+    given = record.scale_format, parameters["scale_block"]
     if profile.needs_scales and given not in profile.scales:
         raise ValueError(
-            f"{profile.name} takes no scales of {record} for blocks of {given[1]}; it takes "
+            f"{profile.name} takes no scales of {record.name} for blocks of {given[1]}; it takes "
             f"{' or '.join(f'{fmt} for {size}' for fmt, size in profile.scales)}"
         )
 
@@ -57,7 +57,7 @@ def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Blo
     """Return the blocks of each row of an operand."""
     from mor_ref.exact.matmul import Block, decode_scale
 
-    block = parameters["scale_block"]
+    block, divides = parameters["scale_block"], RECORD_KINDS[parameters["record"]].divides
     codes, upcast = arrays[name].tolist(), arrays[f"y_{name}"].tolist()
     overall = numbers_of(arrays[f"overall_{name}"], "f32")
     rows = []
@@ -69,7 +69,7 @@ def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Blo
             if index == WIDEST:
                 found.append(Block(codes[n][part], fmt, 1.0, 1.0, upcast[n][part]))
                 continue
-            own = decode_scale(scale) if parameters["record"] == "scaled" else scale
+            own = decode_scale(scale) if divides else scale
             found.append(Block(codes[n][part], fmt, own, overall[n], upcast[n][part]))
         rows.append(found)
     return rows
@@ -92,7 +92,7 @@ def _factors(parameters: Parameters, arrays: Arrays, name: str) -> NDArray[np.fl
     from mor_ref.engine.matmul import decode_scales
 
     given = np.ascontiguousarray(arrays[f"scale_{name}"]).view(np.float32)
-    found = decode_scales(given) if parameters["record"] == "scaled" else given
+    found = decode_scales(given) if RECORD_KINDS[parameters["record"]].divides else given
     return np.where(arrays[f"choice_{name}"] == WIDEST, np.float32(1), found)
 
 
@@ -131,7 +131,7 @@ def _of_instruction(
     from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import multiply_by_scales
 
-    fmt = formats[_SCALES[parameters["record"]]]
+    fmt = formats[RECORD_KINDS[parameters["record"]].scale_format]
     two = []
     for name in "ab":
         of = formats[CHOICES[int(arrays[f"choice_{name}"][0, 0])]]
@@ -183,10 +183,10 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
         Side(*(arrays[f"{field}{name}"] for field in ("", "y_", "choice_", "scale_", "overall_")))
         for name in "ab"
     )
-    record, known = parameters["record"], [formats[name] for name in CHOICES]
-    scale_format = formats[_SCALES[record]] if record in _SCALES else None
-    is_plain, is_nvfp4 = record == "scaled", record == "nvfp4"
-    blocks = Blocks(known, parameters["scale_block"], is_plain, is_nvfp4, scale_format)
+    record, known = RECORD_KINDS[parameters["record"]], [formats[name] for name in CHOICES]
+    scale_format = None if record.divides else formats[record.scale_format]
+    own = record.divides, record.has_overall
+    blocks = Blocks(known, parameters["scale_block"], *own, scale_format)
     return {"result": entries(device, a, b, profile_of(parameters), blocks)}
 
 

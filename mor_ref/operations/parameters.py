@@ -12,6 +12,7 @@ from mor_ref.definitions.formats import formats, presets
 from mor_ref.definitions.fp8lm import AUTOMATIC, REDUCTIONS, SCALE_PROFILES, SUMS
 from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
+from mor_ref.definitions.matmul import RECORD_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -145,7 +146,7 @@ KINDS: Mapping[str, Kind] = {
     "policy": row_of(POLICIES),
     "profile": row_of(PROFILES),
     "dot_profile": row_of(DOT_PROFILES),
-    "record": one_of(("scaled", "mx", "nvfp4")),
+    "record": one_of(RECORD_KINDS),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
     "shared_kind": row_of(SHARED_KINDS),

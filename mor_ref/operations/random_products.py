@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.matmul import RECORD_KINDS, RecordKind
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.random_dots import rows, values_of
 from mor_ref.operations.random_numbers import Draws, Words, bits_at, share
@@ -35,9 +36,9 @@ def usable(profile: DotProfile) -> list[int]:
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows of A and columns of B."""
-    profile, record = DOT_PROFILES[parameters["dot_profile"]], parameters["record"]
+    profile, record = DOT_PROFILES[parameters["dot_profile"]], RECORD_KINDS[parameters["record"]]
     block = parameters["scale_block"]
-    fmt = formats["e2m1" if record == "nvfp4" else "e4m3"]
+    fmt = formats[record.element or "e4m3"]
     codes = rows(draws, 0, profile, (fmt, fmt))
     count = -(-draws.width // block)
     each = Draws(draws.first * count, draws.count * count, draws.seed)
@@ -48,31 +49,30 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
         choice = _choice(record, profile, words)
         scale = _scales(record, words, kinds)
         ones = np.full(draws.count, _ONE)
-        overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record == "nvfp4" else ones
+        overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record.has_overall else ones
         blocks = Blocks(choice, scale, overall, block, record)
         is_narrow = blocks.each(draws.width) == CHOICES.index("e2m1")
         found |= operand(name, np.where(is_narrow, codes[n] & _U(15), codes[n]), blocks)
     return {name: array.astype(_U) for name, array in found.items()}
 
 
-def _choice(record: str, profile: DotProfile, words: Words) -> NDArray[np.int64]:
-    """Return the choice of each block: a record of MX or NVFP4 has one format."""
-    if record == "nvfp4":
-        return np.full(words.shape, CHOICES.index("e2m1"))
+def _choice(record: RecordKind, profile: DotProfile, words: Words) -> NDArray[np.int64]:
+    """Return the choice of each block: a record whose blocks are not mixed has one format."""
     taken = usable(profile)
-    if record == "mx":
-        return np.full(words.shape, taken[0])
+    if not record.are_mixed:
+        one = CHOICES.index(record.element) if record.element else taken[0]
+        return np.full(words.shape, one)
     return np.array(taken)[share(bits_at(words, 0, 16), 16, len(taken)).astype(np.int64)]
 
 
-def _scales(record: str, words: Words, kinds: Words) -> Words:
-    """Return the binary32 bits of scales: of e8m0, of e4m3, or any."""
+def _scales(record: RecordKind, words: Words, kinds: Words) -> Words:
+    """Return the binary32 bits of scales: powers of two, numbers of another format, or any."""
     near, is_any = share(bits_at(words, 16, 16), 16, _NEAR), bits_at(words, 32, 3) == 0
-    if record == "scaled":
+    if record.divides:
         usual = (near + _U(123)) << _U(23) | bits_at(words, 36, 23)
         return np.where(is_any & _is_odd(kinds), words >> _U(32), usual)
-    fmt = formats["e8m0" if record == "mx" else "e4m3"]
-    usual = near + _U(123) if record == "mx" else bits_at(words, 36, 5) + _U(0x28)
+    fmt = formats[record.scale_format]
+    usual = bits_at(words, 36, 5) + _U(0x28) if fmt.mantissa_bits else near + _U(123)
     anywhere = share(bits_at(words, 40, 16), 16, fmt.code_count - fmt.sign_bit)
     numbers = values_of(np.where(is_any & _is_odd(kinds), anywhere, usual), fmt)
     bits = numbers.astype(np.float32).view(np.uint32).astype(_U)
@@ -87,14 +87,14 @@ def _is_odd(kinds: Words) -> NDArray[np.bool_]:
 class Blocks(NamedTuple):
     """The blocks of an operand: the choices and scales of each, and a scale for each row.
 
-    Scales are bits of binary32. A record `scaled` divides by the scales of its blocks.
+    Scales are bits of binary32.
     """
 
     choice: NDArray[np.integer[Any]]
     scale: Bits
     overall: Bits
     size: int
-    record: str
+    record: RecordKind
 
     def each(self, columns: int) -> NDArray[np.integer[Any]]:
         """Return the choice of each number."""
@@ -104,7 +104,7 @@ class Blocks(NamedTuple):
     def factor(self) -> NDArray[np.float32]:
         """The number that the values of a block are multiplied by."""
         scale, whole = (x.astype(np.uint32).view(np.float32) for x in (self.scale, self.overall))
-        factor: NDArray[np.float32] = np.float32(1) / scale if self.record == "scaled" else scale
+        factor: NDArray[np.float32] = np.float32(1) / scale if self.record.divides else scale
         return factor * whole[:, np.newaxis]
 
 

@@ -103,9 +103,8 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
             known_name("the first word", head, (Mor.name, *known_names()))
         except UnknownNameError as error:
             raise ValueError(f"recipe is {text!r}: {error}") from None
-    kind, given = _kind_of_row(head)
-    is_named = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
-    return (Row, {"of": head}) if is_named and text == head else (kind, given)
+    is_of_user = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
+    return (Row, {"of": head}) if is_of_user and text == head else _kind_of_row(head)
 
 
 def takes_of(treatment: Treatment) -> tuple[str, ...]:

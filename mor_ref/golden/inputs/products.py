@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.dot import GROUP as DOT_GROUP
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.matmul import RECORD_KINDS, RecordKind
 from mor_ref.exact.encoding import encode
 from mor_ref.golden.inputs.dot_rows import drawn, joined
 from mor_ref.golden.model.suite import Size
@@ -54,6 +55,11 @@ class Kind(NamedTuple):
     others: tuple[str, ...]  # formats that some blocks have instead
     width: int
 
+    @property
+    def record(self) -> RecordKind:
+        """The kind of record."""
+        return RECORD_KINDS[self.parameters["record"]]
+
 
 def products(kind: Kind, size: Size, stream: int) -> Arrays:
     """Return rows of a case; the last ones are a tile."""
@@ -81,13 +87,11 @@ def negative_zeros(kind: Kind) -> Arrays:
     for name, fmt, number in zip("ab", kind.formats, (0.0, -1.0), strict=True):
         codes = np.full((2, kind.width), encode(number, formats[_drawn(fmt)]), np.uint32)
         scale = np.full((2, count), _ONE, np.uint32)
-        if kind.parameters["record"] == "scaled" and fmt != CHOICES[WIDEST]:
+        if kind.record.divides and fmt != CHOICES[WIDEST]:
             codes[1, 0], scale[1, 0] = (1, 0x7F000000) if name == "a" else (codes[0, 0], 0x4A800000)
         choice = np.full((2, count), CHOICES.index(fmt), np.uint8)
         ones = np.full(2, _ONE, np.uint32)
-        blocks = Blocks(
-            choice, scale, ones, kind.parameters["scale_block"], kind.parameters["record"]
-        )
+        blocks = Blocks(choice, scale, ones, kind.parameters["scale_block"], kind.record)
         found |= operand(name, codes, blocks)
     return found
 
@@ -127,7 +131,7 @@ def _at_edges(kind: Kind, name: str, codes: Unsigned) -> Unsigned:
         return found
     if name == "a":
         found[_FIRST + 6 : _FIRST + 8] &= np.uint32(0x87)
-    if kind.parameters["record"] == "mx":
+    if not formats[kind.record.scale_format].mantissa_bits:  # scales below those of FP8 and FP4
         for row, numbers in enumerate(_BELOW_E0):
             found[_FIRST + 4 + row] = 0
             found[_FIRST + 4 + row, :2] = [encode(x, fmt) for x in numbers["ab".index(name) :: 2]]
@@ -138,7 +142,7 @@ def _drawn_by(kind: Kind) -> str:
     """Return the profile whose cuts the codes are drawn for: one without scales."""
     return {"blackwell_mxfp8": "blackwell_fp8"}.get(
         kind.parameters["dot_profile"],
-        "blackwell_fp8" if "nvfp4" in kind.parameters["record"] or "e2m1" in kind.formats
+        "blackwell_fp8" if "e2m1" in (kind.record.element, *kind.formats)
         else kind.parameters["dot_profile"],
     )  # fmt: skip
 
@@ -151,7 +155,7 @@ def _tile(rows: Arrays) -> Arrays:
 
 def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -> Arrays:
     """Return the fields of an operand with these codes; a word decides for each block."""
-    record, block = kind.parameters["record"], kind.parameters["scale_block"]
+    record, block = kind.record, kind.parameters["scale_block"]
     usual = CHOICES.index(kind.formats["ab".index(name)])
     choice = np.full(words.shape, usual, np.uint8)
     for n, other in enumerate(kind.others):
@@ -167,31 +171,31 @@ def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -
     return operand(name, codes, blocks)
 
 
-def _scales(record: str, n: int, words: NDArray[np.uint64]) -> tuple[Unsigned, Unsigned]:
+def _scales(record: RecordKind, n: int, words: NDArray[np.uint64]) -> tuple[Unsigned, Unsigned]:
     """Return the scales of blocks and of rows of operand n, as bits of binary32."""
     near = (words >> np.uint64(40)) % np.uint64(9)
     ones = np.full(len(words), _ONE, np.uint32)
-    if record == "mx":
+    if record.divides:
+        fractions = words >> np.uint64(12) & np.uint64(0x7FFFFF)
+        scale = ((123 + near) << np.uint64(23) | fractions).astype(np.uint32)
+        scale[_FIRST] = _FAR[n]
+        for row, special in enumerate(_SPECIAL_SCALES):
+            scale[-1 - row, 0] = special
+        return scale, ones
+    if not formats[record.scale_format].mantissa_bits:
         codes = 123 + near
         codes[:_FIRST:2] = 107 + (words[:_FIRST:2] >> np.uint64(32)) % np.uint64(40)
         for row, ends in enumerate(_ENDS_OF_MX):
             codes[_FIRST + row] = ends[n]
         codes[_CANCELLING, 0], codes[_CANCELLING, 1:] = 142, 127
         codes[-2, 0], codes[-1, -1] = 255, 0
-        return np.array(_numbers("e8m0", codes)), ones
-    if record == "nvfp4":
-        codes = 0x30 + (words >> np.uint64(40)) % np.uint64(40)
-        codes[_CANCELLING, :2] = _LARGE
-        codes[_CANCELLING, 2:] = _SMALL + (near[_CANCELLING, 2:] & np.uint64(1))
-        codes[-2, 0], codes[-1, -1] = 0x7F, 0
-        overall = 0x3C000000 + (words[:, 0] & np.uint64(0x3FFFFFF))
-        return np.array(_numbers("e4m3", codes)), overall.astype(np.uint32)
-    fractions = words >> np.uint64(12) & np.uint64(0x7FFFFF)
-    scale = ((123 + near) << np.uint64(23) | fractions).astype(np.uint32)
-    scale[_FIRST] = _FAR[n]
-    for row, special in enumerate(_SPECIAL_SCALES):
-        scale[-1 - row, 0] = special
-    return scale, ones
+        return np.array(_numbers(record.scale_format, codes)), ones
+    codes = 0x30 + (words >> np.uint64(40)) % np.uint64(40)
+    codes[_CANCELLING, :2] = _LARGE
+    codes[_CANCELLING, 2:] = _SMALL + (near[_CANCELLING, 2:] & np.uint64(1))
+    codes[-2, 0], codes[-1, -1] = 0x7F, 0
+    overall = 0x3C000000 + (words[:, 0] & np.uint64(0x3FFFFFF))
+    return np.array(_numbers(record.scale_format, codes)), overall.astype(np.uint32)
 
 
 def _numbers(fmt: str, codes: NDArray[np.uint64]) -> Unsigned:

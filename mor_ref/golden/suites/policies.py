@@ -42,6 +42,7 @@ from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.decide import random_inputs
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.policies import POLICIES
+from mor_ref.representations import uses_blocks
 
 # Policies with tensors at the threshold of one of their metrics: names of these begin so.
 _TURNS = {"tensor": ("e4m3",), "two_way": (), "three_way": ("range",), "nvfp4": ("nvfp4", "e4m3")}
@@ -182,7 +183,7 @@ def _with_other_scales(size: Size) -> Iterator[Case]:
             for tensor in chosen:
                 yield tensor_case(tensor, policy=policy, scaling=scaling, block=block)
     for case, scaling in itertools.product(found_cases("mor"), ("fp32", "e8m0")):
-        if case.parameters["policy"] == "nvfp4":
+        if not all(map(uses_blocks, POLICIES[case.parameters["policy"]].tried)):  # own scales
             changed = {**case.parameters, "scaling": scaling}
             yield replace(case, name=case.name.replace("gam", scaling), parameters=changed)
 
