@@ -18,7 +18,6 @@ from records import canonical
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.verify.candidates.peers import compressed_tensors as adapter
 from mor_ref.verify.candidates.peers import peer_named
 from mor_ref.verify.candidates.peers.peer import as_torch
@@ -172,7 +171,8 @@ def mx_verifloat(x, fmt, _rule):
     return verifloat(x, v.BlockFormat(element, 32, v.E8M0))
 
 
-RULES = [(mx_torchao, fmt, rule) for fmt in MX_FORMATS[:5] for rule in SCALE_RULES]
+_OF_TORCHAO = ("floor", "ceil", "even", "rceil")
+RULES = [(mx_torchao, fmt, rule) for fmt in MX_FORMATS[:5] for rule in _OF_TORCHAO]
 RULES += [(mx_modelopt, "e4m3", "rceil")]
 RULES += [(mx_compressed_tensors, fmt, "even") for fmt in ("e2m1", "e2m3")]
 RULES += [(peer, fmt, "floor") for peer in (mx_gfloat, mx_verifloat) for fmt in MX_FORMATS]

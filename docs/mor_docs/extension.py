@@ -38,6 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     formulas.connect(app)
     consoles.connect(app)
     app.connect("builder-inited", _read_trace)
+    app.connect("source-read", _with_chapters)
     # sphinx-needs registers its directives when the configuration is known: this one comes after.
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
@@ -59,6 +60,15 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _register_rule(app: Sphinx, config: Config) -> None:
     del config
     app.add_directive("rule", rules.RuleDirective, override=True)
+
+
+def _with_chapters(app: Sphinx, page: str, text: list[str]) -> None:
+    """Write the chapters where a page says CHAPTERS: those that the repository lists, in order."""
+    if page == "specification":
+        listed = Path(app.srcdir) / "spec" / "README.md"
+        app.env.note_dependency(str(listed))
+        chapters = re.findall(r"\((\w+)\.md\)", listed.read_text(encoding="utf-8"))
+        text[0] = text[0].replace("CHAPTERS", "\n".join(f"spec/{name}" for name in chapters))
 
 
 def _write_own_pages(app: Sphinx, failure: Exception | None) -> None:
