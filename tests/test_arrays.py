@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from extras import imported, needs
-from working import two_threads
+from worker_pools import two_threads
 
 import mor_ref
 from mor_ref.engine.parallel import for_each_slice

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from extras import imported, reason, skip_without
-from working import CANDIDATE, SMALL, dying_once, pid_among, two_processes, wait_until
+from worker_pools import CANDIDATE, SMALL, dying_once, pid_among, two_processes, wait_until
 
 from mor_ref.golden import bundled_files
 from mor_ref.golden.making.vectors import make

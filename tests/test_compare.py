@@ -19,7 +19,7 @@ from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 RECIPES = ("mxfp4", "mxfp8:rceil", "mor:three_way:8x16")
 OPTIONS = tuple(word for recipe in RECIPES for word in ("--recipe", recipe))

@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from working import two_threads
+from worker_pools import two_threads
 
 import mor_ref
 from mor_ref.definitions.dot import DotProfile

@@ -335,12 +335,12 @@ NO_CHAPTERS = {
         "measuring": MEASURING,
         "nearest": NEAREST,
         "parallel": "splits loops among threads",
-        "restoring": "y of units, a part of the chapter errors",
         "saturation": "what recordings count, a part of the chapter training",
         "squares": "squared errors, a part of the chapter errors",
         "steps": "single steps of all chapters",
         "strips": "cuts tensors for all loops",
         "widening": "reads numbers of 16 bits for all loops",
+        "y_of_units": "a part of the chapter errors",
     },
     "api": {
         "coded_blocks": "records as codes and scales, of the chapter dot",

@@ -7,7 +7,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from working import two_threads
+from worker_pools import two_threads
 
 from mor_ref import MeanRelativeError, Policy, Rung
 from mor_ref.analysis.comparison import compare, total

@@ -15,7 +15,7 @@ from inputs import exact_codes
 from kernels import needed
 from kernels.tensors import bits
 from modes import MODES, has_modes, modes, set_modes
-from working import two_threads
+from worker_pools import two_threads
 
 import mor_ref
 from mor_ref import Format, exact, formats

@@ -25,7 +25,7 @@ from mor_ref.verify.reporting.templates import rendered
 from mor_ref.verify.running.results import FieldResult, SuiteResult
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import suites_in
-from mor_ref.verify.running.unknown import Unknown
+from mor_ref.verify.running.unknown_names import Unknown
 
 __all__ = ["module"]  # a fixture
 

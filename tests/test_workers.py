@@ -16,7 +16,7 @@ from concurrent.futures import (
 from dataclasses import replace
 
 import pytest
-from working import dying_once, pid_among, threads, two_processes, wait_until
+from worker_pools import dying_once, pid_among, threads, two_processes, wait_until
 
 from mor_ref.workers import pools as workers
 from mor_ref.workers import shards

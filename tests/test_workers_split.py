@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from working import CANDIDATE, SMALL, threads, two_processes
+from worker_pools import CANDIDATE, SMALL, threads, two_processes
 
 from mor_ref import encode, formats
 from mor_ref.analysis.analyses import analyses_of

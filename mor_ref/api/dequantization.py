@@ -16,8 +16,8 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
 
 if TYPE_CHECKING:
-    from mor_ref.engine.restoring import Fill
     from mor_ref.engine.strips import TileScales
+    from mor_ref.engine.y_of_units import Fill
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ class Tried(Protocol):
     ) -> None:
         """Write y as bfloat16 into the units that took this rung (MOR-006)."""
 
-    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+    def fill_of_y(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
 
 
@@ -127,9 +127,9 @@ class Outcome(NamedTuple, Generic[Record]):
 
         render(self.codes, self.fmt, self.scales, units, choice, rung, out, threads)
 
-    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+    def fill_of_y(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
-        from mor_ref.engine.restoring import from_codes
+        from mor_ref.engine.y_of_units import from_codes
 
         return from_codes(self.codes, self.fmt, self.scales, units, choice, rung)
 
@@ -193,9 +193,9 @@ class OutcomeOfValues(NamedTuple):
 
         keep(self.y, units, choice, rung, out, threads)
 
-    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+    def fill_of_y(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
-        from mor_ref.engine.restoring import from_numbers
+        from mor_ref.engine.y_of_units import from_numbers
 
         return from_numbers(self.y, units, choice, rung, rounds=False)
 

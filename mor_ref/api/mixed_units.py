@@ -102,7 +102,7 @@ def measured(
     tried = [one.engine(numbers, blocks, None, threads) for one in candidates]
     every = np.zeros(units.grid, np.uint8)
     errors = [
-        squared_errors(numbers, units, amax, one.restoring(units, every, 0), threads)
+        squared_errors(numbers, units, amax, one.fill_of_y(units, every, 0), threads)
         for one in tried
     ]
     return Measured(amax, tried, [joined(one) for one in errors], units)
@@ -119,7 +119,7 @@ def record_of(
     from mor_ref.engine.mixed import write_values
 
     y = np.empty(numbers.bits.size, np.uint32)
-    fills = [one.restoring(found.units, choice, k) for k, one in enumerate(found.tried)]
+    fills = [one.fill_of_y(found.units, choice, k) for k, one in enumerate(found.tried)]
     write_values(found.units, fills, y, threads)
     names = tuple(one.name for one in candidates)
     quantized = {name: one.record for name, one in zip(names, found.tried, strict=True)}

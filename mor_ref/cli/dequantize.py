@@ -10,7 +10,7 @@ from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, recipe_of
 from mor_ref.treatments import own_recipe
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.way_back import WayBackOf
 
 _F32 = np.dtype(np.float32)

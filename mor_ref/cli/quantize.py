@@ -7,7 +7,7 @@ from mor_ref.golden.store.array_files import ArrayFile, Entry, array_file, file_
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import from_files, lines_of_skipped
 
 

@@ -11,9 +11,9 @@ from mor_ref.definitions.mixed import FRACTION_BITS, LARGEST_ERROR
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.intrinsics import double_of, float_of, leading_zeros, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.restoring import Fill
 from mor_ref.engine.strips import STRIP, segment
 from mor_ref.engine.widening import widen
+from mor_ref.engine.y_of_units import Fill
 
 _U = np.uint32
 _W = np.uint64

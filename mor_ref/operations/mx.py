@@ -21,7 +21,7 @@ from mor_ref.operations.operation import (
     WayBack,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.restoring import restored
+from mor_ref.operations.way_back import restored
 
 if TYPE_CHECKING:
     from mor_ref import Mx

@@ -23,7 +23,7 @@ from mor_ref.operations.operation import (
     WholeAmax,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.restoring import restored, unpacked
+from mor_ref.operations.way_back import restored, unpacked
 
 if TYPE_CHECKING:
     from mor_ref import Nvfp4

@@ -22,8 +22,8 @@ from mor_ref.operations.operation import (
     WholeAmax,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
-from mor_ref.operations.restoring import restored
 from mor_ref.operations.scale import admit
+from mor_ref.operations.way_back import restored
 
 if TYPE_CHECKING:
     from mor_ref import Quantized

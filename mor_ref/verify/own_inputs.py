@@ -15,7 +15,7 @@ from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.arrays import numbers_from
 from mor_ref.golden.inputs.own_tensors import SOURCES, OwnTensor
 from mor_ref.operations.given_words import WORD
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 _END, _EMPTY = f"/{WORD}", "it is empty"
 _FEW, _LINES = 3, 20  # skipped tensors of an error, and of a report

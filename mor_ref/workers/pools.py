@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
+from mor_ref.workers.package_digest import digest_of_sources
 from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
-from mor_ref.workers.sources import digest_of_sources
 from mor_ref.workers.steps import OnStep, listening, send_steps_to
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ Result = TypeVar("Result")
 _DASK = "dask://"
 _PATIENCE = 10.0  # seconds for a scheduler to answer
 _PATIENCE_FOR_WORKERS = 10.0  # and for the first worker to come
-_DIGEST = "__import__('mor_ref.workers.sources', fromlist=['sources']).digest_of_sources()"
+_DIGEST = (
+    "__import__('mor_ref.workers.package_digest', fromlist=['package_digest']).digest_of_sources()"
+)
 _MOST = 1 << 20  # workers
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 

@@ -6,7 +6,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from mor_ref.workers.sources import digest_of_sources
+from mor_ref.workers.package_digest import digest_of_sources
 
 _modules: list[str] = []  # of this process
 

@@ -56,12 +56,12 @@ OTHER_TESTS = {
     "parallel": ("arrays", "workers", "workers_split"),
     "policies": ("policies", "ladders"),
     "quantization": ("quantization", "policies"),
-    "restoring": ("measures",),
     "scales": ("scales", "quantization", "policies", "mx"),
     "squares": ("measures",),
     "steps": (),
     "strips": ("quantization", "policies"),
     "widening": ("widening", "encoding"),
+    "y_of_units": ("measures",),
 }
 MODULES = sorted(path.stem for path in (ROOT / "mor_ref/engine").glob("[!_]*.py"))
 SUITES = "tests/test_golden.py::test_the_engine_matches_every_bundled_suite"

@@ -12,9 +12,9 @@ from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts import counted, differing_in_case, listed
+from mor_ref.verify.counts_in_words import counted, differing_in_case, listed
 from mor_ref.verify.diagnosing.diagnosis import diagnose
-from mor_ref.verify.diagnosing.parts import parts_of
+from mor_ref.verify.diagnosing.tensor_parts import parts_of
 from mor_ref.verify.reporting.text import diagnosis_lines
 
 _ENTRIES = 3  # of a field

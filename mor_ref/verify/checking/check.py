@@ -21,7 +21,7 @@ from mor_ref.verify.checking import suite_checks
 from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 from mor_ref.workers.pools import processes
 
 Verdict = Literal["match", "mismatch", "unusable"]

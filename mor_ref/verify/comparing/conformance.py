@@ -14,7 +14,7 @@ from mor_ref.operations.margins import largest, margin_of_means
 from mor_ref.verify.comparing.coverage import Coverage, Entry, Given, asked_of, given_in, given_of
 from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 Level = Literal["bit-exact", "partial", "allowed", "open", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 Entry = Mapping[str, Any]  # of a manifest, on a suite
 

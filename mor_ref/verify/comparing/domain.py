@@ -15,7 +15,7 @@ from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.outside_domain import is_of_one_tensor, left_out
 from mor_ref.verify.comparing.values import Marks, is_subnormal, values_of
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 Domain = Literal["all", "finite", "normal", "nonnegative"]
 

@@ -16,7 +16,6 @@ from mor_ref.verify.diagnosing.explanations import (
     spared_elsewhere,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
-from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
     Sample,
@@ -33,6 +32,7 @@ from mor_ref.verify.diagnosing.structure import (
     structures_of,
     where_deviating,
 )
+from mor_ref.verify.diagnosing.tensor_parts import parts_of
 
 # Elements that the model computes: the same on every machine, as seconds are not.
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends

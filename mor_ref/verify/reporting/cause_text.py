@@ -1,6 +1,6 @@
 """Sentences on whether anything explains the mismatches of a suite, and how much of them."""
 
-from mor_ref.verify.counts import listed
+from mor_ref.verify.counts_in_words import listed
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.counts import counted, listed, percent
+from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.own_inputs import lines_of_skipped
@@ -11,7 +11,7 @@ from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fi
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
 from mor_ref.verify.running.run import Verification
-from mor_ref.verify.running.unknown import Unknown
+from mor_ref.verify.running.unknown_names import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
 

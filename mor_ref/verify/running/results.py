@@ -10,7 +10,7 @@ from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
-from mor_ref.verify.running.unknown import Unknown, unknown
+from mor_ref.verify.running.unknown_names import Unknown, unknown
 
 Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 

@@ -15,7 +15,7 @@ from mor_ref.verify.running.ask import Ask, ask_here
 from mor_ref.verify.running.diagnosed_cases import DiagnosedCases
 from mor_ref.verify.running.results import SuiteResult, Verdict, result_of
 from mor_ref.verify.running.suites import Entry, Suites
-from mor_ref.verify.running.unknown import Unknown, unknown
+from mor_ref.verify.running.unknown_names import Unknown, unknown
 
 
 @dataclass(frozen=True)

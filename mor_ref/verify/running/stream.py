@@ -16,7 +16,7 @@ from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import largest_of
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts_in_words import counted
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
 

@@ -13,7 +13,7 @@ from mor_ref.verify import assert_bit_exact
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.asserting import fields as asserting
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.diagnosing.parts import parts_of
+from mor_ref.verify.diagnosing.tensor_parts import parts_of
 from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import LARGEST_SMALL, SUITE
