@@ -20,6 +20,8 @@ from tired_kernels import (
 )
 
 from mor_ref import layouts
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
@@ -145,6 +147,55 @@ def test_changes_by_chance_are_no_surprise():
     assert Score(50, 99, 0, {"code": Changes(50, 60)}).is_more_than_chance({"code": 0.5})
     whole = Score(1, 2, 3, {"a": Changes(1, 2)}) + Score(1, 1, 0, {"a": Changes(2, 3)})
     assert whole == Score(2, 3, 3, {"a": Changes(3, 5)})
+
+
+SHORT = {
+    "error sums, each by another distance": (range(1000, 1008), range(5, 45, 5), True),
+    "scales of powers of two, one step lower": (range(100, 108), [1] * 8, False),
+    "binary32 scales, all of them halved": (range(1 << 30, 1 << 31, 1 << 27), [1 << 23] * 8, False),
+    "two that are far away": ([0, 1 << 20], [1 << 9, 1 << 10], False),
+    "one value in each": (range(1 << 9, 1 << 16, 1 << 13), range(1 << 9, 1 << 16, 1 << 13), False),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_field_is_explained_if_its_values_are_no_chance(name):
+    """Its entries count by how far they are from the expected ones; each distance counts once."""
+    expected, apart, is_explained = SHORT[name]
+    values = frozenset((a, a - by) for a, by in zip(expected, apart, strict=True))
+    few = Changes(*[len(values)] * 3, values)
+    score = Score(9, 500, 0, {"a": few, "code": Changes(1, 500, 491)})
+    assert score.whole_fields({"a": 1.0, "code": 0.9}) == ({"a": few.right} if is_explained else {})
+    assert few._replace(differing=len(values) + 1).bits(0.5) < 20  # one is left
+    in_two = few.joined(Changes(*[len(values)] * 3, values))  # twice the same case
+    assert in_two.bits(0.5) == max(few.bits(0.5), 2.0 * len(values))
+
+
+ROWS = "e4m3:fp32:row"
+
+
+@pytest.mark.parametrize("name", ["error_truncated", None])
+def test_a_deviation_of_a_short_field_is_named_beside_displaced_codes(name, monkeypatch):
+    """Eight error sums, all different; and none is named where each is one less."""
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    monkeypatch.setattr("tired_kernels.tensors", lambda: {"x": tensors()["whole"][:8, :71]})
+
+    def kernel(x):
+        deviations = [DEVIATIONS[name]] if name else []
+        (case,) = cases_of(ROWS)
+        with applied(*deviations):
+            found = OPERATIONS["quantize"].exact(case.parameters, {"x": x.view(np.uint32)})
+        less = 0 if name else 1
+        return {"sum": found["sum"] - less, "code": np.roll(found["code"], 1, axis=1)}
+
+    cases_of.cache_clear()
+    (found,) = diagnose([evidence_of(Tired(ROWS, kernel, ()))]).suites
+    cases_of.cache_clear()
+    named = [(one.deviations, one.fields, one.of_fields) for one in found.explanations]
+    assert named == ([((name,), ("sum",), 8)] if name else [])
+    assert (
+        found.structures[0].words == "[i, j] has the expected value of [i, j - 1], around the end"
+    )
 
 
 def test_copies_are_no_further_evidence():

@@ -21,6 +21,8 @@ from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 _LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
 _LEAST_BITS = 20.0  # of surprise of a guess: some hundred deviations are tried
 _LEAST_SHARE = 1e-6
+_SHORT = 20  # entries: of so many, a bit each is enough
+_MOST_BITS = 8.0  # of surprise of one entry: a single one is not enough
 Together = tuple[Deviation, ...]
 ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
 # Deviations together may produce numbers that the model does not take: it raises one of these.
@@ -28,11 +30,24 @@ _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
 
 class Changes(NamedTuple):
-    """Entries of a field that deviations change: right ones, of all; and how many differ."""
+    """Entries of a field that deviations change: right ones, of all; and how many differ.
+
+    `values` are the expected and the given bits of a field that has few entries that differ.
+    """
 
     right: int = 0
     of: int = 0
     differing: int = 0
+    values: frozenset[tuple[int, int]] = frozenset()
+
+    def joined(self, other: "Changes") -> "Changes":
+        """Return the changes of two cases together."""
+        return Changes(
+            self.right + other.right,
+            self.of + other.of,
+            self.differing + other.differing,
+            self.values | other.values,
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -46,6 +61,21 @@ class Changes(NamedTuple):
         share, bits = self.right / self.of, self.right * math.log2(self.right / self.of / chance)
         if share < 1:
             bits += (self.of - self.right) * math.log2((1 - share) / (1 - chance))
+        return max(bits, self._bits_of_values()) if self.is_whole else bits
+
+    def _bits_of_values(self) -> float:
+        """Return the bits of surprise of the values of a field that is right as a whole.
+
+        A wrong value is as near to the expected one by chance. A value or a distance that occurred
+        is one bit: a mistake that has nothing to do with the deviation has the same one everywhere.
+        """
+        bits, seen_values, seen_distances = 0.0, set[int](), set[int]()
+        for expected, given in sorted(self.values):
+            distance = given - expected
+            is_new = given not in seen_values and distance not in seen_distances
+            seen_values.add(given)
+            seen_distances.add(distance)
+            bits += min(1 + math.log2(abs(distance)), _MOST_BITS) if is_new else 1.0
         return bits
 
 
@@ -64,8 +94,7 @@ class Score:
     def __add__(self, other: "Score") -> "Score":
         changes = dict(self.changes)
         for name, one in other.changes.items():
-            before = changes.get(name, Changes())
-            changes[name] = Changes(*(a + b for a, b in zip(before, one, strict=True)))
+            changes[name] = changes.get(name, Changes()).joined(one)
         return Score(
             self.explained + other.explained,
             self.of + other.of,
@@ -229,5 +258,7 @@ def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     left = missed if right is None else missed | right
     explained = of - int(np.count_nonzero(pair.differs & left))
     changed = int(np.count_nonzero(ours != pair.expected))
-    changes = {name: Changes(explained, changed, of)} if changed or of else {}
+    few = pair.differs & (explained == changed == of < _SHORT)
+    values = frozenset(zip(pair.expected[few].tolist(), pair.given[few].tolist(), strict=True))
+    changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
     return Score(explained, of, more, changes)
