@@ -14,6 +14,7 @@ from extras import imported, needs
 from safetensors.numpy import save_file
 
 from mor_ref.analysis.comparisons import compare_files
+from mor_ref.analysis.listing import Selection, list_tensors
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
 
 BF16 = ml_dtypes.bfloat16
@@ -137,6 +138,7 @@ def test_tensors_of_torch_that_hold_no_floats_are_skipped(tmp_path):
         "wave": torch.ones(2, dtype=torch.complex64),
         "small": torch.ones(2).to(torch.float8_e4m3fn),
         "sparse": torch.eye(3).to_sparse(),
+        "nowhere": torch.ones(2, device="meta"),
     }
     torch.save(state, tmp_path / "x.pt")
     found = {one.name: one for one in tensors_in(str(tmp_path / "x.pt"))}
@@ -147,8 +149,31 @@ def test_tensors_of_torch_that_hold_no_floats_are_skipped(tmp_path):
         "it holds complex numbers",
         "it holds floats of so few bits that they are quantized already",
         "it is sparse; save it dense",
+        "it is on the device meta",
     ]
     assert (found["small"].dtype, found["sparse"].shape) == ("float8_e4m3fn", (3, 3))
+
+
+@needs("torch")
+def test_the_state_of_an_optimizer_has_no_matrices_of_a_model(tmp_path):
+    """It is left out with the vectors, wherever it is in the file, and counted."""
+    torch = imported("torch")
+    w = torch.ones(2, 3)
+    kept = {"state": {0: {"exp_avg": w, "step": torch.tensor(1.0)}}, "param_groups": [{"lr": 1}]}
+    path = str(tmp_path / "x.pt")
+    torch.save({"model": {"state": w}, "optimizer": kept, "others": [kept]}, path)
+    found = list_tensors([path], Selection(matrices_only=True))
+    assert [one.name for _, one in found.stored] == ["model.state"]
+    assert found.left_out == {
+        "not a matrix; --all-shapes takes them": 2,
+        "the state of an optimizer; --all-shapes takes them": 2,
+    }
+    assert len(list_tensors([path]).stored) == 5
+    around = {}
+    around["again"] = around
+    torch.save(around, path)
+    with pytest.raises(ValueError, match=r"has dicts and lists inside each other, more than 64"):
+        list_tensors([path])
 
 
 class Bomb:

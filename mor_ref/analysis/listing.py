@@ -25,7 +25,10 @@ class Listed:
 
 @dataclass(frozen=True)
 class Selection:
-    """The tensors that are wanted: by regular expressions of names, and by shape."""
+    """The tensors that are wanted: by regular expressions of names, and by shape.
+
+    The state of an optimizer is left out with `matrices_only`, as it has no matrices of a model.
+    """
 
     include: str | None = None
     exclude: str | None = None
@@ -50,6 +53,8 @@ class Selection:
             return f"named as --exclude {self.exclude}"
         if self.matrices_only and not is_matrix(tensor.shape):
             return "not a matrix; --all-shapes takes them"
+        if self.matrices_only and isinstance(tensor, StoredTensor) and tensor.is_of_optimizer:
+            return "the state of an optimizer; --all-shapes takes them"
         return None
 
 

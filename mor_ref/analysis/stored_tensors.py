@@ -49,13 +49,15 @@ _UNREADABLE = (
 class StoredTensor:
     """A tensor of floats in a file; `load` reads it.
 
-    `dtype` is "f64", "f32", "f16" or "bf16".
+    `dtype` is "f64", "f32", "f16" or "bf16". It `is_of_optimizer` if the state of an optimizer has
+    it: such as a mean of gradients, and not a weight.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     load: Callable[[], NDArray[Any]]
+    is_of_optimizer: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,18 @@ _NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf1
 _GLOBAL = re.compile(r"GLOBAL (\S+)")  # a class or function, in torch's message
 _CONSTANTS = "/constants.pkl"  # of archives of TorchScript
 _NEXT = "save its state_dict with torch.save"
+_OF_OPTIMIZER = {"state", "param_groups"}  # the keys of an optimizer's state_dict
+_DEPTH = 64  # of dicts and lists inside each other
 
 
 def torch_tensors(file: str) -> Tensors:
     """Yield the tensors of a state_dict, or of nested ones, whose keys are joined by dots."""
-    for name, tensor in _tensors_in(_loaded(file), ""):
+    for name, tensor, is_of_optimizer in _tensors_in(_loaded(file), "", file=file):
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         reason = _reason_against(tensor, dtype)
         if reason is None:
-            yield StoredTensor(name, shape, _NAMES[dtype], partial(_array, tensor))
+            load = partial(_array, tensor)
+            yield StoredTensor(name, shape, _NAMES[dtype], load, is_of_optimizer)
         else:
             yield SkippedTensor(name, shape, dtype, reason)
 
@@ -64,20 +67,30 @@ def _is_of_script(path: Path) -> bool:
         return any(name.endswith(_CONSTANTS) for name in archive.namelist())
 
 
-def _tensors_in(found: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of dicts and lists at any depth, by name."""
+def _tensors_in(
+    found: Any, name: str, *, file: str, depth: int = 0, is_of_optimizer: bool = False
+) -> Iterator[tuple[str, Any, bool]]:
+    """Yield the tensors of dicts and lists, by name, and whether an optimizer keeps them."""
     import torch
 
     if isinstance(found, torch.Tensor):
-        yield name or "tensor", found
+        yield name or "tensor", found, is_of_optimizer
         return
+    if depth > _DEPTH:
+        raise ValueError(
+            f"{file} has dicts and lists inside each other, more than {_DEPTH} deep; {_NEXT}"
+        )
     items: Any = ()
     if isinstance(found, Mapping):
         items = found.items()
+        is_of_optimizer = is_of_optimizer or found.keys() >= _OF_OPTIMIZER
     elif isinstance(found, list | tuple):
         items = enumerate(found)
     for key, item in items:
-        yield from _tensors_in(item, f"{name}.{key}" if name else str(key))
+        inside = f"{name}.{key}" if name else str(key)
+        yield from _tensors_in(
+            item, inside, file=file, depth=depth + 1, is_of_optimizer=is_of_optimizer
+        )
 
 
 def _reason_against(tensor: Any, dtype: str) -> str | None:
@@ -86,6 +99,8 @@ def _reason_against(tensor: Any, dtype: str) -> str | None:
         return "it is quantized already"
     if str(tensor.layout) != "torch.strided":
         return "it is sparse; save it dense"
+    if tensor.is_meta:
+        return "it is on the device meta, without numbers; save it from the CPU"
     if dtype in _NAMES:
         return None
     if dtype == "bool":

@@ -30,7 +30,11 @@ def compare_recipes(
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     all_shapes: Annotated[
-        bool, typer.Option("--all-shapes", help="Also vectors; default: matrices only.")
+        bool,
+        typer.Option(
+            "--all-shapes",
+            help="Also vectors, and the state of optimizers; default: matrices of models only.",
+        ),
     ] = False,
     out: Annotated[
         list[str] | None,
