@@ -198,6 +198,16 @@ def test_a_deviation_of_a_short_field_is_named_beside_displaced_codes(name, monk
     )
 
 
+def test_swapped_nibbles_of_rows_of_odd_length_are_one_mistake(monkeypatch):
+    """VEC-005: the last code of a row is in place of the padding, and 0 in place of the code."""
+    monkeypatch.setattr("tired_kernels.tensors", lambda: {"x": tensors()["whole"][:8, :71]})
+    cases_of.cache_clear()
+    found = structures("nvfp4", KERNELS["even_codes_in_the_high_nibble"].kernel)
+    cases_of.cache_clear()
+    (line,) = structure_lines(found)
+    assert line.startswith("code: the two nibbles of each byte are swapped, in all ")
+
+
 def test_copies_are_no_further_evidence():
     """The same two entries in twenty tensors are those of two entries."""
     first, *_ = cases_of("mxfp8")

@@ -17,6 +17,7 @@ _TRIED_ON_ALL = 6  # maps that explain the most of these
 _CASES_OF_LINES = 8  # cases in which exchanged rows and columns are looked for
 _VOTED = 2
 _LEAST_PART, _PARTS = 1 / 20, 3  # the share that one of two structures explains, and how many
+_PAIRED = "[i, j ^ 1]"  # the words of a map: the other code of the same byte
 _COMPARED = 1 << 22  # entries of lines that are compared with each other
 
 
@@ -79,13 +80,16 @@ def _share(one: Map, entries: Entries, at: Integers) -> float:
 def _of_map(one: Map, entries: Entries) -> Alternative:
     own = np.arange(entries.size)
     source = one.source(entries, own)
-    is_other = (source >= 0) & (source != own)
-    return Alternative(_said(one, entries), entries.expected[source], is_other, entries)
+    is_other, values = (source >= 0) & (source != own), entries.expected[source]
+    if one.words == _PAIRED and _is_packed(entries):
+        # The last byte of a row of odd length has padding, which is 0 and no entry (VEC-005).
+        values, is_other = np.where(source < 0, 0, values), source != own
+    return Alternative(_said(one, entries), values, is_other, entries)
 
 
 def _said(one: Map, entries: Entries) -> str:
     place = "[i, j]" if entries.axes == 2 else "[i]"
-    if one.words == "[i, j ^ 1]" and (entries.noun == "nibble" or _is_packed(entries)):
+    if one.words == _PAIRED and (entries.noun == "nibble" or _is_packed(entries)):
         return "the two nibbles of each byte are swapped"
     if one.words.startswith("["):
         subject = f"nibble {place}" if entries.noun == "nibble" else place
