@@ -1,5 +1,6 @@
 """Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
 
+import contextlib
 import json
 import re
 import tomllib
@@ -88,6 +89,9 @@ def _wrong_word(
     for field, read in kind.words.items():
         if read(word) is not None:
             return f"{word!r} is a second word for {field}; give one"
+    small = word.lower()
+    if any(field not in given and read(small) is not None for field, read in kind.words.items()):
+        return f"{word!r} is not known; did you mean {small!r}?"
     left = [field for field in kind.words if field not in given]
     wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
     return f"{word!r} is not known; give {wanted}"
@@ -135,13 +139,29 @@ def words_or_table(given: str | Table) -> str | Table:
     >>> words_or_table('kind = "mx" # and no more'), words_or_table("mxfp8:rceil")
     ({'kind': 'mx'}, 'mxfp8:rceil')
     """
-    if isinstance(given, Mapping):
-        return given
-    if not isinstance(given, str):
+    if not isinstance(given, str | Mapping):
         raise TypeError(f"recipe is {given!r}; give a text or a table, such as {_SUCH_AS}")
-    if given.lstrip().startswith("{"):
-        return _inline_table(given)
-    return _document(given) if _FIRST_KEY.match(given) else given
+    read = _read(given) if isinstance(given, str) else given
+    if not read or not isinstance(read, str | Mapping):
+        raise ValueError(
+            f"recipe is {given!r}, which is neither a name nor a table with fields; give {_SUCH_AS}"
+        )
+    return read
+
+
+def _read(text: str) -> Any:
+    """Return the words of a text, or the content of TOML or JSON, where text is no words."""
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        return _inline_table(text)
+    if stripped.endswith((".toml", ".json")):
+        raise ValueError(
+            f'recipe is {text!r}, the name of a file; give its content, as "$(cat {stripped})"'
+        )
+    with contextlib.suppress(ValueError):
+        read = json.loads(text)
+        return None if isinstance(read, str) else read
+    return _document(text) if stripped.startswith("[") or _FIRST_KEY.match(text) else stripped
 
 
 def _document(text: str) -> Table:
@@ -174,6 +194,8 @@ def treatment_from(read: object, place: str = "the table") -> Treatment:
     """Return the treatment of the fields of a table; `place` names it in errors."""
     kind: Any = read.get("kind") if isinstance(read, Mapping) else None
     known = TREATMENTS[kind].arguments if kind is not None else {}
+    if isinstance(read, Mapping) and kind is None:
+        raise ValueError(f"{place} has no kind; give one of {', '.join(TREATMENTS)}")
     given = table_of(place, read, ("kind",), known)
     return type(TREATMENTS[given.pop("kind")])(**given)
 
