@@ -104,6 +104,10 @@ WRONG = {
         "1\n2\n": "has 2 rows, and 16 are right",
         RIGHT.replace("3f800000", "3g800000"): "has no hexadecimal number in 3g800000",
         RIGHT.replace("3f800000", "13f800000"): "has 13f800000, which is not of 32 bits",
+        RIGHT.replace(
+            "3f800000", "0x3f800000"
+        ): "has 0x3f800000; write hexadecimal numbers without",
+        "\N{BYTE ORDER MARK}1\n": "has 1 rows, and 16 are right",
         "# x (input, f32, a\n1": "names 'x', which decode does not have; it has value, and their",
     },
     "e2m1.mem": {
@@ -139,7 +143,10 @@ def test_a_bad_file_ends_no_other(tmp_path, name, text, said):
     [
         ("{", "has a fields.json next to it that is not JSON"),
         ("[]", "has a fields.json next to it without names; write"),
-        ('{"fields": ["value"], "byteorder": "middle"}', "fields.json next to it without names"),
+        (
+            '{"fields": ["value"], "byteorder": "middle"}',
+            "next to it with byteorder 'middle'; write little",
+        ),
         ('{"fields": ["value", "value"]}', "names a field twice"),
         ('{"fields": ["\\u00e9"]}', r"names '\xe9', which decode does not have"),
         ('{"fields": ["value@foo"]}', "names 'value@foo', which decode does not have"),
@@ -150,6 +157,15 @@ def test_sidecars_that_are_refused(tmp_path, sidecar, said):
     written(tmp_path, "decode", "e2m1.txt", RIGHT)
     result, _ = verified(tmp_path, "decode")
     assert said in result.failures[0].message
+
+
+def test_a_file_of_windows_is_read_or_refused(tmp_path):
+    """Endings may be in capitals, and lines may end as there; UTF-16 is refused."""
+    written(tmp_path, "decode", "e2m1.HEX", RIGHT.replace("\n", "\r\n"))
+    assert verified(tmp_path, "decode")[0].verdict == "match"
+    written(tmp_path, "decode", "e2m1.HEX", RIGHT.encode("utf-16"))
+    result, _ = verified(tmp_path, "decode")
+    assert "e2m1.HEX is in UTF-16; write it in ASCII" in result.failures[0].message
 
 
 def test_what_does_not_say_its_fields(tmp_path):

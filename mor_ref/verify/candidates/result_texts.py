@@ -1,5 +1,6 @@
 """Results as lines of numbers, as memory files, and as raw bytes: the way back of an export."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,13 @@ _ABOUT = re.compile(r"(?:#|//) (\S+) \((?:input|expected), ")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DIGITS = re.compile("[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*")
 _SHOWN = 40  # characters of a word
+
+
+def text_of(content: bytes) -> str:
+    """Return the text of a file; a byte order mark of UTF-8 may be in front of it."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ColumnsError("is in UTF-16; write it in ASCII")
+    return content.removeprefix(codecs.BOM_UTF8).decode("ascii", "replace")
 
 
 def names_in(text: str) -> list[str]:
@@ -136,6 +144,8 @@ def _number(word: str, bits: int) -> int:
     """Return a hexadecimal number of so many bits; x and z are digits that a simulator left."""
     if not _DIGITS.fullmatch(word):
         shown = ascii(word)[1:-1][:_SHOWN]
+        if word[:2].lower() == "0x":
+            raise ColumnsError(f"has {shown}; write hexadecimal numbers without 0x")
         undefined = bool(set(word.lower()) & set("xz?")) and not set(word.lower()) - set(
             "0123456789abcdefxz?_"
         )

@@ -14,7 +14,7 @@ from mor_ref.golden.store.whole_files import arrays_inside, read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
-from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines, of_memory
+from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines, of_memory, text_of
 
 _SHOWN = 100  # characters of a name
 _FEW = 5  # names of a list
@@ -101,7 +101,7 @@ class ResultsDirectory(Candidate):
         """
         folder, found = self._path / suite, dict[str, list[str]]()
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if file.suffix in _OF_CASES and not file.is_dir():
+            if _suffix(file) in _OF_CASES and not file.is_dir():
                 found.setdefault(file.stem, []).append(file.name)
             elif file.is_dir() and self._in(file):
                 found.setdefault(file.name, []).append(file.name)
@@ -109,16 +109,16 @@ class ResultsDirectory(Candidate):
 
     def _in(self, folder: Path) -> list[str]:
         """Return the names of the files of fields of a case."""
-        return sorted(file.name for file in folder.iterdir() if file.suffix in _OF_CASES)
+        return sorted(file.name for file in folder.iterdir() if _suffix(file) in _OF_CASES)
 
     def _read(
         self, suite: str, name: str, operation: str, case: Case, fields: list[str] | None
     ) -> Answer:
         """Return the fields of a file; the file itself, or one next to it, says which if None."""
         try:
-            content, suffix = self._content(suite, name), Path(name).suffix
+            content, suffix = self._content(suite, name), _suffix(Path(name))
             sidecar = self._sidecar(suite)
-            text = "" if suffix == _RAW else content.decode("ascii", "replace")
+            text = "" if suffix == _RAW else text_of(content)
             named = fields or sidecar.get("fields") or names_in(text) or only_output(operation)
             columns = columns_of(operation, case, named)
             if suffix == _RAW:
@@ -138,11 +138,15 @@ class ResultsDirectory(Candidate):
             raise ColumnsError(f"has a {_SIDECAR} next to it that is not JSON") from error
         fields = said.get("fields") if isinstance(said, dict) else None
         is_list = isinstance(fields, list) and all(isinstance(one, str) for one in fields)
-        orders = ("little", "big")
-        if not fields or not is_list or said.get("byteorder", "little") not in orders:
+        if not fields or not is_list:
             raise ColumnsError(
                 f"has a {_SIDECAR} next to it without names; write "
                 '{"fields": ["scale", "code"], "byteorder": "little"}'
+            )
+        if said.get("byteorder", "little") not in ("little", "big"):
+            raise ColumnsError(
+                f"has a {_SIDECAR} next to it with byteorder {ascii(said['byteorder'])[:_SHOWN]}; "
+                "write little or big"
             )
         return dict(said)
 
@@ -192,6 +196,11 @@ class ResultsDirectory(Candidate):
             else:
                 found.setdefault(ascii(key)[1:-1][:_SHOWN], {})
         return found
+
+
+def _suffix(file: Path) -> str:
+    """Return the ending of a file, in small letters."""
+    return file.suffix.lower()
 
 
 def _read(array: Any) -> Any:
