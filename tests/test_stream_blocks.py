@@ -225,6 +225,7 @@ def test_the_results_of_a_line_are_chosen():
     assert (status, out, err) == (0, f"{MX}: match, 9 lines, 0 of them wrong\n", "")
     for fields, message in (
         ("code,xs", "field is 'xs', which only the exact model computes; take one of "),
+        ("scale,y,scale", "field scale is given twice; give it once"),
         ("scal", "field is 'scal', which is not known; did you mean 'scale'? take one of scale,"),
     ):
         status, out, err = run("ver", MX, "--fields", fields, text=lines)

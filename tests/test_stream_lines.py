@@ -42,7 +42,6 @@ def test_how_lines_may_be_written():
         ("3f800000 \x00\x00", "'3f800000 \\x00\\x00'"),
         ("", "''"),
         (" ", "' '"),
-        ("3f800000 38" * 20, "'" + ("3f800000 38" * 20)[:60] + "..'"),
     ],
 )
 @pytest.mark.parametrize("before", [0, 1, 100])
@@ -58,6 +57,25 @@ def test_a_line_that_is_not_understood(line, shown, before):
         with pytest.raises(LineError) as refused:
             check(E4M3, text, piece)
         assert str(refused.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (" 00" * 32, "it has 64 numbers, and 65 are right"),
+        (" 00" * 34, "it has more than 65 numbers"),
+        (" 00" * 32 + " 0x7f", "number 65 is '0x7f', and 2 digits are right"),
+        ("0" + " 00" * 33, "number 32 is '000000000', and 8 digits are right"),
+    ],
+)
+def test_the_fault_of_a_long_line_is_named(ending, said):
+    line = " ".join(["00000000"] * 32) + ending
+    with pytest.raises(LineError) as refused:
+        check("mx_blocks/e4m3.floor", joined([line]))
+    assert str(refused.value) == (
+        f"line 1 is {line[:60] + '..'!r}, which is not understood: {said}; give x of 32 times 8, "
+        "scale of 2 and code of 32 times 2 hexadecimal digits, with one space between"
+    )
 
 
 def test_bytes_that_are_no_text():

@@ -133,7 +133,10 @@ def with_tile(stream: Stream, tile: str) -> Stream:
 def with_results(stream: Stream, names: Sequence[str]) -> Stream:
     """Return a stream whose lines end with these results, in this order."""
     known = {column.name: column for column in (*stream.results, *stream.others)}
-    chosen = tuple(dict.fromkeys(known_name("field", name, known) for name in names))
+    chosen = tuple(known_name("field", name, known) for name in names)
+    twice = next((name for name in chosen if chosen.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"field {twice} is given twice; give it once")
     others = tuple(column for name, column in known.items() if name not in chosen)
     return replace(stream, results=tuple(known[name] for name in chosen), others=others)
 

@@ -1,5 +1,6 @@
 """Checking lines of inputs and results, as they come, against the results of the engine."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -255,8 +256,24 @@ def _inputs(
 
 def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
     line = lines.split(NEWLINE, 1)[0].decode("ascii", "backslashreplace")
-    cut = line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + ".."
-    return f"line {number} is {cut!r}, which is not understood; give {stream.answer.describe()}"
+    cut, why = line, ""
+    if len(line) > _MOST_SHOWN:
+        cut, why = line[:_MOST_SHOWN] + "..", f": {_fault_of(line, stream)}"
+    return (
+        f"line {number} is {cut!r}, which is not understood{why}; give {stream.answer.describe()}"
+    )
+
+
+def _fault_of(line: str, stream: Stream) -> str:
+    """Say what is wrong with a line: how many numbers it has, or the first wrong one."""
+    digits = [column.digits for column in stream.answer.columns for _ in range(column.words)]
+    words = line.split(" ")
+    if len(words) < len(digits):
+        return f"it has {len(words)} numbers, and {len(digits)} are right"
+    for place, (word, size) in enumerate(zip(words, digits, strict=False), 1):
+        if not re.fullmatch(f"[0-9a-fA-F]{{{size}}}", word):
+            return f"number {place} is {word[:_MOST_SHOWN]!r}, and {size} digits are right"
+    return f"it has more than {len(digits)} numbers"
 
 
 def _shown_at(column: Column, arrays: Arrays, place: int, at: int) -> str:
