@@ -436,9 +436,29 @@ def test_models_of_single_lines():
         Module(text, undefined=undefined)["run"][1, 1](out, a, b)
         found.append(out[0])
     assert found[0] == found[3] != found[1] == found[2]
-    for undefined, words in (({18: "up"}, "undefined is 'up'"), ({99: "above"}, "has line 99")):
+    for undefined, words in (
+        ({18: "up"}, "undefined is 'up'"),
+        ({99: "above"}, "has line 99"),
+        ({"above"}, "undefined is {'above'}"),
+        (np.array(["above", "below"]), "undefined is array"),
+        ({18: ["above"]}, r"undefined is \['above'\]"),
+        ({"18": "above"}, "undefined has line '18'"),
+        ({1.5: "above"}, "undefined has line 1.5"),
+    ):
         with pytest.raises(PtxError, match=words):
             Module(text, undefined=undefined)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (".global .u32 g[2]={1,2,3};", "line 4: .* it has 3 initial values for 2 places"),
+        (".global .f64 g[12500000000];", "line 4: .* it has 100000000000 bytes; at most"),
+    ],
+)
+def test_variables_that_do_not_fit(line, words):
+    with pytest.raises(PtxError, match=words):
+        Module(f"{HEADER}{line}\n")
 
 
 def test_a_candidate_with_defined_bits_has_no_remarks():

@@ -6,6 +6,7 @@ from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Variable
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
+_MOST_BYTES = 1 << 30  # of one variable
 _LINKING = {"visible", "weak", "extern", "common", "managed"}
 _WORD = re.compile(r"\s*\.(\w+)(?:\s*\([^)]*\))?")
 _ALIGN = re.compile(r"\s*(\d+)")
@@ -30,6 +31,12 @@ def declared(line: int, text: str) -> list[Variable]:
         values = _values(initial) if equals else ()
         if not count and values:
             count = len(values)
+        if len(values) > count * vector:
+            why = f"it has {len(values)} initial values for {count * vector} places"
+            raise refusal(line, text, why)
+        if bytes_each * count > _MOST_BYTES:
+            why = f"it has {bytes_each * count} bytes; at most {_MOST_BYTES} are supported"
+            raise refusal(line, text, why)
         found.append(
             Variable(
                 line, space, match.group("name"), kind, alignment or bytes_each,

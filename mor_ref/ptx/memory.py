@@ -114,13 +114,13 @@ class Globals:
             variable = program.variables[name]
             written = int(variable.space == "global")
             self.regions.append((self.address + begin, length, written))
-            self.memory[begin : begin + length] = self._initial(variable, length, places)
+            self._write(variable, self.memory[begin : begin + length], places)
 
-    def _initial(
-        self, variable: Variable, size: int, places: dict[str, tuple[int, int]]
-    ) -> NDArray[np.uint8]:
+    def _write(
+        self, variable: Variable, memory: NDArray[np.uint8], places: dict[str, tuple[int, int]]
+    ) -> None:
+        """Write the initial values of a variable."""
         width = max(1, WIDTHS[variable.type] // 8)
-        found = np.zeros(size, np.uint8)
         for k, text in enumerate(variable.initial):
             number = number_of(text, variable.type)
             if number is None:
@@ -131,5 +131,4 @@ class Globals:
                         "supported"
                     )
                 number = self.address + places[match.group(1)][0] + int(match.group(2) or 0)
-            found[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))
-        return found
+            memory[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))

@@ -77,8 +77,8 @@ class Module(Mapping[str, "Kernel"]):
     ) -> None:
         if not isinstance(text, str):
             raise PtxError(f"text is a {type(text).__name__}; give the text of a module as str")
-        self.is_refusing = undefined == "refused"
         self.ends = _ends(undefined, text.count("\n") + 2)
+        self.is_refusing = undefined == "refused"
         self.seed = seed
         self.text = text
         self.sources = SourceLines(text)
@@ -133,13 +133,13 @@ def _ends(undefined: Model | Mapping[int, Model], lines: int) -> NDArray[np.uint
     """Return the end of each line, as its number in machine.h."""
     by_line = undefined if isinstance(undefined, Mapping) else {}
     for model in [*by_line.values(), *(() if by_line else [undefined])]:
-        if model not in MODELS:
+        if not isinstance(model, str) or model not in MODELS:
             raise PtxError(f"undefined is {model!r}; give one of {', '.join(MODELS)}")
     whole = 0 if by_line else max(0, MODELS.index(undefined) - 1)
     ends = np.full(lines, whole, np.uint8)
     for line, model in by_line.items():
-        if not 0 < line < lines:
-            raise PtxError(f"undefined has line {line}; the text has lines 1 to {lines - 1}")
+        if not isinstance(line, int) or not 0 < line < lines:
+            raise PtxError(f"undefined has line {line!r}; the text has lines 1 to {lines - 1}")
         ends[line] = max(0, MODELS.index(model) - 1)
     return ends
 
