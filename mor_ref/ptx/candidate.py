@@ -1,14 +1,14 @@
 """A candidate for `mor-ref verify` that launches kernels as they were compiled."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.ptx.contraction import Undefined
+from mor_ref.ptx.remarks import Remark, Undefined
 from mor_ref.ptx.running import Model, Module
 
 Fields = Mapping[str, Any]
@@ -24,7 +24,8 @@ class Candidate:
     `launch` is called again: with all open instructions at either end of the bounds of PTX, with
     each line alone at either end, and some times with each execution at an end that is drawn. The
     answer is the correctly rounded one, and `remarks` count the entries that change. What is not
-    open for all operands is named if an entry changes with it.
+    open for all operands is named if an entry changes with it. `notes` name the contracted and
+    flushing instructions that had another result than without these options of the compiler.
     """
 
     def __init__(self, launch: Callable[..., Fields | None]) -> None:
@@ -99,18 +100,29 @@ class Candidate:
             if each.always or (text, each.line) in self._moving or (self._open and not self._moving)
         ]
 
+    def notes(self) -> list[str]:
+        """Return lines for the report of a mismatch, since `remarks` was asked last.
+
+        They name the options of the compiler that have changed a result.
+        """
+        modules = self._used.values()
+        kernels = [kernel for module in modules for kernel in module.launched.values()]
+        return _of_all(note for kernel in kernels for note in kernel.notes)
+
+    def _begin_anew(self) -> None:
+        for module in self._modules.values():
+            for kernel in module.launched.values():
+                kernel.forget()
+        self._used, self._entries, self._open, self._ways = {}, 0, 0, 0
+        self._moving = set()
+
     def remarks(self) -> tuple[list[str], int]:
         """Return lines for a report, and how many entries are open, since this was asked last."""
         undefined, count, of, ways = self._named(), self._open, self._entries, self._ways
-        self._used, self._entries, self._open, self._ways = {}, 0, 0, 0
-        self._moving = set()
+        self._begin_anew()
         if not undefined or not of:
             return [], 0
-        alike: dict[tuple[str, str], list[Undefined]] = {}
-        for each in undefined:
-            key = each.text.split()[0], _OF_PRODUCTS.sub("", each.why)
-            alike.setdefault(key, []).append(each)
-        lines = [f"{_lines(at)}: {opcode}: {at[0].why}" for (opcode, _), at in alike.items()]
+        lines = _of_all(undefined)
         if count:
             lines.append(
                 f"{count:,} of {of:,} entries depend on this: no GPU promises their bits, and they "
@@ -147,7 +159,16 @@ def _bits(array: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def _lines(alike: list[Undefined]) -> str:
+def _of_all(remarks: Iterable[Remark]) -> list[str]:
+    """Return a line for the remarks that are the same on instructions of a kind."""
+    alike: dict[tuple[str, str], list[Remark]] = {}
+    for each in remarks:
+        key = each.opcode, _OF_PRODUCTS.sub("", each.why)
+        alike.setdefault(key, []).append(each)
+    return [f"{_lines(at)}: {opcode}: {at[0].why}" for (opcode, _), at in alike.items()]
+
+
+def _lines(alike: list[Remark]) -> str:
     lines = sorted({each.line for each in alike})
     sources = ", ".join(dict.fromkeys(each.source for each in alike if each.source))
     more = f" and {len(lines) - 1:,} more" if len(lines) > 1 else ""

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from mor_ref.ptx.program import WIDTHS, Instruction
+from mor_ref.ptx.remarks import NO_CONTRACTION, Undefined
 
 _TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
 _PRODUCT = re.compile(rf"mul(?P<ftz>\.ftz)?{_TYPES}")
@@ -15,26 +16,6 @@ _FUSED = {
     "f16": "fma_half<F16, Mode::even, {0}>",
     "bf16": "fma_half<BF16, Mode::even, {0}>",
 }
-_INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_fusion=False)"
-
-
-@dataclass(frozen=True)
-class Undefined:
-    """An instruction whose bits PTX leaves open: its line, its text, and what to do.
-
-    `source` is the place in the source, such as kernel.py:17, if the PTX has it. `always` is false
-    if the bits matter for some operands only, or not at all, as those of a register that a compiler
-    fills up a pair with.
-    """
-
-    line: int
-    text: str
-    why: str
-    source: str = ""
-    always: bool = True
-
-    def __str__(self) -> str:
-        return f"line {self.line}{self.source and f' ({self.source})'}: {self.text}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -122,5 +103,5 @@ def contracted(
     call = f"contracted<{shape}>(m, {of.line}, of_x, of_y, {', '.join(values)}, {apart})"
     lines = sorted({one.line for those in products for one in those})
     many = f"s in lines {', '.join(map(str, lines))}" if len(lines) > 1 else f" in line {lines[0]}"
-    why = f"ptxas may round it together with the product{many}, or apart; {_INSTEAD}"
+    why = f"ptxas may round it together with the product{many}, or apart; {NO_CONTRACTION}"
     return f"{{ {sides}{target} = {call}; }}", Undefined(of.line, of.text, why)

@@ -4,9 +4,10 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from mor_ref.ptx.contraction import Flow, Undefined
+from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
+from mor_ref.ptx.remarks import Undefined
 
 WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
 _NUMBERED = re.compile(r"(.*?)(\d+)")

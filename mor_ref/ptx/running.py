@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from mor_ref.cuda.host import HostError, Schedule
 from mor_ref.processor_modes import check_processor
 from mor_ref.ptx import building
-from mor_ref.ptx.contraction import Undefined
 from mor_ref.ptx.errors import LaunchError, PtxError, refusal
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.program import Function, Program
+from mor_ref.ptx.remarks import OPTIONS, Remark, Undefined
 from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, globals_of, translated
 
@@ -50,6 +50,7 @@ class _Job(ctypes.Structure):
         ("dynamic_shared", ctypes.c_uint64),
         ("ends", ctypes.c_void_p),
         ("noted", ctypes.c_void_p),
+        ("options", ctypes.c_void_p),
         ("seed", ctypes.c_uint64),
         ("products", ctypes.c_uint64),
         ("filling", ctypes.c_uint32),
@@ -156,6 +157,7 @@ class Kernel:
         self.function = function
         self.executed = 0
         self.noted = np.zeros(len(module.ends), np.uint8)
+        self.options = np.zeros(len(module.ends), np.uint8)
 
     @functools.cached_property
     def translated(self) -> Translated:
@@ -174,6 +176,22 @@ class Kernel:
             replace(each, source=module.sources.of(each.line))
             for each in (*self.translated.undefined, *noted)
         )
+
+    @property
+    def notes(self) -> tuple[Remark, ...]:
+        """The instructions that have a result which an option of the compiler changed."""
+        module = self.module
+        return tuple(
+            Remark(line, module.line(line), why, module.sources.of(line))
+            for line in np.flatnonzero(self.options).tolist()
+            for option, why in OPTIONS.items()
+            if self.options[line] & option
+        )
+
+    def forget(self) -> None:
+        """Forget what launches have noted."""
+        self.noted.fill(0)
+        self.options.fill(0)
 
     def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
@@ -227,6 +245,7 @@ class Configured:
             self.dynamic,
             module.ends.ctypes.data,
             self.kernel.noted.ctypes.data,
+            self.kernel.options.ctypes.data,
             module.seed,
             made.products,
             module.schedule.filling,

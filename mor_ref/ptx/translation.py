@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mor_ref.ptx.contraction import Flow, Undefined, contracted, held
+from mor_ref.ptx.contraction import Flow, contracted, held
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.flow import flow_of
 from mor_ref.ptx.instructions import (
@@ -23,6 +23,7 @@ from mor_ref.ptx.instructions import (
 from mor_ref.ptx.instructions.operands import check_operands
 from mor_ref.ptx.names import WORDS, Names, Place, mangled, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
+from mor_ref.ptx.remarks import Undefined, by_options
 from mor_ref.ptx.rows import Found, found_in
 
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
@@ -277,10 +278,12 @@ def _translated(of: Instruction, names: Names) -> str:
     pairs = zip(operands[1:], row.types[1:], strict=True)
     values = [names.value(operand, kind, of) for operand, kind in pairs]
     target = names.result(of.operands[0], of).name
+    function = row.call.replace("END", "end").replace("LINE", str(of.line))
+    apart = by_options(of, f"{function}({', '.join(values)})")
+    key = names.function, of
     if row.opened:
         names.undefined.append(Undefined(of.line, of.text, row.opened))
-    function = row.call.replace("END", f"end_at(m, {of.line})").replace("LINE", str(of.line))
-    apart, key = f"{function}({', '.join(values)})", (names.function, of)
+        return f"{{ const End end = end_at(m, {of.line}); {target} = {apart}; }}"
     if key in names.flow.products:
         return held(names.flow.products[key], target, values, apart)
     if key in names.flow.sums:

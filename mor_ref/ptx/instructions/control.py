@@ -6,6 +6,7 @@ from collections.abc import Callable
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.names import Names, mangled
 from mor_ref.ptx.program import Instruction
+from mor_ref.ptx.remarks import by_options
 
 Handler = Callable[[Instruction, Names], str]
 
@@ -31,9 +32,10 @@ def comparison(of: Instruction, names: Names, words: dict[str, str | None], a: s
     if kind.lstrip("b").startswith("f") and how not in _OF_FLOATS:
         raise refusal(of.line, of.text, f".{how} is not a comparison of floating-point numbers")
     if kind in ("f16", "bf16"):
-        return f"compared_half<Compare::{how}, {kind.upper()}, {flags}>({left}, {right})"
+        found = f"compared_half<Compare::{how}, {kind.upper()}, {flags}>({left}, {right})"
+        return by_options(of, found)
     if kind.startswith("f"):
-        return f"compared_{kind}<Compare::{how}, {flags}>({left}, {right})"
+        return by_options(of, f"compared_{kind}<Compare::{how}, {flags}>({left}, {right})")
     how = _UNSIGNED.get(how, how)
     if how not in ("eq", "ne", "lt", "le", "gt", "ge"):
         raise refusal(of.line, of.text, f".{how} is not supported")
@@ -78,7 +80,8 @@ def _of_pair(of: Instruction, names: Names, words: dict[str, str | None]) -> tup
         raise refusal(of.line, of.text, f".{words['cmp']} is not a comparison of numbers")
     a, b = (names.value(text, "b32", of) for text in of.operands[1:3])
     call = f"compared_half<Compare::{words['cmp']}, {kind}, {flags}>"
-    return f"{call}({a} & 0xFFFF, {b} & 0xFFFF)", f"{call}({a} >> 16, {b} >> 16)"
+    low, high = f"{call}({a} & 0xFFFF, {b} & 0xFFFF)", f"{call}({a} >> 16, {b} >> 16)"
+    return by_options(of, low), by_options(of, high)
 
 
 def set_number(of: Instruction, names: Names) -> str:

@@ -6,6 +6,7 @@
 #include "halves.h"
 #include "floats.h"
 #include "integers.h"
+#include "options.h"
 #include "warpgroups.h"
 
 namespace ptx {

@@ -34,6 +34,8 @@ enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u8 { nearest, below, above, drawn };
 // What PTX leaves open for some operands only.
 enum class Noted : u8 { nothing, quotient, nan, local, shared };
+// Bits of what an option of the compiler decides.
+enum class Option : u8 { fmad = 1, ftz = 2 };
 constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
 
 struct Machine;
@@ -61,6 +63,7 @@ struct Machine {
   u32 region_count;
   const End* ends;  // of each line
   Noted* noted;     // of each line, by all threads
+  u8* options;      // of each line, those that have changed a result, by all threads
   bool refuses;
   u64 draws;  // random bits for ends that are drawn
   struct Products* products;  // that a sum may be rounded with

@@ -35,6 +35,7 @@ struct Job {
   u64 shared_count, shared_size, dynamic_shared;
   const End* ends;
   Noted* noted;
+  u8* options;
   u64 seed, products;
   u32 filling, refuses;
   u64 executed;  // instructions, of all threads
@@ -191,7 +192,7 @@ void run_thread(void* pointer) {
   m.fragments = arena.fragments[m.warp], m.copies = &copies;
   m.stack_end = u64(__builtin_frame_address(0)) - OF_CALLS;
   m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
-  m.ends = job.ends, m.noted = job.noted, m.refuses = job.refuses;
+  m.ends = job.ends, m.noted = job.noted, m.options = job.options, m.refuses = job.refuses;
   m.products = arena.products.data() + job.products * self->number;
   const u64 number = (u64(block->place.z) * block->grid.y + block->place.y) * block->grid.x + block->place.x;
   m.draws = job.seed + (number * block->count + self->number) * 0x9E3779B97F4A7C15u;

@@ -39,15 +39,21 @@ class NoArray:
 class Remarks:
     """Remarks of a candidate on its answers: lines, and how many entries have open bits.
 
-    The bits of an open entry are not defined, so that its match proves nothing.
+    The bits of an open entry are not defined, so that its match proves nothing. `notes` are lines
+    on what may be the cause of a mismatch.
     """
 
     lines: tuple[str, ...] = ()
     open: int = 0
+    notes: tuple[str, ...] = ()
 
     def __add__(self, more: "Remarks") -> "Remarks":
         """Return the remarks on two parts of a suite."""
-        return Remarks(tuple(dict.fromkeys(self.lines + more.lines)), self.open + more.open)
+        lines, notes = (
+            tuple(dict.fromkeys(both))
+            for both in (self.lines + more.lines, self.notes + more.notes)
+        )
+        return Remarks(lines, self.open + more.open, notes)
 
 
 NO_REMARKS = Remarks()

@@ -13,6 +13,7 @@ import numpy as np
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import (
+    NO_REMARKS,
     Answer,
     Candidate,
     CandidateError,
@@ -61,8 +62,11 @@ class PythonFunction(Candidate):
         """Return what the function says of its answers since it was asked last."""
         from mor_ref.ptx.candidate import Candidate as Compiled
 
-        said = self.function.remarks() if isinstance(self.function, Compiled) else ((), 0)
-        return Remarks(tuple(said[0]), said[1])
+        if not isinstance(self.function, Compiled):
+            return NO_REMARKS
+        notes = tuple(self.function.notes())
+        said, count = self.function.remarks()
+        return Remarks(tuple(said), count, notes)
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
         """Return the fields as arrays, None for a field without one; quote all but names."""

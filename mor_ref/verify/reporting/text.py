@@ -116,7 +116,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         rules = ", ".join(field.rules or result.rules)
         named = f" (rules {rules})" if rules else ""  # an operation of a user has none
         yield f"  first mismatching field: {field.name}{named}"
-    yield from (f"  {line}" for line in result.remarks.lines)
+    yield from (f"  {line}" for line in result.said)
     yield from [f"  {result.left_out}"] if result.left_out else ()
     yield from (f"  {line}" for line in not_diagnosed(result.not_diagnosed))
     if diagnosis is not None:

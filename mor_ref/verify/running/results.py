@@ -142,6 +142,11 @@ class SuiteResult:
         return "match" if self.compared else "not run"
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """The remarks of the candidate, and those on the cause if there is a mismatch."""
+        return self.remarks.lines + (self.remarks.notes if self.differences else ())
+
+    @property
     def is_misspelt(self) -> bool:
         """Whether an unknown name is like that of a field that was not given."""
         return any(difflib.get_close_matches(name, self.not_given) for name in self.unknown.names)

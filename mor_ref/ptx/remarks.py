@@ -1,0 +1,59 @@
+"""What a report says of instructions: bits that PTX leaves open, and results of options."""
+
+import re
+from dataclasses import dataclass
+
+from mor_ref.ptx.program import Instruction
+
+NO_CONTRACTION = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_fusion=False)"
+# Options of the compiler that have changed a result, by their bits in machine.h.
+OPTIONS = {
+    1: "a product and a sum are rounded as one here, and another result if they are not; this may "
+    f"be the cause: {NO_CONTRACTION}, or write __fmul_rn(x, y) for the product",
+    2: "subnormal numbers are 0 here, and another result if they are not; this may be the cause: "
+    "compile with --ftz=false (CuPy's RawKernel appends -ftz=true)",
+}
+_CONTRACTED = re.compile(r"(?:fma|mad)\.rn(?:\.\w+)*\.(?:f32|f64|b?f16)(?:x2)?")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark on an instruction: its line, its text, and what to do.
+
+    `source` is the place in the source, such as kernel.py:17, if the PTX has it.
+    """
+
+    line: int
+    text: str
+    why: str
+    source: str = ""
+
+    @property
+    def opcode(self) -> str:
+        """The instruction without a predicate and operands."""
+        return self.text.split()[self.text.startswith("@")]
+
+    def __str__(self) -> str:
+        return f"line {self.line}{self.source and f' ({self.source})'}: {self.text}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Undefined(Remark):
+    """An instruction whose bits PTX leaves open.
+
+    `always` is false if the bits matter for some operands only, or not at all, as those of a
+    register that a compiler fills up a pair with.
+    """
+
+    always: bool = True
+
+
+def by_options(of: Instruction, found: str) -> str:
+    """Return a result as C++ that notes its line if an option of the compiler has changed it."""
+    if "ftz" in of.opcode.split("."):
+        without = found.replace("FTZ", "0").replace("flushed_", "")
+        found = f"by_option<Option::ftz>(m, {of.line}, {found}, {without})"
+    if _CONTRACTED.fullmatch(of.opcode):
+        apart = re.sub(r"\bfma_(f32|f64|half)\b", r"apart_\1", found)
+        found = f"by_option<Option::fmad>(m, {of.line}, {found}, {apart})"
+    return found
