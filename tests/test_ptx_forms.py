@@ -193,6 +193,18 @@ MALFORMED = (
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3};", "set.lt.u32.u32 %r3, %r1;", "ret 1;",
     "ld.global.f16x2 %r3, [%d4+];", "brx.idx %r1;", "isspacep.shared %p1;", "mov.f32 %f1, 0f12;",
     "prmt.b32.f4e %r3, %r1, %r1;", "lop3.b32 %r3, %r1, %r1, %r1, , ;", "cvt.rn.f32 %f1, %r1;",
+    "@%p1;", "@1 add.u32 %r3, %r1, %r1;", "bar.sync 99;", "bar.sync -1;", "bar.sync 1.5;",
+    "lop3.b32 %r3, %r1, %r1, %r1, 256;", "lop3.b32 %r3, %r1, %r1, %r1, %r1;",
+    "add.u32 %r3, %d4, %r1;", "add.u32 %d5, %r1, %r1;", "add.u32 %r3, %r1, 1.5;",
+    "add.u32 %r3, %r1, 0f3F800000;", "add.u32 %r3, %r1, %f1;", "add.f32 %f1, %f1, 1;",
+    "and.b32 %r3, %r1, 1.5;", "mov.u32 %r3, %d4;", "mov.u32 %f1, %r1;", "mov.b32 %r3, 1.5;",
+    "mov.f32 %f1, 1;", "setp.eq.u32 %p1, %d4, %r1;", "setp.eq.u32 %r3, %r1, %r1;",
+    "shfl.sync.idx.b32 %r3|%r4, %r1, 0, 31, -1;", "ld.global.u64 %r3, [%d4];",
+    "ld.global.u32 %f1, [%d4];", "st.global.u32 [%d4], %f1;", "st.global.f32 [%d4], 1;",
+    "cvt.u32.u64 %r3, %r1;", "shl.b32 %r3, %r1, %d4;", "atom.global.add.u32 %d5, [%d4], %r1;",
+    "set.lt.u32.u32 %d5, %r1, %r1;", "vote.sync.ballot.b32 %p1, %p1, -1;", "bar.sync %d4;",
+    ".reg .b32 %r<2>;", "setp.eq.u3 %p1, %r1, %r1;", "set.eq.u32.u3 %r3, %r1, %r1;",
+    "mov.b32 {%r3, %r3, %r3, %r3, %r3, %r3, %r3, %r3}, %r1;", "mov.b16 {%r3, %r3, %r3, %r3}, 1;",
 )  # fmt: skip
 
 
@@ -204,6 +216,44 @@ def test_malformed_instructions_are_refused_with_their_line():
         assert message.startswith("line 13: "), text
         assert "\n" not in message
         assert " ".join(text.rstrip(";").split()) in message
+
+
+# As ptxas takes them: bits agree with every type, and conversions and loads fill wider registers.
+WELL_FORMED = (
+    "mov.b32 %r3, 0f3F800000;", "mov.b32 %f1, %r1;", "mov.f32 %f1, %r1;",
+    "add.rn.f32 %f1, %r1, %f1;",
+    "and.b32 %r3, %r1, %f1;", "selp.f32 %f1, %r1, %r1, %p1;", "mov.b64 %d5, {%r1, %f1};",
+    "cvt.u64.u32 %d5, %d4;", "cvt.u16.u32 %r3, %r1;", "ld.global.u8 %r3, [%d4];",
+    "ld.global.f32 %r3, [%d4];", "st.global.u8 [%d4], %d4;", "mov.b32 %r3, -1;",
+    "shfl.sync.idx.b32 %f1, %f1, 0, 31, -1;", "bar.sync %r2;", "lop3.b32 %r3, %r1, %r1, %r1, 0xFF;",
+    "{ .reg .b32 %r; .reg .b32 %r<2>; mov.b32 %r, %r1; }", "add.f32 %f1, %f1, 1.5;",
+)  # fmt: skip
+MODULES = {
+    ".visible .entry run() { ret; }\n.entry run() { ret; }": "line 5: .entry run: the module has",
+    ".target sm_90": "line 4: .target sm_90: a module has one .target, such as",
+    ".global .u32 x;\n.global .u64 x;": "line 5: .global .u64 x: x is in line 4, too",
+    ".entry run() { L: ret;\nL: ret; }": "line 5: L:: this label is there twice",
+    ".entry run() { ret }\n.entry walk() { ret; }": "line 4: ret: no ';' follows",
+    "\f\n.entry r\u00fcn() { ret; }": r"line 5: '\\xfc': PTX has ASCII characters alone",
+    ".entry run() {\n ret;\x00 }": r"line 5: '\\x00': PTX has",
+}
+HEADS = {
+    ("sm_90", "foo"): "line 2: .target foo: a module has one .target, such as .target sm_90",
+    ("8.0", "x"): "line 1: .version x: a module has one .version",
+    ("64", "32"): "addresses are of 32 bits",
+    ("size 64", "size"): "line 3: .address_size: a module has one .address_size",
+}
+
+
+def test_well_formed_instructions_of_all_types():
+    of_a_warp("\n".join(WELL_FORMED))
+
+
+def test_malformed_modules_are_refused_with_their_line():
+    heads = {HEADER.replace(*change): words for change, words in HEADS.items()}
+    for text, words in ({HEADER + text: words for text, words in MODULES.items()} | heads).items():
+        with pytest.raises(PtxError, match=words):
+            Module(text)["run"][1, 1]()
 
 
 def test_what_only_the_compiler_of_the_translation_finds():

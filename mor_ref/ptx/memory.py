@@ -30,9 +30,16 @@ def as_array(argument: Any, name: str) -> NDArray[Any]:
             f"{name} is a {type(argument).__name__}; give a NumPy array for memory, and a number "
             "of NumPy, such as np.int32(4), for a value"
         )
+    _check_bytes(array, name)
     if not array.flags.c_contiguous:
         raise LaunchError(f"{name} is not in C order; give np.ascontiguousarray of it")
     return array
+
+
+def _check_bytes(argument: Any, name: str) -> None:
+    """Refuse addresses of Python objects, which a kernel would write over."""
+    if argument.dtype.hasobject:
+        raise LaunchError(f"{name} has Python objects ({argument.dtype}); give numbers")
 
 
 def _as_words(tensor: Any) -> Any:
@@ -76,6 +83,7 @@ def _value(parameter: Variable, argument: Any, arrays: list[NDArray[Any]]) -> by
         and (getattr(argument.dtype, "fields", None) is not None)
     )
     if is_value:
+        _check_bytes(argument, name)
         value = np.asarray(argument).tobytes()
     else:
         array = as_array(argument, name)
@@ -89,7 +97,10 @@ def _value(parameter: Variable, argument: Any, arrays: list[NDArray[Any]]) -> by
 
 def _number(parameter: Variable, argument: float, name: str) -> bytes:
     if parameter.type in ("f32", "f64"):
-        return np.array(argument, np.float32 if parameter.type == "f32" else np.float64).tobytes()
+        value = _rounded(argument, parameter.type)
+        if value is None:
+            raise LaunchError(f"{name} has {parameter.size} bytes: {argument} does not fit")
+        return value
     if isinstance(argument, float):
         raise LaunchError(
             f"{name} is the number {argument}; give np.float32({argument}) or another type"
@@ -98,6 +109,15 @@ def _number(parameter: Variable, argument: float, name: str) -> bytes:
     if bits > 64 or not -(1 << (bits - 1)) <= argument < 1 << bits:
         raise LaunchError(f"{name} has {parameter.size} bytes: {argument} does not fit")
     return (argument & ((1 << bits) - 1)).to_bytes(parameter.size, "little")
+
+
+def _rounded(number: float, kind: str) -> bytes | None:
+    """Return the bytes of a number in binary32 or binary64, or None if it is too large."""
+    try:
+        with np.errstate(over="raise"):
+            return np.array(number, np.float32 if kind == "f32" else np.float64).tobytes()
+    except (FloatingPointError, OverflowError):
+        return None
 
 
 class Globals:

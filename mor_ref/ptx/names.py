@@ -4,6 +4,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
+from mor_ref.ptx.agreement import is_constant, is_register
 from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
@@ -84,7 +85,12 @@ class Names:
 
     def declare(self, variable: Variable) -> None:
         """Add registers."""
-        self.declared[self.scopes[-1], variable.name] = variable
+        key = self.scopes[-1], variable.name + "<" * bool(variable.count)
+        if key in self.declared:
+            why = f"line {self.declared[key].line} declares it, too"
+            name = variable.name + f"<{variable.count}>" * bool(variable.count)
+            raise refusal(variable.line, f".reg .{variable.type} {name}", why)
+        self.declared[key] = variable
 
     def register(self, text: str) -> Register | None:
         """Return the register of a name, or None."""
@@ -92,7 +98,7 @@ class Names:
         for scope in reversed(self.scopes):
             found = self.declared.get((scope, text))
             if found is None and numbered:
-                prefix = self.declared.get((scope, numbered.group(1)))
+                prefix = self.declared.get((scope, numbered.group(1) + "<"))
                 if prefix is not None and int(numbered.group(2)) < prefix.count:
                     found = prefix
             if found is not None:
@@ -128,19 +134,26 @@ class Names:
             return self.predicate(text, of)
         register = self._read(text, of)
         if register is not None:
-            if register.type == "pred":
-                raise refusal(of.line, of.text, f"{text!r} is a predicate")
+            _check_register(text, register, kind, of)
             return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
         if text in SPECIAL:
             return f"{WORDS[bits]}({SPECIAL[text]})"
         number = number_of(text, kind)
         if number is not None:
+            if not is_constant(text, kind):
+                raise refusal(of.line, of.text, f"{text!r} is not a constant of type .{kind}")
             return f"{WORDS[bits]}({number:#x}u{'ll' if number >> 32 else ''})"
         place = self.place(text.split("+", maxsplit=1)[0].strip())
         if place is not None:
             offset = text.partition("+")[2].strip() or "0"
             return f"{WORDS[bits]}({place.address} + {offset})"
         raise refusal(of.line, of.text, f"operand {text!r} is not supported")
+
+    def guard(self, of: Instruction) -> str:
+        """Return the predicate in front of an instruction as C++: a register or its opposite."""
+        if self.register(of.guard.lstrip("!")) is None:
+            raise refusal(of.line, of.text, f"{of.guard!r} is not a predicate")
+        return self.predicate(of.guard, of)
 
     def predicate(self, text: str, of: Instruction) -> str:
         """Return a predicate as C++: a register, its opposite, or a constant."""
@@ -169,13 +182,27 @@ class Names:
             if name not in self.written
         }
 
-    def result(self, text: str, of: Instruction) -> Register:
-        """Return the register that a result goes to."""
+    def address(self, text: str, of: Instruction) -> str:
+        """Return the first part of an address as C++; in shared memory it may have 32 bits."""
+        register = self._read(text, of)
+        is_narrow = register is not None and register.bits == 32
+        return f"u64({register.name})" if register and is_narrow else self.value(text, "b64", of)
+
+    def result(self, text: str, of: Instruction, kind: str = "") -> Register:
+        """Return the register that a result goes to, of any type if none is given."""
         register = self.register(text)
         if register is None:
             raise refusal(of.line, of.text, f"{text!r} is not a register")
+        if kind:
+            _check_register(text, register, kind, of)
         self.written.add(register.name)
         return register
+
+
+def _check_register(text: str, register: Register, kind: str, of: Instruction) -> None:
+    if not is_register(register.type, kind, of.opcode):
+        why = f"{text!r} is a register of type .{register.type}, and the operand has type .{kind}"
+        raise refusal(of.line, of.text, why)
 
 
 _MANGLED = {"_": "__", "$": "_d", "%": "_p"}
@@ -226,6 +253,8 @@ def names_of(
             scopes = [*scopes, count] if statement.opens else scopes[:-1]
         elif isinstance(statement, Label):
             key = scopes[-1], statement.name
+            if key in labels or key in tables:
+                raise refusal(statement.line, f"{statement.name}:", "this label is there twice")
             if statement.targets:
                 tables[key] = statement.targets
             else:

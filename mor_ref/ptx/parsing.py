@@ -18,7 +18,13 @@ _INSTRUCTION = re.compile(
     r"(?:@(?P<guard>!?\s*[\w$%]+)\s+)?(?P<opcode>[a-z]\w*(?:\s*(?:\.|::)\s*\w+)*)(?P<operands>.*)",
     re.DOTALL,
 )
-_HEAD = re.compile(r"\.(version|target|address_size)\s+([^\n]*)")
+_HEAD = re.compile(r"\.(version|target|address_size)\b\s*")
+_HEADS = {
+    "version": (re.compile(r"\d+\.\d+"), "8.0"),
+    "target": (re.compile(r"sm_\d+[af]?(?:\s*,\s*\w+)*"), "sm_90"),
+    "address_size": (re.compile(r"\d+"), "64"),
+}
+_STRANGE = re.compile(r'"[^"\n]*"|(?P<it>[^\t-\r -~])')
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.(entry|func)\b")
 _NAME = re.compile(r"\s*([\w$%]+)\s*")
 _IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
@@ -30,7 +36,11 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = _COMMENT.sub(_without, text)
-        self._ends = list(accumulate(len(line) for line in self.text.splitlines(keepends=True)))
+        self._ends = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
+        for found in _STRANGE.finditer(self.text):
+            if found.group("it"):
+                line, letter = self.line(found.start()), found.group("it")
+                raise refusal(line, ascii(letter), "PTX has ASCII characters alone")
 
     def line(self, at: int) -> int:
         """Return the number of the line of a place, from 1."""
@@ -65,28 +75,63 @@ def parsed(text: str) -> Program:
     head: dict[str, str] = {}
     variables: dict[str, Variable] = {}
     functions: dict[str, Function] = {}
+    defined = set[str]()
     while (at := _skipped(source, at)) < len(source.text):
         if found := _HEAD.match(source.text, at):
-            head[found.group(1)] = found.group(2).strip()
-            at = found.end()
+            at = _take_head(source, found, head)
         elif found := _TO_THE_LINE_END.match(source.text, at):
             at = found.end()
         elif source.text.startswith(".section", at):
             at = source.past_braces(source.to("{", at))
         elif found := _FUNCTION.match(source.text, at):
             function, at = _function(source, found)
-            if function.statements or function.name not in functions:
-                functions[function.name] = function
+            is_defined = source.text[at - 1] == "}"
+            _take_function(function, functions, defined if is_defined else None)
         else:
             end = source.to(";", at)
             for variable in declared(source.line(at), source.text[at:end]):
-                variables[variable.name] = variable
+                _take_variable(variable, variables, source.text[at:end])
             at = end + 1
     if "version" not in head or "target" not in head:
         raise PtxError("the text has no .version and no .target; give a whole PTX module")
     if head.get("address_size", "64") != "64":
         raise PtxError(f"addresses are of {head['address_size']} bits; compile for 64")
     return Program(head["version"], head["target"], variables, functions)
+
+
+def _take_head(source: Text, found: re.Match[str], head: dict[str, str]) -> int:
+    """Note the version, the target or the size of addresses; return the place behind it."""
+    name, line = found.group(1), source.line(found.start())
+    pattern, example = _HEADS[name]
+    value = pattern.match(source.text, found.end())
+    if value is None or name in head:
+        text = source.text[found.start() : found.start() + 60].split("\n")[0]
+        raise refusal(line, text, f"a module has one .{name}, such as .{name} {example}")
+    head[name] = value.group()
+    return value.end()
+
+
+def _take_function(
+    function: Function, functions: dict[str, Function], defined: set[str] | None
+) -> None:
+    """Add a function: a definition, or a declaration if there are no names of those defined."""
+    name = function.name
+    if defined is None:
+        functions.setdefault(name, function)
+        return
+    if name in defined:
+        text = f".{'entry' if function.is_entry else 'func'} {name}"
+        raise refusal(function.line, text, "the module has another one of this name")
+    defined.add(name)
+    functions[name] = function
+
+
+def _take_variable(variable: Variable, variables: dict[str, Variable], text: str) -> None:
+    """Add a variable; another declaration of it is the same."""
+    other = variables.get(variable.name, variable)
+    if (other.space, other.type, other.size) != (variable.space, variable.type, variable.size):
+        raise refusal(variable.line, text, f"{variable.name} is in line {other.line}, too")
+    variables[variable.name] = variable
 
 
 def _skipped(source: Text, at: int) -> int:
@@ -162,6 +207,8 @@ def _statements(source: Text, at: int, end: int) -> list[Statement]:
             at = loc.end()
         else:
             stop = source.to(";", at)
+            if stop > end:
+                raise refusal(line, text[at:end], "no ';' follows")
             found += _statement(line, text[at:stop].strip())
             at = stop + 1
     return found

@@ -15,6 +15,7 @@ from mor_ref.cuda.host import HostError, Schedule
 from mor_ref.processor_modes import check_processor
 from mor_ref.ptx import building
 from mor_ref.ptx.errors import LaunchError, PtxError, refusal
+from mor_ref.ptx.job import Job, sides_of
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.program import Function, Program
@@ -25,7 +26,6 @@ from mor_ref.ptx.translation import Translated, globals_of, translated
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
 
-Sides = int | tuple[int, ...]
 Model = Literal["refused", "nearest", "below", "above", "drawn"]
 MODELS: tuple[Model, ...] = get_args(Model)
 _NOTED = {
@@ -34,29 +34,6 @@ _NOTED = {
     3: "it read local memory that was not written, and PTX leaves its bits open",
     4: "it read shared memory that was not written, and PTX leaves its bits open",
 }
-
-
-class _Job(ctypes.Structure):
-    _fields_ = (
-        ("kernel", ctypes.c_void_p),
-        ("globals", ctypes.c_uint64),
-        ("parameters", ctypes.c_void_p),
-        ("parameters_size", ctypes.c_uint64),
-        ("regions", ctypes.c_void_p),
-        ("region_count", ctypes.c_uint64),
-        ("shared", ctypes.c_void_p),
-        ("shared_count", ctypes.c_uint64),
-        ("shared_size", ctypes.c_uint64),
-        ("dynamic_shared", ctypes.c_uint64),
-        ("ends", ctypes.c_void_p),
-        ("noted", ctypes.c_void_p),
-        ("options", ctypes.c_void_p),
-        ("seed", ctypes.c_uint64),
-        ("products", ctypes.c_uint64),
-        ("filling", ctypes.c_uint32),
-        ("refuses", ctypes.c_uint32),
-        ("executed", ctypes.c_uint64),
-    )
 
 
 class Module(Mapping[str, "Kernel"]):
@@ -78,6 +55,10 @@ class Module(Mapping[str, "Kernel"]):
     ) -> None:
         if not isinstance(text, str):
             raise PtxError(f"text is a {type(text).__name__}; give the text of a module as str")
+        if not isinstance(seed, int | np.integer):
+            raise PtxError(f"seed is {seed!r}; give a whole number")
+        if not isinstance(schedule, Schedule):
+            raise PtxError(f"schedule is {schedule!r}; give a mor_ref.ptx.Schedule")
         self.ends = _ends(undefined, text.count("\n") + 2)
         self.is_refusing = undefined == "refused"
         self.seed = seed
@@ -199,16 +180,9 @@ class Kernel:
         dynamic = shape[2] if len(shape) == 3 else 0
         if not isinstance(dynamic, int | np.integer):
             raise LaunchError(f"shared is {dynamic!r}; give a number of bytes")
-        return Configured(self, _sides("grid", shape[0]), _sides("block", shape[1]), int(dynamic))
-
-
-def _sides(name: str, given: Sides) -> tuple[int, int, int]:
-    sides = tuple(given) if isinstance(given, tuple | list) else (given,)
-    are_numbers = all(isinstance(side, int | np.integer) and 0 < side < 1 << 31 for side in sides)
-    if not 1 <= len(sides) <= 3 or not are_numbers:
-        raise LaunchError(f"{name} is {given!r}; give one to three whole numbers above 0")
-    x, y, z = (*(int(side) for side in sides), 1, 1)[:3]
-    return x, y, z
+        return Configured(
+            self, sides_of("grid", shape[0]), sides_of("block", shape[1]), int(dynamic)
+        )
 
 
 @dataclass(frozen=True)
@@ -227,12 +201,15 @@ class Configured:
         self._check(function)
         made = self._made()
         block, arrays = parameters(function, made.parameters, made.parameters_size, arguments)
+        if not isinstance(memory, Sequence):
+            kind = type(memory).__name__
+            raise LaunchError(f"memory is a {kind}; give a sequence of arrays")
         arrays += [as_array(each, "memory") for each in memory]
         regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
         ranges = self._shared_ranges(made)
         launch = module.schedule.launch_of(self.grid, self.block)
         library = self._library(made)
-        job = _Job(
+        job = Job(
             ctypes.cast(library.mor_ptx_kernel, ctypes.c_void_p),
             module.globals.address,
             block.ctypes.data,

@@ -259,9 +259,7 @@ def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
 
 def _guarded(of: Instruction, names: Names) -> str:
     text = _translated(of, names)
-    if not of.guard:
-        return text
-    return f"if ({names.predicate(of.guard, of)}) {text}"
+    return f"if ({names.guard(of)}) {text}" if of.guard else text
 
 
 def _translated(of: Instruction, names: Names) -> str:
@@ -277,7 +275,7 @@ def _translated(of: Instruction, names: Names) -> str:
         raise refusal(of.line, of.text, f"it has {len(operands)} operands")
     pairs = zip(operands[1:], row.types[1:], strict=True)
     values = [names.value(operand, kind, of) for operand, kind in pairs]
-    target = names.result(of.operands[0], of).name
+    target = names.result(of.operands[0], of, row.types[0]).name
     function = row.call.replace("END", "end").replace("LINE", str(of.line))
     apart = by_options(of, f"{function}({', '.join(values)})")
     key = names.function, of

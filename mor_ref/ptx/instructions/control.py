@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import Names, mangled
+from mor_ref.ptx.names import Names, mangled, number_of
 from mor_ref.ptx.program import Instruction
 from mor_ref.ptx.remarks import by_options
 
@@ -12,10 +12,10 @@ Handler = Callable[[Instruction, Names], str]
 
 _SETP = re.compile(
     r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?"
-    r"\.(?:(?P<t>[busf]\d+|bf16)|(?P<pair>b?f16)x2)"
+    r"\.(?:(?P<t>[busf](?:16|32|64)|bf16)|(?P<pair>b?f16)x2)"
 )
 _SET = re.compile(
-    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+|bf16)"
+    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf](?:16|32|64)|bf16)"
 )
 _OF_FLOATS = {
     "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
@@ -69,7 +69,7 @@ def set_predicate(of: Instruction, names: Names) -> str:
             text += f"const bool x_{value == 'x'} = {_joined(of, names, words, value)}; "
     for target, value in both:
         if target not in ("", "_"):
-            text += f"{names.result(target, of).name} = x_{value == 'x'}; "
+            text += f"{names.result(target, of, 'pred').name} = x_{value == 'x'}; "
     return f"{{ {text}}}"
 
 
@@ -92,7 +92,7 @@ def set_number(of: Instruction, names: Names) -> str:
     words = match.groupdict()
     found = comparison(of, names, words, of.operands[1], of.operands[2])
     one = "0x3F800000u" if words["d"] == "f32" else "~0u"
-    target = names.result(of.operands[0], of).name
+    target = names.result(of.operands[0], of, words["d"] or "").name
     return f"{target} = {_joined(of, names, words, found)} ? {one} : 0u;"
 
 
@@ -150,6 +150,7 @@ def nothing(of: Instruction, names: Names) -> str:
     return ";"
 
 
+_BARRIERS = 16  # of a block
 _BARRIER = re.compile(
     r"(?P<name>bar|barrier)(?:\.cta)?(?:\.sync|\.red\.(?P<red>popc|and|or)(?P<before>\.aligned)?"
     r"\.(?:u32|pred))(?P<aligned>\.aligned)?"
@@ -170,14 +171,19 @@ def barrier(of: Instruction, names: Names) -> str:
         count = names.value(operands.pop(2 if reduction else 1), "u32", of)
         counted = f"check_count(m, {count}, {of.line}); "
     aligned = match.group("name") == "bar" or match.group("aligned") or match.group("before")
-    number = names.value(operands[1 if reduction else 0], "u32", of)
+    given = operands[1 if reduction else 0]
+    number = names.value(given, "u32", of)
+    constant = number_of(given, "b64")
+    if constant is not None and constant >= _BARRIERS:
+        raise refusal(of.line, of.text, f"a block has the barriers 0 to {_BARRIERS - 1}")
     vote = names.predicate(operands[2], of) if reduction else "false"
     found = f"barrier(m, {'true' if aligned else 'false'}, {number}, {vote}, {of.line})"
     if not reduction:
         return f"{{ {counted}{found}; }}"
     threads = "(m.ntid[0] * m.ntid[1] * m.ntid[2])"
     wanted = {"popc": found, "and": f"{found} == {threads}", "or": f"{found} != 0"}[reduction]
-    return f"{{ {counted}{names.result(operands[0], of).name} = {wanted}; }}"
+    kind = "u32" if reduction == "popc" else "pred"
+    return f"{{ {counted}{names.result(operands[0], of, kind).name} = {wanted}; }}"
 
 
 def shuffle(of: Instruction, names: Names) -> str:
@@ -193,9 +199,9 @@ def _two(of: Instruction, names: Names, found: str) -> str:
     target, _, predicate = (word.strip() for word in of.operands[0].partition("|"))
     text = f"const Shuffled x = {found}; "
     if target != "_":
-        text += f"{names.result(target, of).name} = x.value; "
+        text += f"{names.result(target, of, 'b32').name} = x.value; "
     if predicate not in ("", "_"):
-        text += f"{names.result(predicate, of).name} = x.in_range; "
+        text += f"{names.result(predicate, of, 'pred').name} = x.in_range; "
     return f"{{ {text}}}"
 
 
@@ -213,7 +219,8 @@ def vote(of: Instruction, names: Names) -> str:
     condition = names.predicate(of.operands[1], of)
     text = f"const u32 mask = {mask}, x = ballot(m, {condition}, mask, {of.line}); "
     found = {"all": "x == mask", "any": "x != 0", "uni": "x == mask || !x", None: "x"}
-    return f"{{ {text}{names.result(of.operands[0], of).name} = {found[match.group(1)]}; }}"
+    target = names.result(of.operands[0], of, "pred" if match.group(1) else "b32").name
+    return f"{{ {text}{target} = {found[match.group(1)]}; }}"
 
 
 def match_lanes(of: Instruction, names: Names) -> str:
@@ -228,7 +235,7 @@ def match_lanes(of: Instruction, names: Names) -> str:
     found = f"match_{match.group(1)}(m, {value}, {mask}, {of.line})"
     if match.group(1) == "all":
         return _two(of, names, found)
-    return f"{names.result(of.operands[0], of).name} = {found};"
+    return f"{names.result(of.operands[0], of, 'b32').name} = {found};"
 
 
 def reduce_lanes(of: Instruction, names: Names) -> str:
@@ -251,7 +258,7 @@ def reduce_lanes(of: Instruction, names: Names) -> str:
         value, call_it = names.value(of.operands[1], "b32", of), f"u32({operation}(a, b))"
     mask = names.value(of.operands[2], "b32", of)
     found = f"reduced<u32>(m, {value}, {mask}, {of.line}, [](u32 a, u32 b) {{ return {call_it}; }})"
-    return f"{names.result(of.operands[0], of).name} = {found};"
+    return f"{names.result(of.operands[0], of, 'b32').name} = {found};"
 
 
 def undefined(of: Instruction, names: Names) -> str:

@@ -87,7 +87,7 @@ def address_of(of: Instruction, names: Names, text: str) -> str:
         raise refusal(of.line, of.text, f"address {text!r} is not supported")
     base, minus, offset = match.groups()
     place = names.place(base)
-    value = place.address if place is not None else names.value(base, "b64", of)
+    value = place.address if place is not None else names.address(base, of)
     return sum_of(value, minus, offset)
 
 
@@ -105,7 +105,7 @@ def load(of: Instruction, names: Names) -> str:
     if len(targets) != access.count:
         raise refusal(of.line, of.text, f"it names {len(targets)} registers")
     stores = [
-        f"{names.result(target, of).name} = p[{k}];"
+        f"{names.result(target, of, access.type).name} = p[{k}];"
         for k, target in enumerate(targets)
         if target != "_"
     ]
@@ -171,7 +171,7 @@ def atomic(of: Instruction, names: Names) -> str:
     sign = f"({kind})" if kind.startswith("s") else ""
     for k, target in enumerate(targets):
         own = "".join(f"const {word} {name} = {name}s[{k}]; " for name in "bc"[: len(values)])
-        store_it = "" if target == "_" else f"{names.result(target, of).name} = "
+        store_it = "" if target == "_" else f"{names.result(target, of, kind).name} = "
         found = f"atomic(p + {k}, [&]({word} old) {{ return {word}({wanted}); }})"
         text += f"{{ {own}{store_it}{sign}{found}; }} "
     return f"{{ {text}}}"
@@ -183,11 +183,14 @@ def move(of: Instruction, names: Names) -> str:
     if kind not in WIDTHS:
         raise refusal(of.line, of.text, f".{kind} is not supported")
     target, source = of.operands
+    most = max(len(elements(each)) for each in of.operands)
+    if most > 1 and WIDTHS[kind] // most not in WORDS:
+        raise refusal(of.line, of.text, f".{kind} has no {most} registers")
     if target.startswith("{"):
         pieces = elements(target)
         bits = WIDTHS[kind] // len(pieces)
         stores = [
-            f"{names.result(piece, of).name} = {WORDS[bits]}(x >> {k * bits});"
+            f"{names.result(piece, of, f'b{bits}').name} = {WORDS[bits]}(x >> {k * bits});"
             for k, piece in enumerate(pieces)
             if piece != "_"
         ]
@@ -199,8 +202,8 @@ def move(of: Instruction, names: Names) -> str:
             f"{word}({names.value(piece, f'b{bits}', of)}) << {k * bits}"
             for k, piece in enumerate(pieces)
         ]
-        return f"{names.result(target, of).name} = {word}({' | '.join(parts)});"
-    return f"{names.result(target, of).name} = {names.value(source, kind, of)};"
+        return f"{names.result(target, of, kind).name} = {word}({' | '.join(parts)});"
+    return f"{names.result(target, of, kind).name} = {names.value(source, kind, of)};"
 
 
 def convert_address(of: Instruction, names: Names) -> str:
@@ -212,7 +215,7 @@ def convert_address(of: Instruction, names: Names) -> str:
     value = names.value(of.operands[1], "b64", of)
     if space == "shared":
         value = f"{value} {'-' if 'to' in words else '+'} m.shared"
-    return f"{names.result(of.operands[0], of).name} = {value};"
+    return f"{names.result(of.operands[0], of, 'b64').name} = {value};"
 
 
 def policy(of: Instruction, names: Names) -> str:
@@ -231,7 +234,7 @@ def is_in_space(of: Instruction, names: Names) -> str:
     }.get(space)  # fmt: skip
     if found is None:
         raise refusal(of.line, of.text, "it is not supported")
-    return f"{names.result(of.operands[0], of).name} = {found};"
+    return f"{names.result(of.operands[0], of, 'pred').name} = {found};"
 
 
 def elements(text: str) -> list[str]:

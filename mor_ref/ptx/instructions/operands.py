@@ -3,6 +3,7 @@
 import re
 
 from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import Instruction
 
 _HINT = r"(?=.*L2::cache_hint)"
@@ -38,6 +39,7 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"cp\.async\..*", (3, 4)),
 )
 _COMPILED = tuple((re.compile(pattern), counts) for pattern, counts in _COUNTS)
+_LARGEST_TABLE = 255
 _LENGTHS = (1, 2, 4, 8)  # of vectors; matrix instructions check their own
 
 
@@ -51,6 +53,10 @@ def check_operands(of: Instruction) -> None:
         brackets = [operand.count(one) for one in "{}[]()"]
         if brackets[::2] != brackets[1::2] or not operand:
             raise refusal(of.line, of.text, f"operand {operand!r} is not understood")
+    if of.opcode == "lop3.b32" and len(of.operands) == 5:
+        table = number_of(of.operands[4], "b64")
+        if table is None or table > _LARGEST_TABLE:
+            raise refusal(of.line, of.text, f"the table is a constant from 0 to {_LARGEST_TABLE}")
     if of.opcode.startswith("mov."):
         for operand in of.operands:
             if operand.startswith("{") and operand.count(",") + 1 not in _LENGTHS[1:]:

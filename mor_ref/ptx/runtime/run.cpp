@@ -58,6 +58,7 @@ void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
   mor_host::Thread* self = mor_host::current;
   mor_host::Block* block = self->block;
   thread_local char what[160];
+  if (number > 15) fail_at(line, "a block has the barriers 0 to 15");
   if (block->alive != block->count) {
     snprintf(what, sizeof what, "%u of %u threads ended before they came to this barrier", block->count - block->alive, block->count);
     fail_at(line, what);

@@ -1,0 +1,36 @@
+"""Which registers and constants an operand of a type may be, as PTX has it."""
+
+import re
+
+from mor_ref.ptx.program import WIDTHS
+
+# Their registers may be wider than the type.
+_CONVERTING = {"cvt", "ld", "ldu", "st"}
+_REAL = re.compile(r"-?\s*(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
+_REAL_BITS = re.compile(r"-?\s*0(?:[fF][0-9a-fA-F]{8}|[dD][0-9a-fA-F]{16})")
+
+
+def _class(kind: str) -> str:
+    """Return the class of a type: integers, bits, predicates or real numbers."""
+    if kind in ("pred", "b8", "b16", "b32", "b64", "b128"):
+        return kind.rstrip("0123456789")
+    return "integers" if kind[0] in "us" else "real"
+
+
+def is_register(register: str, kind: str, opcode: str) -> bool:
+    """Return whether a register of a type may be an operand of a type: bits are of any class."""
+    own, wanted = WIDTHS[register], WIDTHS[kind]
+    is_wider = own > wanted > 1 and opcode.split(".", maxsplit=1)[0] in _CONVERTING
+    classes = {_class(register), _class(kind)}
+    if "pred" in classes or (own != wanted and not is_wider):
+        return classes == {"pred"}
+    return len(classes) == 1 or "b" in classes
+
+
+def is_constant(text: str, kind: str) -> bool:
+    """Return whether a constant may be an operand of a type."""
+    if _REAL.fullmatch(text):
+        return _class(kind) == "real"
+    if _REAL_BITS.fullmatch(text):
+        return _class(kind) in ("real", "b")
+    return _class(kind) != "real"
