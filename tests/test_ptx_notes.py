@@ -59,12 +59,13 @@ def line_of(opcode, types, operands):
 
 def test_lines_whose_result_an_option_changed():
     """An instruction that did not run, or has the same result without the option, has no note."""
-    body, wanted = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n", []
+    declared = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+    body, wanted = "", []
     for opcode, (types, changed, same, words) in ROWS.items():
         body += line_of(opcode, types, same) + line_of(opcode, types, changed)
         if words:
-            wanted.append((f"line {4 + body.count(chr(10))}: {opcode}", words))
-    text = f"{HEADER}.visible .entry run() {{\n{body}bra END;\n{body}END: ret; }}"
+            wanted.append((f"line {5 + body.count(chr(10))}: {opcode}", words))
+    text = f"{HEADER}.visible .entry run() {{\n{declared}{body}bra END;\n{body}END: ret; }}"
     kernel = Module(text, undefined="nearest")["run"]
     kernel[1, 1]()
     found = [str(note) for note in kernel.notes]
