@@ -300,6 +300,38 @@ def test_out_that_has_no_room_of_its_own_is_refused():
         assert message in str(refused.value)
 
 
+AT_RANDOM = {"random_bits": np.arange(256).reshape(8, 32) % 64, "n_random_bits": 6}
+QUANTIZERS = {
+    "quantize": lambda x, out: mor_ref.quantize(x, "e4m3", block=(4, 8), out=out),
+    "quantize, sr": lambda x, out: mor_ref.quantize(x, "e4m3", **AT_RANDOM, out=out),
+    "quantize_mx": lambda x, out: mor_ref.quantize_mx(x, "e2m1", out=out),
+    "quantize_mx, sr": lambda x, out: mor_ref.quantize_mx(x, "e4m3", **AT_RANDOM, out=out),
+    "quantize_nvfp4": lambda x, out: mor_ref.quantize_nvfp4(x, out=out),
+    "quantize_nvfp4, sr": lambda x, out: mor_ref.quantize_nvfp4(x, **AT_RANDOM, out=out),
+    "mor": lambda x, out: mor_ref.mor(x, "two_way", block=(4, 8), out=out),
+}
+
+
+def test_out_of_quantizers():
+    """The field of the record is `out`: in C order, with gaps, and in the memory of x."""
+    numbers = np.random.default_rng(5).standard_normal((8, 32), np.float32)
+    numbers[:4] *= np.float32(2) ** np.arange(-40, 24, 2, dtype=np.float32)
+    for name, run in QUANTIZERS.items():
+        field, dtype = ("output", np.uint16) if name == "mor" else ("codes", np.uint8)
+        wanted, given = run(numbers, None), numbers.copy()
+        own, gaps = np.empty((8, 32), dtype), np.empty((32, 24), dtype)
+        shared = given.view(dtype)[:, -32:]
+        for out, x in ((own, numbers), (gaps.T[::3], numbers), (shared, given)):
+            found = run(x, out)
+            assert getattr(found, field) is out, name
+            np.testing.assert_array_equal(out, getattr(wanted, field), name)
+            if name != "mor":
+                np.testing.assert_array_equal(found.dequantize(), wanted.dequantize(), name)
+                np.testing.assert_array_equal(found.error.nonzero, wanted.error.nonzero, name)
+        with pytest.raises(ValueError, match=r"out has dtype uint64 and shape \(8, 32\); give"):
+            run(numbers, own.astype(np.uint64))
+
+
 def test_out_stays_as_it_was_when_something_is_wrong():
     out = np.full(X.shape, 0xAA, np.uint8)
     for wrong in ({"threads": 1 << 20}, {"rounding": "sr"}, {"preset": "nobody"}):

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words
+from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -58,13 +58,14 @@ def quantize_mx(
     block: int = 32,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | None = None,
+    out: Bits | None = None,
     threads: int | None = None,
 ) -> Mx:
     """Quantize `x` to an MX format: blocks along the rows share a power of two.
 
     `fmt` is e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx; `scale_rule` is "floor" (OCP's), "ceil",
     "even" or "rceil" (Transformer Engine's and PTX's). With `random_bits` and `n_random_bits`, as
-    `encode` has them, the codes are rounded under "sr".
+    `encode` has them, the codes are rounded under "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")
@@ -79,8 +80,9 @@ def quantize_mx(
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")
     words = given_words(random_bits, n_random_bits, numbers.shape)
-    found = mx(numbers, element, scale_rule, side, whole, None, threads)
-    return at_random(found, numbers, words, whole, threads)
+    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
+    found = mx(numbers, element, scale_rule, side, whole, None, threads, codes)
+    return at_random(found, numbers, words, whole, threads, store)
 
 
 def mx(
@@ -91,13 +93,14 @@ def mx(
     units: Partition,
     out: Bits | None,
     threads: int | None,
+    room: Bits | None = None,
 ) -> Outcome[Mx]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16."""
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes."""
     from mor_ref.engine.mx import mx_scales  # imports Numba
     from mor_ref.engine.quantization import quantize
 
     found = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
-    codes, sums = quantize(numbers, fmt, found.blocks, units, out, threads)
+    codes, sums = quantize(numbers, fmt, found.blocks, units, out, threads, room=room)
 
     def record() -> Mx:
         return Mx(

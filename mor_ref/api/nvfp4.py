@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words
+from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
@@ -74,6 +74,7 @@ def quantize_nvfp4(
     global_scale: float | None = None,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | None = None,
+    out: Bits | None = None,
     threads: int | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4: e2m1 elements, an e4m3 scale for a tile, a float32 scale for all.
@@ -84,7 +85,7 @@ def quantize_nvfp4(
     `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere.
     `global_scale` takes the place of the global encode scale, or under torchao and modelopt of the
     global decode scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
-    as `encode` has them, the codes are rounded under "sr".
+    as `encode` has them, the codes are rounded under "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
@@ -99,9 +100,10 @@ def quantize_nvfp4(
     whole = partition(numbers.shape, "tensor")
     given = given_in(rules, amax, global_scale)
     words = given_words(random_bits, n_random_bits, numbers.shape)
-    found = nvfp4(numbers, rules, sides, whole, None, threads, given)
+    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
+    found = nvfp4(numbers, rules, sides, whole, None, threads, given, codes)
     drops = rules.drops_sign_of_zero
-    return at_random(found, numbers, words, whole, threads, drops_sign_of_zero=drops)
+    return at_random(found, numbers, words, whole, threads, store, drops_sign_of_zero=drops)
 
 
 def nvfp4(
@@ -112,8 +114,9 @@ def nvfp4(
     out: Bits | None,
     threads: int | None,
     given: Given = NOTHING_GIVEN,
+    room: Bits | None = None,
 ) -> Outcome[Nvfp4]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16.
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.
 
     An amax or a global scale may be given.
     """
@@ -129,6 +132,7 @@ def nvfp4(
         units,
         out,
         threads,
+        room=room,
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
     encode, decode = (s if profile.per_row else s[0] for s in found.overall[:2])

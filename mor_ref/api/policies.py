@@ -11,7 +11,7 @@ from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.scales import (
     SCALINGS,
@@ -86,6 +86,7 @@ def mor(
     block: Cut | None = None,
     scaling: Scaling = "gam",
     threshold: Thresholds | None = None,
+    out: Bits | None = None,
     threads: int | None = None,
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it.
@@ -93,7 +94,7 @@ def mor(
     `policy` is "tensor", "two_way", "three_way", "nvfp4" or your own `Policy`. `block` and
     `threshold` replace those of the policy. `threshold` is the limit of the mean relative error
     under e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
-    representation accepts stays bfloat16.
+    representation accepts stays bfloat16. `output` goes to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -109,12 +110,13 @@ def mor(
     numbers = numbers_from(x, "x")
     cut = rules.block if block is None else block
     cuts = cuts_of(numbers.shape, cut, rules.group, rules.unit, scaling)
-    mixed = mix(numbers, rules, scaling, cuts, threads)
+    output, store = room_for(out, numbers.shape, np.dtype(np.uint16), [numbers.bits])
+    mixed = mix(numbers, rules, scaling, cuts, threads, output)
     return MorResult(
         rules,
         rules.names,
         mixed.choice,
-        mixed.output.reshape(numbers.shape),
+        store(output),
         {name: error_sums(found) for name, found in mixed.sums.items()},
         {name: one.record for name, one in mixed.tried.items()},
         mixed.extremes.amax.view(np.float32),
@@ -177,10 +179,14 @@ class Mixed(NamedTuple):
 
 
 def mix(
-    numbers: Numbers, policy: Policy, scaling: Scaling, cuts: Cuts, threads: int | None
+    numbers: Numbers,
+    policy: Policy,
+    scaling: Scaling,
+    cuts: Cuts,
+    threads: int | None,
+    output: NDArray[np.uint16],
 ) -> Mixed:
     """Try every representation (MOR-007), choose one for each unit, and write the output."""
-    output = np.empty(numbers.bits.size, np.uint16)
     found = decided(numbers, policy, scaling, cuts, threads, output)
     _write_other_rungs(output, numbers, policy, found.tried, cuts.units, found.choice, threads)
     return Mixed(output, *found)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words
+from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import (
@@ -73,6 +73,7 @@ def quantize(
     scale: float | None = None,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | None = None,
+    out: Bits | None = None,
     threads: int | None = None,
 ) -> Quantized:
     """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
@@ -82,7 +83,7 @@ def quantize(
     leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` is that of
     each group with gam scaling, else of each block, if it is known from elsewhere. `scale` is that
     of each block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
-    the codes are rounded under "sr".
+    the codes are rounded under "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -102,8 +103,9 @@ def quantize(
 
     blocks = ScalingBlocks(cut, scaling, amax_of_blocks(numbers, cut, threads))
     words = given_words(random_bits, n_random_bits, numbers.shape)
-    found = quantized(numbers, target, blocks, None, threads, given)
-    return at_random(found, numbers, words, cut, threads)
+    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
+    found = quantized(numbers, target, blocks, None, threads, given, codes)
+    return at_random(found, numbers, words, cut, threads, store)
 
 
 def quantized(
@@ -113,8 +115,9 @@ def quantized(
     out: Bits | None,
     threads: int | None,
     given: Given = NOTHING_GIVEN,
+    room: Bits | None = None,
 ) -> Outcome[Quantized]:
-    """Quantize a tensor with the amax of each block; `out` takes y as bfloat16."""
+    """Quantize a tensor with the amax of each block; `out` takes y as bfloat16, `room` codes."""
     from mor_ref.engine.blocks import Sides
     from mor_ref.engine.quantization import quantize as quantize_numbers
     from mor_ref.engine.scales import Scales, scales_for
@@ -126,7 +129,7 @@ def quantized(
     else:  # SCL-007
         found = Scales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
     scales = TileScales(Sides(*cut.block), found.scale, None)
-    codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads)
+    codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads, room=room)
 
     def record() -> Quantized:
         return Quantized(

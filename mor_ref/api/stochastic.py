@@ -1,5 +1,6 @@
 """Stochastic rounding of scaled elements, with given random words."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,21 +30,27 @@ def given_words(
     return words_for(random_bits, n_random_bits, shape)
 
 
+def inputs_of(numbers: Numbers, words: RandomWords | None) -> list[Bits]:
+    """Return the arrays that codes are computed from."""
+    return [numbers.bits] if words is None else [numbers.bits, words.words]
+
+
 def at_random(
     found: Outcome[Record],
     numbers: Numbers,
     words: RandomWords | None,
     units: Partition,
     threads: int | None,
+    store: Callable[[Bits], Bits],
     *,
     drops_sign_of_zero: bool = False,
 ) -> Record:
     """Return the record of a tensor, rounded with random words if there are any (QNT-005).
 
-    Scales stay. `units` are those of the error sums.
+    Scales stay. `units` are those of the error sums, and `store` returns the array for the codes.
     """
     if words is None:
-        return found.record
+        return replace(found.record, codes=store(found.codes))
     from mor_ref.engine.measuring import measure  # imports Numba
 
     codes = codes_at_random(
@@ -51,7 +58,9 @@ def at_random(
     )
     rounded = replace(found.record, codes=codes.reshape(numbers.shape))
     y = numbers_from(rounded.dequantize(threads=threads), "y")
-    return replace(rounded, error=error_sums(measure(numbers, y, units, threads)))
+    error = error_sums(measure(numbers, y, units, threads))
+    found.codes[:] = codes.reshape(-1)  # which may be in the memory of the numbers
+    return replace(rounded, codes=store(found.codes), error=error)
 
 
 def codes_at_random(

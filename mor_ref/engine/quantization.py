@@ -135,11 +135,15 @@ def quantize(
     out: Bits | None,
     threads: int | None,
     *,
+    room: Bits | None = None,
     drops_sign_of_zero: bool = False,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
-    """Return the codes and the error sums of each block; `out` takes bfloat16 codes."""
+    """Return the codes and the error sums of each block; `out` takes bfloat16 codes.
+
+    The codes go to `room`, if it is given.
+    """
     columns = partition.columns
-    codes = np.empty(numbers.bits.size, np.uint8)
+    codes = np.empty(numbers.bits.size, np.uint8) if room is None else room
     errors = Gathered(partition, np.uint64, 0, np.add, 3)
     grid = grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
     block = Sides(*partition.block)
