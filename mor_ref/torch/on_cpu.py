@@ -52,7 +52,8 @@ def quantization(
         return None
     given = laid_out(x, policy, treatment, axis)
     cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, treatment.scales)
-    mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None)
+    output = np.empty(given.numbers.bits.size, np.uint16)
+    mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None, output)
     return Quantization(given, cuts, mixed)
 
 
