@@ -3,19 +3,25 @@
 import numpy as np
 import pytest
 from dots_by_text import answer
+from matmul_by_text import entries
 
 from mor_ref import golden
 from mor_ref.golden.suites import SUITES
 
+OF_DOTS = ("dot_chunks", "dot", "dot_scaled", "dot_integers")
+
 
 @pytest.mark.tier("full", but=["[dot_chunks]", "[dot]", "[dot_integers]"])
-@pytest.mark.parametrize("name", ["dot_chunks", "dot", "dot_scaled", "dot_integers"])
+@pytest.mark.parametrize("name", [*OF_DOTS, "matmul"])
 def test_a_program_from_the_text_has_all_fields(name):
-    """DOT-001 to DOT-020."""
+    """DOT-001 to DOT-020, GEM-001, GEM-003, GEM-004."""
     suite = SUITES[name]
     fields = [field.name for field in suite.fields if field.role == "expected"]
     for case in golden.load(name):
-        found = answer(suite.operation, case.parameters, case.arrays)
+        if name == "matmul":
+            found = entries(case.parameters, case.arrays)
+        else:
+            found = answer(suite.operation, case.parameters, case.arrays)
         for field in fields:
             wanted = case.arrays[field]
             assert found[field].dtype == wanted.dtype, (case.name, field)

@@ -173,7 +173,7 @@ def dot_exact_one_by_one(*step: Any) -> Chunk:
     return _one_by_one(*step)
 
 
-@deviation(dot_amd.e_fdpa, rules=("DOT-015",), domain=_IN_DOT_ALONE)
+@deviation(dot_amd.e_fdpa, rules=("DOT-015",), domain=(*_IN_DOT_ALONE, *IN_PRODUCTS))
 def dot_cdna1_chunks_are_cut(
     _: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:

@@ -33,6 +33,12 @@ def matmul_one_factor_after_the_other(
     return dot_binary32.fused(other, dot_binary32.product(one, partial), c)
 
 
+@deviation(matmul.first_c, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_stores_the_first_sum(_: Reference) -> float:
+    """The first scaled partial sum is stored, not added to +0, so that it can be -0."""
+    return -0.0
+
+
 @deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
 def matmul_pieces_reversed(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
     """Pieces are taken from the last one on."""

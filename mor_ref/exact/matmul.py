@@ -41,10 +41,16 @@ def entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
         return exact_entry(a, b, profile)
     if profile.needs_scales:
         return entry_with_scales(a, b, profile)
-    c = 0.0
+    c = first_c()
     for one, other in pieces(a, b):
         c = add_piece(one, other, c, profile)
     return c
+
+
+@step
+def first_c() -> float:
+    """Return +0, to which the first piece is added: a sum of -0 becomes +0 (GEM-003)."""
+    return 0.0
 
 
 @step

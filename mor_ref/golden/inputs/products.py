@@ -96,6 +96,24 @@ def negative_zeros(kind: Kind) -> Arrays:
     return found
 
 
+def first_sum_of_minus_zero(kind: Kind) -> Arrays:
+    """Return rows of two blocks in bfloat16 whose sums are +0 or -0, and one that cancels.
+
+    On CDNA 1 and 3, a product of -2^-200 in the last chunk becomes -0. The last row has 2^-60
+    behind numbers that cancel, which CDNA 1 keeps.
+    """
+    zero, tiny, small = (0.0, 0.0), 2.0**-100, 2.0**-30
+    positive = [zero] * kind.parameters["scale_block"]
+    negative = [*positive[1:], (-tiny, tiny)]
+    rows = (
+        [*negative, *negative],
+        [*positive, *negative],
+        [*negative, *positive],
+        [(1.0, 1.0), zero, (-1.0, 1.0), (small, small)],
+    )
+    return _blocks_of_bf16(kind, rows)
+
+
 def ends_of_cdna3(kind: Kind) -> Arrays:
     """Return blocks in bfloat16: products of 2^128 that cancel, a small sum that no c hides, and c.
 
@@ -108,7 +126,13 @@ def ends_of_cdna3(kind: Kind) -> Arrays:
         [*first, *later],
         [(-1.0, 1.0), (-(2.0**-6), 2.0**-6), *first[2:], (128.0, 128.0)],
     )
+    return _blocks_of_bf16(kind, rows)
+
+
+def _blocks_of_bf16(kind: Kind, rows: tuple[list[tuple[float, float]], ...]) -> Arrays:
+    """Return rows of blocks in bfloat16, which begin with these pairs of numbers of a and b."""
     found: dict[str, Unsigned] = {}
+    count = -(-kind.width // kind.parameters["scale_block"])
     for n, name in enumerate("ab"):
         numbers = np.zeros((len(rows), kind.width), np.float32)
         for row, pairs in zip(numbers, rows, strict=True):
@@ -116,7 +140,7 @@ def ends_of_cdna3(kind: Kind) -> Arrays:
         codes = to_bf16(numbers)
         found |= {name: codes.astype(np.uint32), f"y_{name}": codes}
         for field, fill, dtype in (("choice", WIDEST, np.uint8), ("scale", _ONE, np.uint32)):
-            found[f"{field}_{name}"] = np.full((len(rows), 1), fill, dtype)
+            found[f"{field}_{name}"] = np.full((len(rows), count), fill, dtype)
         found[f"overall_{name}"] = np.full(len(rows), _ONE, np.uint32)
     return found
 

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
-from mor_ref.golden.inputs.products import Kind, ends_of_cdna3, negative_zeros, products
+from mor_ref.golden.inputs.products import (
+    Kind,
+    ends_of_cdna3,
+    first_sum_of_minus_zero,
+    negative_zeros,
+    products,
+)
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 
 _FP8, _MIXED = ("e4m3", "e4m3"), ("e5m2", "bf16", "bf16")
@@ -38,6 +44,7 @@ _ZEROS = (
     ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
     ("cdna3_fp8", "scaled", 32, _FP8, 64),
 )
+_NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 
 
 def _cases(size: Size) -> Iterator[Case]:
@@ -53,6 +60,10 @@ def _cases(size: Size) -> Iterator[Case]:
     parameters = {"dot_profile": "cdna3_fp8", "record": "scaled", "scale_block": 32}
     kind = Kind(parameters, _BF16, (), 32)
     yield Case("cdna3_fp8.scaled.32.bf16.bf16.ends", parameters, ends_of_cdna3(kind))
+    for profile in _NEGATIVE_SUMS:
+        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
+        arrays = first_sum_of_minus_zero(Kind(parameters, _BF16, (), 64))
+        yield Case(f"{profile}.scaled.32.bf16.bf16.first", parameters, arrays)
 
 
 ENTRIES = Suite(
