@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mor_ref.golden.inputs.product_edges import edges
 from mor_ref.golden.inputs.products import (
     Kind,
     ends_of_cdna3,
@@ -44,6 +45,23 @@ _ZEROS = (
     ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
     ("cdna3_fp8", "scaled", 32, _FP8, 64),
 )
+# Of all families and processors that entries have, with entries at the ends of binary32.
+_EDGES = (
+    ("exact", "scaled", 32, ("e4m3", "e5m2"), 64),
+    ("exact", "mx", 32, _FP8, 64),
+    ("exact", "nvfp4", 16, _FP4, 32),
+    ("hopper_fp8", "scaled", 32, ("e5m2", "e4m3"), 64),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, 256),
+    ("hopper_fp8_f16", "scaled", 32, _FP8, 64),
+    ("ada_fp8", "scaled", 32, _FP8, 64),
+    ("blackwell_fp8", "scaled", 32, ("e5m2", "e5m2"), 64),
+    ("blackwell_fp8", "mx", 32, ("e4m3", "e5m2"), 64),
+    ("blackwell_fp8", "nvfp4", 16, _FP4, 32),
+    ("rtx_blackwell_fp8", "scaled", 32, ("e5m2", "e4m3"), 64),
+    ("hopper_bf16", "scaled", 32, _BF16, 64),
+    ("blackwell_mxfp8", "mx", 32, ("e5m2", "e5m2"), 64),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 32),
+)
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 
 
@@ -57,6 +75,10 @@ def _cases(size: Size) -> Iterator[Case]:
         parameters = {"dot_profile": profile, "record": record, "scale_block": block}
         name = ".".join((profile, record, str(block), *of, "negative_zeros"))
         yield Case(name, parameters, negative_zeros(Kind(parameters, of, (), width)))
+    for profile, record, block, of, width in _EDGES:
+        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
+        name = ".".join((profile, record, str(block), *of, "edges"))
+        yield Case(name, parameters, edges(Kind(parameters, of, (), width)))
     parameters = {"dot_profile": "cdna3_fp8", "record": "scaled", "scale_block": 32}
     kind = Kind(parameters, _BF16, (), 32)
     yield Case("cdna3_fp8.scaled.32.bf16.bf16.ends", parameters, ends_of_cdna3(kind))
