@@ -95,6 +95,10 @@ def _chosen(
         raise ValueError(str(error)) from error
     found: dict[tuple[str, str], None] = {}
     for text in wanted:
+        if not isinstance(text, str):
+            raise ValueError(  # noqa: TRY004 (of the marker)
+                f"a case of {_FIXTURE} is {text!r}; give text, such as 'mx_blocks/e4m3.*'"
+            )
         suite, _, pattern = text.partition("/")
         cases = suites[known_name("suite", suite, suites)]["cases"]
         named = fnmatch.filter(cases, pattern or "*")

@@ -174,6 +174,11 @@ def test_what_a_record_cannot_be_compared_with():
     assert failure(mor_ref.quantize_nvfp4(X), found) == [
         "actual is Nvfp4, and expected Mx; compare records of one function"
     ]
+    assert failure(mor_ref.quantize_mx(X, "e5m2"), found) == [
+        "actual has codes of e5m2, and expected of e4m3; compare records of one format"
+    ]
+    with pytest.raises(TypeError, match="x is given, and expected is an array of codes; give a re"):
+        assert_bit_exact(found.codes, found.codes, "e4m3", x=X)
     assert failure({"scales": 1}, found) == [
         "actual has scales, not of the expected record; its fields are scale, code, y"
     ]
@@ -211,6 +216,13 @@ def test_other_bits_that_are_allowed():
     other[found.codes == 0x7F] = 0xFF
     assert failure({"code": other}, found)[1].endswith("equal but for the bits of NaN")
     assert_bit_exact({"code": other}, found, nan="any")
+    assert_bit_exact([0xFF, 0x80, 1], [0x7F, 0, 1], "e4m3", nan="any", zero_sign="any")
+    packed, fours = np.uint8([[0x08, 0x81]]), np.uint8([[0, 0, 1, 9]])
+    lines = failure(packed, fours, "e2m1", layout="packed", zero_sign="any")
+    assert lines[0] == "1 of 4 codes of e2m1 differ:"
+    assert lines[1].startswith("  [0, 3], at [0, 1] of packed: 0x8 (-0) where 0x9 (-0.5) is")
+    with pytest.raises(ValueError, match="nan is 'all', which is not known"):
+        assert_bit_exact([1], [1], "e4m3", nan="all")
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_names_that_are_wrong_are_refused(tmp_path):
         "suite": "'mx_block'",
         "case": "'decode/e9*'",
         "parameter": "'decode', format='e9m9'",
+        "number": "3",
         "nothing": "",
     }.items():
         (tmp_path / f"test_{name}.py").write_text(WRONG.format(arguments=arguments))
@@ -112,6 +113,7 @@ def test_names_that_are_wrong_are_refused(tmp_path):
     for said in (
         "test_suite.py::test_of_nothing: suite is 'mx_block', which is not known; did you mean",
         "test_case.py::test_of_nothing: 'decode/e9*' names no case of decode; take some that",
+        "test_of_nothing: a case of mor_ref_case is 3; give text, such as 'mx_bl",
         "'decode' names no case of decode with {'format': 'e9m9'}; take some that mor-ref",
         "mor_ref_case has no cases; name them in a marker, such as @pytest.mark.mor_ref('mx_",
     ):

@@ -33,8 +33,8 @@ def assert_bit_exact(
       the mistake.
     * the `mor_ref_case` of the pytest plugin. `actual` is a dict of fields.
 
-    So -0 is not 0, and equal NaNs are equal. In fields, `nan` and `zero_sign` allow other bits, as
-    in `mor-ref verify`.
+    So -0 is not 0, and equal NaNs are equal. `nan` and `zero_sign` allow other bits, as in
+    `mor-ref verify`.
 
     >>> import mor_ref
     >>> assert_bit_exact(mor_ref.encode([0.3, -0.0], "e4m3"), [0x2A, 0x80], "e4m3")
@@ -48,11 +48,14 @@ def assert_bit_exact(
     from mor_ref.verify.asserting.records import recorded
     from mor_ref.verify.asserting.suite_case import SuiteCase
 
+    allowed = Allowed(nan, zero_sign)
     if not isinstance(expected, SuiteCase) and recorded(expected) is None:
-        lines = unlike_codes(actual, expected, fmt, layout)
+        if x is not None:
+            raise TypeError("x is given, and expected is an array of codes; give a record of x")
+        lines = unlike_codes(actual, expected, fmt, layout, allowed)
     else:
         _refuse_formats(fmt, layout)
-        lines = _of_fields(actual, expected, x, Allowed(nan, zero_sign))
+        lines = _of_fields(actual, expected, x, allowed)
     if lines:
         raise AssertionError("\n".join(lines))
 
@@ -78,6 +81,9 @@ def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str
         if record is not None and type(actual) is not type(expected):
             kinds = f"actual is {type(actual).__name__}, and expected {type(expected).__name__}"
             return [f"{kinds}; compare records of one function"]
+        if record is not None and other.format != record.format:
+            formats = f"actual has codes of {other.format}, and expected of {record.format}"
+            return [f"{formats}; compare records of one format"]
         actual = other.fields
     elif not isinstance(actual, Mapping):
         return [f"actual is of type {type(actual).__name__}; give a dict of fields, or a record"]

@@ -10,13 +10,14 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.golden.model.views import seen, sources
 from mor_ref.layouts import layout_words, parts_of
 from mor_ref.operations.bits import Unsigned
+from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.distance import code_distance, code_shown
 
 _SHOWN = 8  # entries
 
 
 def unlike_codes(
-    actual: Any, expected: Any, fmt: str | Format | None, layout: str | None
+    actual: Any, expected: Any, fmt: str | Format | None, layout: str | None, allowed: Allowed
 ) -> list[str]:
     """Return lines that say how codes differ; none if they do not.
 
@@ -38,7 +39,8 @@ def unlike_codes(
     if found.shape != wanted.shape:
         whose = "expected has" if layout is None else f"expected has, as {layout},"
         return [f"actual has shape {found.shape}, {whose} {wanted.shape}; give arrays of one shape"]
-    return _lines(np.atleast_1d(found), np.atleast_1d(wanted), plain.shape, chain, meant)
+    found, wanted = np.atleast_1d(found), np.atleast_1d(wanted)
+    return _lines(found, wanted, plain.shape, chain, meant, allowed)
 
 
 def _format_of(given: Codes, right: Codes, fmt: str | Format | None) -> Format:
@@ -52,10 +54,15 @@ def _format_of(given: Codes, right: Codes, fmt: str | Format | None) -> Format:
 
 
 def _lines(
-    found: Unsigned, wanted: Unsigned, shape: tuple[int, ...], chain: list[str], fmt: Format
+    found: Unsigned,
+    wanted: Unsigned,
+    shape: tuple[int, ...],
+    chain: list[str],
+    fmt: Format,
+    allowed: Allowed,
 ) -> list[str]:
     pairs = [
-        (one, other, np.argwhere(one != other))
+        (one, other, np.argwhere((one != other) & ~allowed.either(one, other, fmt)))
         for one, other in zip(parts_of(found, chain), parts_of(wanted, chain), strict=True)
     ]
     count = sum(len(wrong) for *_, wrong in pairs)

@@ -29,6 +29,12 @@ class Recorded(NamedTuple):
         """The fields that the record has, as bit patterns."""
         return self.declared.stored(self.record)
 
+    @property
+    def format(self) -> str | None:
+        """The format of its codes; None if no parameter names one."""
+        found: str | None = self.declared.parameters(self.record).get("format")
+        return found
+
 
 def recorded(one: Any) -> Recorded | None:
     """Return a record with its operation; None if no operation has such records."""

@@ -46,6 +46,12 @@ class Allowed:
         other: NDArray[np.bool_] = both & (actual != expected)
         return other
 
+    def either(
+        self, actual: NDArray[np.integer], expected: NDArray[np.integer], fmt: Format
+    ) -> NDArray[np.bool_]:
+        """Return where another NaN, or a zero of the other sign, is allowed."""
+        return self.nans(actual, expected, fmt) | self.zeros(actual, expected, fmt)
+
     def zeros(
         self, actual: NDArray[np.integer], expected: NDArray[np.integer], fmt: Format
     ) -> NDArray[np.bool_]:

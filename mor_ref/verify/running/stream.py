@@ -123,8 +123,8 @@ def unlike(
     if allowed.is_nothing or column.format not in formats:
         return differs
     fmt = formats[column.format]
-    found: NDArray[np.bool_] = differs & ~allowed.nans(given, expected, fmt)
-    return found & ~allowed.zeros(given, expected, fmt)
+    found: NDArray[np.bool_] = differs & ~allowed.either(given, expected, fmt)
+    return found
 
 
 def checked(
