@@ -92,6 +92,17 @@ def test_the_table_fits_the_terminal(run, columns, tmp_path):
     assert all(len(line) <= columns for line in lines[lines.index(heading) :][: len(RECIPES) + 1])
 
 
+@pytest.mark.parametrize("columns", [120, 44])
+def test_lost_numbers_are_said_on_any_terminal(run, columns, tmp_path):
+    """Else a tensor of infinities has no error."""
+    write(tmp_path / "x.safetensors", {"w": np.full((4, 32), np.inf, np.float32)})
+    lines = run("x.safetensors", "--recipe", "mxfp4", columns=columns).splitlines()
+    assert lines[3].split()[:5] == ["recipe", "bits", "error", "%", "SQNR"]
+    assert lines[3].split()[6] == "NaN,inf"
+    assert lines[4].split()[4] == "128"
+    assert lines[-1] == "NaN,inf: numbers that are NaN or infinite, or became so; no error has them"
+
+
 def test_names_choose_tensors(run, model):
     def names(*options):
         found = json.loads(run(model, "--recipe", "mxfp4", "--json", *options))

@@ -219,6 +219,7 @@ def test_a_text_means_a_recipe(text):
         ("nvfp4:amax=1e99", "amax is '1e99'; give a number such as amax=3.5"),
         ("nvfp4:amax=-1", "amax is -1.0; give a number of binary32 that is finite and not negati"),
         ("nvfp4:range=1", "recipe is 'nvfp4:range=1', where 'range=1' is not known; give"),
+        ("nvfp4:Columns", "where 'Columns' is not known; did you mean 'columns'?"),
         ("nvfp4:columns:columns", "where columns is given twice; give it once"),
         ("nvfp4:amax=1:amax=2", "where amax is given twice; give it once"),
         ('{ kind = "nvfp4", axis = "diagonal" }', "axis is 'diagonal'; give rows or columns"),

@@ -14,6 +14,7 @@ from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
 _DIGITS = 1  # of a ratio in decibels
+_LOST = "NaN,inf"  # a heading
 _LETTERS = 24  # of the name of the worst tensor
 
 
@@ -82,6 +83,8 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
     headings = {column.heading for column in columns}
     if headings & {"flushed %", "saturated %"}:
         yield "flushed, saturated: shares of the numbers that are not 0"
+    if _LOST in headings:
+        yield f"{_LOST}: numbers that are NaN or infinite, or became so; no error has them"
 
 
 def _columns(found: Comparison) -> list[Column]:
@@ -96,11 +99,11 @@ def _columns(found: Comparison) -> list[Column]:
         Column("bits", [_bits(one) for one in totals]),
         Column("error %", [f"{100 * one.error:.3g}" for one in measures]),
         Column("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
+        *_lost(totals),
         Column("flushed %", [in_percent(one.flushed_share) for one in measures]),
         Column("saturated %", [in_percent(one.saturated_share) for one in measures]),
         Column("MSE", [f"{one.mse:.3g}" for one in measures]),
         Column("largest error", [f"{one.largest:.3g}" for one in measures]),
-        *_lost(totals),
         Column(
             "worst tensor",
             [
@@ -120,4 +123,4 @@ def _short(name: str) -> str:
 def _lost(totals: Sequence[Compared]) -> list[Column]:
     """Return a column of elements that are not finite, if there are some."""
     counts = [one.measures.nonfinite for one in totals]
-    return [Column("NaN,inf", [f"{count:,}" for count in counts])] if any(counts) else []
+    return [Column(_LOST, [f"{count:,}" for count in counts])] if any(counts) else []

@@ -188,6 +188,10 @@ def _of_words(text: str) -> OwnRecipe:
     more: dict[str, Any] = {}
     for word in text.split(":"):
         name, equals, value = word.partition("=")
+        if word != "columns" == word.lower():
+            raise ValueError(
+                f"recipe is {text!r}, where {word!r} is not known; did you mean 'columns'?"
+            )
         if word == "columns" or equals:
             key = "axis" if word == "columns" else name
             if key in more:
