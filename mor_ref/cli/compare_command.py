@@ -13,6 +13,10 @@ from mor_ref.cli.options import (
     ThreadsOption,
 )
 
+_ALL_SHAPES = typer.Option(
+    "--all-shapes",
+    help="Also vectors, and the state of optimizers; default: matrices of models only.",
+)
 _SCHEMES = typer.Option("--schemes", help="Also the usual recipes of every scheme.")
 
 
@@ -29,13 +33,7 @@ def compare_recipes(
     schemes: Annotated[bool, _SCHEMES] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
-    all_shapes: Annotated[
-        bool,
-        typer.Option(
-            "--all-shapes",
-            help="Also vectors, and the state of optimizers; default: matrices of models only.",
-        ),
-    ] = False,
+    all_shapes: Annotated[bool, _ALL_SHAPES] = False,
     out: Annotated[
         list[str] | None,
         typer.Option(

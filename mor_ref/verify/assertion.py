@@ -48,16 +48,19 @@ def assert_bit_exact(
     from mor_ref.verify.asserting.records import recorded
     from mor_ref.verify.asserting.suite_case import SuiteCase
 
-    allowed = Allowed(nan, zero_sign)
     if not isinstance(expected, SuiteCase) and recorded(expected) is None:
-        if x is not None:
-            raise TypeError("x is given, and expected is an array of codes; give a record of x")
-        lines = unlike_codes(actual, expected, fmt, layout, allowed)
+        _refuse_input(x)
+        lines = unlike_codes(actual, expected, fmt, layout, Allowed(nan, zero_sign))
     else:
         _refuse_formats(fmt, layout)
-        lines = _of_fields(actual, expected, x, allowed)
+        lines = _of_fields(actual, expected, x, Allowed(nan, zero_sign))
     if lines:
         raise AssertionError("\n".join(lines))
+
+
+def _refuse_input(x: object) -> None:
+    if x is not None:
+        raise TypeError("x is given, and expected is an array of codes; give a record of x")
 
 
 def _refuse_formats(fmt: object, layout: object) -> None:
