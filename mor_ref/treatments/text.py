@@ -150,7 +150,7 @@ def words_or_table(given: str | Table) -> str | Table:
 
 
 def _read(text: str) -> Any:
-    """Return the words of a text, or the content of TOML or JSON, where text is no words."""
+    """Return the words of a text, or the content of TOML or JSON; None if JSON is a text."""
     stripped = text.strip()
     if stripped.startswith("{"):
         return _inline_table(text)

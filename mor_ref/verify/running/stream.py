@@ -265,7 +265,7 @@ def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
 
 
 def _fault_of(line: str, stream: Stream) -> str:
-    """Say what is wrong with a line: how many numbers it has, or the first wrong one."""
+    """Return the fault of a line: how many numbers it has, or the first wrong one."""
     digits = [column.digits for column in stream.answer.columns for _ in range(column.words)]
     words = line.split(" ")
     if len(words) < len(digits):
