@@ -1,4 +1,4 @@
-"""What a report says of instructions: bits that PTX leaves open, and results of options."""
+"""Remarks on instructions: bits that PTX leaves open, and results of options of the compiler."""
 
 import re
 from dataclasses import dataclass
