@@ -89,6 +89,28 @@ def test_lanes_that_wait_for_one_another():
     assert launch(body)[2] == 7
 
 
+_GROUPS = """  st.shared.u32 [%r4], %r1;
+  setp.eq.u32 %p2, %r1, 2; @%p2 bra TWO; setp.gt.u32 %p2, %r1, 2; @%p2 bra END;
+  setp.eq.u32 %p2, %r1, 1; @%p2 bra ONE;
+  bar.warp.sync 3; bra END;
+ONE: bar.warp.sync 6;
+  bar.warp.sync 3; bra END;
+TWO: bar.warp.sync 6;
+  ld.shared.u32 %r7, [%r3+4]; st.global.u32 [%d2], %r7;
+END:"""
+
+
+@pytest.mark.parametrize("order", [0, 1, 7])
+def test_groups_of_lanes_wait_at_the_same_time(order):
+    """Lane 0 waits for lane 1, which first meets lane 2 in another line, under another mask."""
+    module, out = HEADER + KERNEL.replace("BODY", _GROUPS), np.zeros(32, np.uint32)
+    Module(module, schedule=Schedule(order=order))["run"][1, 32](out)
+    assert out[2] == 1
+    module = module.replace("bar.warp.sync 3; bra END;\nONE", "bar.warp.sync 7; bra END;\nONE")
+    with pytest.raises(LaunchError, match="lanes 0x.* of its mask do not come to this call"):
+        Module(module, schedule=Schedule(order=order))["run"][1, 32](out)
+
+
 @pytest.mark.parametrize(
     "call", ["shfl.sync.idx.b32 %r7, %r1, 2, 31, 0xffffffff", "bar.warp.sync 0xffffffff"]
 )

@@ -86,6 +86,14 @@ MOR_NOT_WATCHED inline void write_error(const Thread* self, const char* what, Wh
            self->number);
 }
 
+// Lanes of a mask that do not wait, or wait under another mask.
+MOR_NOT_WATCHED inline u32 not_there(const Warp* warp, u32 mask) {
+  u32 missing = mask & warp->exist & ~warp->arrived;
+  for (u32 lane = 0; lane < WARP; lane++)
+    if ((mask & warp->arrived) >> lane & 1 && ((warp->requests[lane].mask ^ mask) & warp->exist)) missing |= 1u << lane;
+  return missing;
+}
+
 // All threads that are left wait. If some wait in a function of warps, the first of them whose mask
 // has lanes that did not come is named.
 MOR_NOT_WATCHED inline void report_waiting(Block* block) {
@@ -94,7 +102,7 @@ MOR_NOT_WATCHED inline void report_waiting(Block* block) {
   for (u32 k = 0; k < block->count && !missing; k++) {
     const Thread& thread = block->threads[k];
     if (!(thread.warp->arrived >> thread.lane & 1)) continue;
-    missing = thread.warp->requests[thread.lane].mask & thread.warp->exist & ~thread.warp->arrived;
+    missing = not_there(thread.warp, thread.warp->requests[thread.lane].mask);
     first = !first || missing ? &thread : first;
   }
   char what[160];
@@ -166,8 +174,8 @@ MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed) {
   for (u32 lane = 0; lane < WARP; lane++) {
     if (!(needed >> lane & 1)) continue;
     const Request& request = warp->requests[lane];
-    if (request.kind != own.kind || request.mask != own.mask || !(request.where == own.where))
-      fail("lanes of a warp meet in different calls or with different masks", own.where);
+    const bool is_alike = own.kind == Meeting::sync || request.where == own.where;
+    if (request.kind != own.kind || !is_alike) fail("lanes of a warp meet in different calls", own.where);
     votes |= u32(request.value != 0) << lane;
   }
   for (u32 lane = 0; lane < WARP; lane++) {
@@ -179,7 +187,8 @@ MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed) {
   }
 }
 
-// The functions of warps. Of these only __syncwarp orders memory.
+// The functions of warps. Of these only __syncwarp orders memory, and lanes may come to it in different lines. A warp may
+// wait under several masks at once.
 MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Where where) {
   Thread* self = current;
   Warp* warp = self->warp;
@@ -189,7 +198,7 @@ MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Whe
   warp->requests[self->lane] = {kind, mask, from, where, value};
   warp->arrived |= own;
   MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(warp);)
-  if ((warp->arrived & needed) != needed) {
+  if (not_there(warp, mask)) {
     go_on_with_another(self);
   } else {
     MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(warp);)
