@@ -9,7 +9,7 @@ from ptx_programs import HEADER
 
 from mor_ref.ptx import LaunchError, Module, Schedule
 
-THREADS, BYTES, LANES = 64, 4, (0, 1, 2, 3, 32, 33)
+THREADS, BYTES, LANES = 64, 4, (0, 0, 1, 1, 2, 2, 3, 32, 33)
 STORE, LOAD, WARP, BLOCK, STRONG_STORE, STRONG_LOAD = range(1, 7)
 # Each thread runs its operations: the kind, and a byte of shared memory or a mask of lanes.
 TEXT = f"""{HEADER}
@@ -61,17 +61,17 @@ def scenario(draw):
     kinds = (STORE, LOAD, LOAD, *((STRONG_STORE, STRONG_LOAD) if draw.random() < 0.4 else ()))
     for step in ops:
         how = draw.random()
-        if how < 0.12:
+        if how < 0.06:
             step[:, 0] = BLOCK
             clocks.meet(np.arange(THREADS))
-        elif how < 0.5:
-            of, share = draw.choice(((4, 0.6), (4, 0.6), (32, 0.4), (32, 1)))
+        elif how < 0.65:
+            of, share = draw.choice(((3, 0.6), (3, 0.6), (4, 0.6), (32, 0.4), (32, 1)))
             lanes = np.array([k for k in range(of) if draw.random() < share] or [0])
-            threads = draw.choice((0, 0, 32)) + lanes
+            threads = draw.choice((0, 0, 0, 32)) + lanes
             step[threads] = WARP, int(np.sum(1 << lanes))
             clocks.meet(threads)
         else:
-            for thread in draw.sample(LANES, draw.choice((1, 1, 2))):
+            for thread in {*draw.sample(LANES, draw.choice((1, 1, 2)))}:
                 kind, byte = draw.choice(kinds), draw.randrange(draw.choice((1, BYTES)))
                 step[thread] = kind, byte
                 clocks.access(thread, kind, byte)
