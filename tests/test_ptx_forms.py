@@ -275,3 +275,20 @@ def test_wrong_grids(given):
         kernel[given, 1]
     with pytest.raises(LaunchError, match="shared is 'a'; give a number of bytes"):
         kernel[1, 1, "a"]
+
+
+ADDED = """st.shared.b32 [shared], 1; mov.u64 %d5, shared; cvta.shared.u64 %d5, %d5;
+  setp.eq.u32 %p1, %r1, 0; @!%p1 bra END;
+  red.shared.add.f32 [shared], 0f00000001; red.add.f32 [%d5], 0f00000001;
+  red.add.f32 [%d4+4], 0f80000001; red.global.add.f32 [%d4], 0f00000001;
+  ld.volatile.shared.b32 %r2, [shared]; END:"""
+
+
+def test_sums_in_global_memory_are_flushed():
+    """As the programming guide has it: FADD.FTZ in global memory, and FADD in shared memory."""
+    memory = np.array([3, 0x80000003, 0, 0, 0, 0, 0, 0], np.uint32)
+    out, memory = of_a_warp(
+        ADDED.replace("st.shared", "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared"), memory
+    )
+    assert out[0] == 3
+    assert memory[:2].tolist() == [0, 0x80000000]

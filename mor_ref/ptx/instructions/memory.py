@@ -131,7 +131,8 @@ _ATOMICS = {
     "add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz",
 }  # fmt: skip
 _INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
-_REAL_ADD = {"f32": "add_f32<Mode::even, 0>", "f64": "add_f64"}
+# GPUs flush sums of binary32 in global memory (FADD.FTZ), and those in shared memory not.
+_REAL_ADD = {"f32": "sum_f32{is_shared(m, u64(p))}", "f64": "add_f64"}
 _REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16", "bf16")}
 _REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
 

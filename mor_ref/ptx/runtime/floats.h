@@ -54,6 +54,11 @@ template <Mode MODE, u32 FLAGS> inline u32 add_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
   return out32<FLAGS>(MODE == Mode::even ? x + y : sum32<MODE>(x, y));
 }
+// Of an atomic operation.
+struct sum_f32 {
+  bool keeps_subnormals;
+  u32 operator()(u32 a, u32 b) const { return keeps_subnormals ? add_f32<Mode::even, 0>(a, b) : add_f32<Mode::even, FTZ>(a, b); }
+};
 template <Mode MODE, u32 FLAGS> inline u32 sub_f32(u32 a, u32 b) { return add_f32<MODE, FLAGS>(a, b ^ 0x80000000); }
 template <Mode MODE, u32 FLAGS> inline u32 mul_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
