@@ -1,4 +1,4 @@
-"""Notes on what an option of the compiler decides: contraction and flushing, where they matter."""
+"""Notes on contraction and flushing, which options of the compiler decide, if a result changes."""
 
 import numpy as np
 import pytest

@@ -104,8 +104,7 @@ def mor(
     [[0, 0], [0, 0]]
     """
     rules = as_policy(policy)
-    if threshold is not None:
-        rules = rules.with_threshold(threshold)
+    rules = rules if threshold is None else rules.with_threshold(threshold)
     known_name("scaling", scaling, SCALINGS)
     numbers = numbers_from(x, "x")
     cut = rules.block if block is None else block

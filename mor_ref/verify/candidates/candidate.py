@@ -40,7 +40,7 @@ class Remarks:
     """Remarks of a candidate on its answers: lines, and how many entries have open bits.
 
     The bits of an open entry are not defined, so that its match proves nothing. `notes` are lines
-    on what may be the cause of a mismatch.
+    on possible causes of a mismatch.
     """
 
     lines: tuple[str, ...] = ()
