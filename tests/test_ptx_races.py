@@ -35,7 +35,7 @@ NEXT: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %r1; @%p3 bra LOOP;
 
 
 class Clocks:
-    """What each thread knows of the others; accesses that do not know of one another race."""
+    """Times at which each thread last knew of each other; accesses without such knowledge race."""
 
     def __init__(self):
         self.known = np.zeros((THREADS, THREADS), np.int64)
