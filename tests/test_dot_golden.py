@@ -196,9 +196,13 @@ def test_the_period_of_promotion_shows(period):
 
 
 def test_a_promoted_sum_can_be_a_negative_zero():
-    """DOT-011: of zeros, and of a product that is too small; never of whole sums of -0."""
+    """DOT-011: of zeros, and of a product that is too small; never of whole sums of -0.
+
+    A negative factor makes a sum of +0 a -0, which a c of +0 takes away.
+    """
     cases = [case for _, case in cases_of_profiles()["hopper_fp8_promoted"]]
     scaled = [case.arrays["result"] for case in cases if "scale_a" in case.arrays]
+    assert (scaled.pop() == [1 << 31, 0, 1 << 31]).all()
     assert not scaled.pop().any()
     assert len(scaled) == 2
     assert all(np.count_nonzero(bits == 1 << 31) >= 2 for bits in scaled)

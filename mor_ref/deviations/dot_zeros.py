@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_PRODUCTS
+from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_DOT, IN_PRODUCTS
 from mor_ref.exact import dot_amd, dot_binary32, dot_nvidia
 from mor_ref.exact.dot_terms import Chunk, Product, Term
 
@@ -55,6 +55,22 @@ def dot_zero_c_is_left_out(
     """A sum starts with its first product if c is a zero: of products that are all -0, it is -0."""
     found: Chunk = reference(part, c, profile)
     return replace(found, c=-0.0) if c == 0 and _are_negative_zeros(part) else found
+
+
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions=dict.fromkeys(
+        ("dot", *IN_PRODUCTS), "Without scales, the factor is 1, and no partial sum is -0."
+    ),
+)
+def dot_promoted_zero_c_is_left_out(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """A scaled partial sum is stored if c is a zero, and not added to it, so that it can be -0."""
+    found: Chunk = reference(part, c or -0.0, profile)
+    return found
 
 
 def _is_binary32(_value: Fraction, profile: DotProfile) -> bool:

@@ -36,6 +36,15 @@ def negative_zeros_with_scales(
     return {**rows, **both}
 
 
+def negative_scales(
+    profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
+) -> Arrays:
+    """Return the same rows with scales of -1 and 1, whose sums of +0 they make -0."""
+    rows = negative_zeros_with_scales(profile, of, length, scale_format, block)
+    sign = np.array(formats[scale_format].sign_bit, rows["scale_a"].dtype)
+    return {**rows, "scale_a": rows["scale_a"] | sign}
+
+
 def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
     """Return two instructions whose c becomes -0 in one chunk after the other, then products of -0.
 

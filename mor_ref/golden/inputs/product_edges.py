@@ -44,7 +44,7 @@ def edges(kind: Kind) -> Arrays:
             for k, pairs in enumerate(blocks[:2]):
                 start = k * kind.parameters["scale_block"]
                 row[start : start + len(pairs)] = [_code(pair[n], fmt) for pair in pairs]
-        found |= operand(name, codes, _blocks(kind, fmt, [row[2 + n] for row in rows]))
+        found |= operand(name, codes, _blocks(kind, fmt, [row[2:][n] for row in rows]))
         if fmt.name == CHOICES[WIDEST]:  # y, which no scale multiplies
             found |= {name: codes, f"y_{name}": codes.astype(np.uint16)}
     return found

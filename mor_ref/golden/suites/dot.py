@@ -22,6 +22,7 @@ from mor_ref.golden.inputs.dot_rows import (
 )
 from mor_ref.golden.inputs.dot_zeros import (
     flushed_by_instructions,
+    negative_scales,
     negative_zeros,
     negative_zeros_with_scales,
     subnormal_starts,
@@ -191,18 +192,19 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
     for name in DOT_PROFILES.specified:
         profile = DOT_PROFILES[name]
         if profile.family != "switchback" and (profile.scales or profile.family == "exact"):
-            yield _zeros_with_scales(profile)
+            yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)
+        if profile.family == "promoted":
+            yield _zeros_with_scales(profile, "negative_scales", negative_scales)
 
 
-def _zeros_with_scales(profile: DotProfile) -> Case:
+def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:
     """Return a case of whole chunks of products of -0, in the first formats of a profile."""
     fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
     a, b = _pairs(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
     both = {**parameters, "scale_format": fmt, "scale_block": block}
     of, length = (formats[a], formats[b]), max(profile.chunk, block)
-    rows = negative_zeros_with_scales(profile, of, length, fmt, block)
-    return Case(f"{_name(both)}.negative_zeros", both, rows)
+    return Case(f"{_name(both)}.{name}", both, rows_of(profile, of, length, fmt, block))
 
 
 _INPUTS = (
