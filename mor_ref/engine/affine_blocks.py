@@ -87,6 +87,16 @@ def extremes_row(x, lowest, highest):
         highest[i] = max(highest[i], key)
 
 
+@step
+def extremes_of(lowest, highest):
+    """AFF-003: the extremes of some columns."""
+    use_full_vectors()
+    low, high = _MOST, _LEAST
+    for c in range(lowest.size):
+        low, high = min(low, lowest[c]), max(high, highest[c])
+    return low, high
+
+
 @kernel
 def extremes_part(x, place, part, bounds, block, least, most):
     """AFF-003: the extremes of the blocks of a part."""
@@ -105,9 +115,8 @@ def extremes_part(x, place, part, bounds, block, least, most):
             for column in range(left // block.columns, (right - 1) // block.columns + 1):
                 first, last = segment(column, block, left, right)
                 j = column - part.left // block.columns
-                for c in range(first, last):
-                    least[i, j] = min(least[i, j], lowest[c])
-                    most[i, j] = max(most[i, j], highest[c])
+                low, high = extremes_of(lowest[first:last], highest[first:last])
+                least[i, j], most[i, j] = min(least[i, j], low), max(most[i, j], high)
 
 
 def extremes(
