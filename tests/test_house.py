@@ -320,6 +320,7 @@ NO_CHAPTERS = {
     },
     "engine": {
         "affine_blocks": "scales and zero points of blocks, a part of the chapter affine",
+        "affine_orders": "the order of dimensions, a part of the chapter affine",
         "dequantization": DEQUANTIZATION,
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,
@@ -331,6 +332,7 @@ NO_CHAPTERS = {
         "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
+        "level_alphas": "the first alphas of rows, a part of the chapter levels",
         "matmul": MATMUL,
         "measuring": MEASURING,
         "nearest": NEAREST,

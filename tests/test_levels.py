@@ -14,7 +14,8 @@ from records import SOURCES, adversarial, bits32, rows_of, shapes
 import mor_ref
 from mor_ref.analysis import compare
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS, level_kind
-from mor_ref.exact.levels import alpha_sum, level_row, packed_row
+from mor_ref.engine.level_alphas import first_alphas
+from mor_ref.exact.levels import alpha_sum, first_alpha, level_row, packed_row
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Levels, as_treatment, short_text
 from mor_ref.verify import assert_bit_exact
@@ -178,6 +179,20 @@ def test_the_first_alpha():
     assert quantized([[1e-45, 1e-45, 0.0]], "elastic1").ratio[0, 2] == 0
     assert np.isinf(quantized([[np.inf, 1.0]], "elastic1").alpha[0])
     assert quantized([[np.nan, 1.0]], "seq2").alpha.tolist() == [float(np.float32(1e-5))]
+
+
+def test_means_next_to_ties():
+    """LVL-002: means that are ties, or next to them, for sums with and without room in 64 bits."""
+    random = np.random.default_rng(3)
+    for count in (1, 2, 3, 6, 20):
+        exponents = random.integers(-22, 1, (40, count)) - random.choice([0, 119], (40, 1))
+        w = np.ldexp(random.integers((1 << 24) - 3, 1 << 24, (40, count)), exponents - 1)
+        w[::4, 1:] = w[::4, :1]
+        want = [first_alpha(row, level_kind("elastic1"), "f32") for row in w.tolist()]
+        found = first_alphas(
+            w.astype(np.float32).view(np.uint32).reshape(-1), w.shape, level_kind("elastic1"), "f32"
+        )
+        assert found.view(np.float32).tolist() == want
 
 
 def test_the_smallest_alpha():

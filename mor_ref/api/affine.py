@@ -115,7 +115,7 @@ def quantize_affine(
 
     source = _SOURCES.get(numbers.dtype, "f32")
     found = affine.quantize_affine(
-        order.sorted(numbers, cut.columns), cut, by, of, symmetric, source, scales, zeros, threads
+        order.sorted(numbers), cut, by, of, symmetric, source, scales, zeros, threads
     )
     return _record(numbers, cut, by, symmetric, found, order)
 
@@ -142,11 +142,13 @@ class _Order(NamedTuple):
     ranges: NDArray[np.float32] | None
     dimensions: NDArray[np.intp] | None
 
-    def sorted(self, numbers: Numbers, columns: int) -> Numbers:
+    def sorted(self, numbers: Numbers) -> Numbers:
         """Return the numbers with their dimensions in this order."""
         if self.dimensions is None:
             return numbers
-        bits = numbers.bits.reshape(-1, columns)[:, self.dimensions].reshape(-1)
+        from mor_ref.engine.affine_orders import in_order  # imports Numba
+
+        bits = in_order(numbers.bits, self.dimensions)
         bits.flags.writeable = False
         return numbers._replace(bits=bits)
 
@@ -154,9 +156,9 @@ class _Order(NamedTuple):
         """Return a field of the sorted numbers in the shape and the order of x."""
         if self.dimensions is None:
             return field.reshape(shape)
-        found = np.empty((field.size // self.dimensions.size, self.dimensions.size), field.dtype)
-        found[:, self.dimensions] = field.reshape(found.shape)
-        return found.reshape(shape)
+        from mor_ref.engine.affine_orders import in_order  # imports Numba
+
+        return in_order(field, np.argsort(self.dimensions)).reshape(shape)
 
 
 def _record(
@@ -198,7 +200,7 @@ def _zero_points(found: "AffineFields", profile: AffineProfile) -> NDArray[Any]:
 
 def _order(numbers: Numbers, cut: Partition, permute: str | None, threads: int | None) -> _Order:
     """Return the order of the dimensions (AFF-010)."""
-    from mor_ref.engine.affine_blocks import ranges  # imports Numba
+    from mor_ref.engine.affine_orders import ranges  # imports Numba
 
     if permute is None:
         return _Order(None, None)

@@ -132,12 +132,13 @@ def levels(
     """Quantize weights; an alpha that is not given is the first one of its row."""
     from mor_ref.engine import levels  # imports Numba
     from mor_ref.engine.blocks import binary32_words
+    from mor_ref.engine.level_alphas import first_alphas, in_arithmetic
 
     sides = rows_and_columns(numbers.shape)
-    words = levels.in_arithmetic(binary32_words(numbers), arithmetic)
+    words = in_arithmetic(binary32_words(numbers), arithmetic)
     start = _given_alphas(alpha, sides[0], arithmetic)
     if start is None:
-        start = levels.first_alphas(words, sides, kind, arithmetic)
+        start = first_alphas(words, sides, kind, arithmetic)
     used, found = levels.quantize_levels(words, sides, kind, start, arithmetic, threads)
 
     def shaped(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -162,7 +163,7 @@ def _given_alphas(
 ) -> NDArray[np.uint32] | None:
     """Return the alphas that are given, as the arithmetic has them, or None."""
     from mor_ref.engine.blocks import binary32_words  # imports Numba
-    from mor_ref.engine.levels import in_arithmetic
+    from mor_ref.engine.level_alphas import in_arithmetic
 
     if alpha is None:
         return None

@@ -29,7 +29,7 @@ def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArra
     >>> mor_ref.select(x, "rank", 0.75).tolist()
     [[False, True, False, False], [False, False, False, False]]
     """
-    from mor_ref.engine import selection  # NumPy alone, but the engine compiles
+    from mor_ref.engine import selection  # imports Numba
     from mor_ref.engine.blocks import binary32_words
 
     value = check_limit(by, limit)

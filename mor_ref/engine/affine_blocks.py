@@ -284,19 +284,3 @@ def affine_blocks(
     if profile.float_zeros and zeros is not None:
         fields.zero[:] = zeros.view(_U)
     return fields
-
-
-@kernel
-def fill_ranges(least, most, out):
-    """AFF-010: the range of each dimension."""
-    for k in range(least.size):
-        low, high = number_of(least[k]), number_of(most[k])
-        out[k] = canonical(_F(float_of(high) - float_of(low)))
-
-
-def ranges(numbers: Numbers, columns: Partition, threads: int | None) -> NDArray[np.uint32]:
-    """Return the range of each dimension, as binary32 bits (AFF-010)."""
-    least, most = extremes(numbers, columns, threads)
-    found = np.full(columns.columns, _NAN, _U)
-    fill_ranges(least.reshape(-1), most.reshape(-1), found)
-    return found

@@ -1,6 +1,5 @@
 """The chapter on levels: a loop for all kinds, in binary32 or rounded to bfloat16 on the way."""
 
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.levels import CLIP, SMALLEST_ALPHA, LevelKind
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.level_alphas import in_arithmetic, rounded, stored
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.strips import STRIP
 
@@ -19,7 +19,6 @@ _B = np.uint8
 _NAN = _U(0x7FFFFFFF)
 _INFINITY = _U(0x7F800000)
 _PART = 1 << 18  # numbers of a slice of rows, about
-_UNIT = -149  # of the subnormal numbers of binary32
 
 
 class Rule(NamedTuple):
@@ -49,25 +48,6 @@ class LevelFields(NamedTuple):
     alpha_term: NDArray[np.uint32]
     code: NDArray[np.uint8]
     inside: NDArray[np.uint8]
-
-
-@step
-def rounded(x, narrow):
-    """LVL-001: a binary32 number, rounded to bfloat16 if the arithmetic is narrow."""
-    if narrow is None:
-        found = x
-    else:
-        word = bits_of(x)
-        odd = _U(_U(word >> _U(16)) & _U(1))
-        near = float_of(_U(_U(_U(word + _U(0x7FFF)) + odd) & _U(0xFFFF0000)))
-        found = x if x != x else near
-    return found
-
-
-@step
-def stored(x):
-    """ART-003: the bits of a number; every NaN is the same."""
-    return _NAN if x != x else bits_of(x)
 
 
 @step
@@ -145,78 +125,11 @@ def quantize_rows(words, columns, first, last, alpha, rule, fields):
 
 
 @kernel
-def rounded_array(words, out):
-    """LVL-001: binary32 numbers as bfloat16 has them."""
-    for i in range(words.size):
-        out[i] = stored(rounded(float_of(words[i]), True))
-
-
-@kernel
 def limited_alphas(alpha, smallest, out):
     """LVL-003: each alpha, or the smallest if it is not above that."""
     for i in range(alpha.size):
         x = float_of(alpha[i])
         out[i] = alpha[i] if x > smallest else bits_of(smallest)
-
-
-@step
-def largest_magnitude(words):
-    """LVL-002: the largest magnitude, as bits; NaN is above all."""
-    use_full_vectors()
-    largest = _U(0)
-    for i in range(words.size):
-        largest = max(largest, _U(words[i] & _U(0x7FFFFFFF)))
-    return largest
-
-
-@kernel
-def largest_of_rows(words, columns, divisor, narrow, out):
-    """LVL-002: the largest magnitude of each row, divided; NaN if a number is."""
-    for row in range(out.size):
-        largest = largest_magnitude(words[row * columns : (row + 1) * columns])
-        out[row] = stored(rounded(_F(float_of(largest) / divisor), narrow))
-
-
-def in_arithmetic(words: NDArray[np.uint32], arithmetic: str) -> NDArray[np.uint32]:
-    """Return binary32 numbers as the arithmetic has them (LVL-001)."""
-    if arithmetic == "f32":
-        return words
-    out = np.empty(words.size, _U)
-    rounded_array(words, out)
-    return out
-
-
-def first_alphas(
-    words: NDArray[np.uint32], sides: tuple[int, int], kind: LevelKind, arithmetic: str
-) -> NDArray[np.uint32]:
-    """Return alpha of each row for which none is given (LVL-002)."""
-    rows, columns = sides
-    out = np.full(rows, _NAN, _U)
-    if columns == 0:
-        return out
-    if kind.divisor:
-        narrow = True if arithmetic == "bf16" else None
-        largest_of_rows(words, columns, _F(kind.divisor), narrow, out)
-        return out
-    for row, magnitudes in enumerate(words.reshape(rows, columns) & _U(0x7FFFFFFF)):
-        out[row] = _mean(magnitudes)
-    return in_arithmetic(out, arithmetic)
-
-
-def _mean(magnitudes: NDArray[np.uint32]) -> int:
-    """Return the bits of the mean of magnitudes: the exact one, rounded once."""
-    largest = int(magnitudes.max())
-    if largest >= _INFINITY:
-        return int(_NAN) if largest > _INFINITY else int(_INFINITY)
-    field = (magnitudes >> _U(23)).astype(np.int64)
-    significand = (magnitudes & _U(0x7FFFFF)).astype(np.int64) | (field > 0).astype(np.int64) << 23
-    sums = np.zeros(255, np.int64)
-    np.add.at(sums, np.maximum(field, 1), significand)
-    exact = sum(int(part) << (e - 1) for e, part in enumerate(sums.tolist()) if part)
-    mean = Fraction(exact, magnitudes.size)
-    up = max(int(mean).bit_length() - 24, 0)
-    whole = round(mean / (1 << up))
-    return whole + (up << 23)  # the hidden bit adds one to the exponent
 
 
 def quantize_levels(

@@ -3,9 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.engine.intrinsics import use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+
 Words = NDArray[np.uint32]
 Selected = NDArray[np.bool_]
-_MAGNITUDE, _INFINITY = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)
+_U = np.uint32
+_B = np.uint8
+_MAGNITUDE, _INFINITY = _U(0x7FFFFFFF), _U(0x7F800000)
 
 
 def by_rank(words: Words, share: float) -> Selected:
@@ -21,9 +26,26 @@ def by_rank(words: Words, share: float) -> Selected:
     return found
 
 
+@step
+def mark_outliers(words, least, found):
+    """SEL-002: mark the columns of a row that are outliers; a NaN is not one."""
+    use_full_vectors()
+    for i in range(words.size):
+        magnitude = _U(words[i] & _MAGNITUDE)
+        found[i] |= _B(magnitude >= least) & _B(magnitude <= _INFINITY)
+
+
+@kernel
+def find_columns(words, columns, least, found):
+    """SEL-002: mark the columns with an outlier."""
+    for start in range(0, words.size, columns):
+        mark_outliers(words[start : start + columns], least, found)
+
+
 def by_column(words: Words, limit: float) -> Selected:
     """Return the columns with an outlier (SEL-002)."""
-    magnitudes = words & _MAGNITUDE
-    least = np.float32(limit).view(np.uint32)
-    outliers = (magnitudes >= least) & (magnitudes <= _INFINITY)
-    return np.broadcast_to(outliers.any(axis=0), words.shape).copy()
+    found = np.zeros(words.shape[1], _B)
+    if words.size:
+        least = np.float32(limit).view(_U)
+        find_columns(words.reshape(-1), words.shape[1], least, found)
+    return np.broadcast_to(found.view(np.bool_), words.shape).copy()

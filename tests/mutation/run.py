@@ -33,6 +33,7 @@ CONSOLE = Console(width=200, markup=False, highlight=False)
 # them, the engine is compared with every golden suite.
 OTHER_TESTS = {
     "affine_blocks": ("affine",),
+    "affine_orders": ("affine",),
     "blocks": ("quantization", "policies", "mx"),
     "dequantization": ("quantization", "policies"),
     "dot": ("dot_engine",),
@@ -49,6 +50,7 @@ OTHER_TESTS = {
     "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
+    "level_alphas": ("levels",),
     "measuring": ("representations",),
     "mx": ("mx", "thresholds"),
     "nearest": ("quantization", "encoding"),
