@@ -16,12 +16,18 @@ _PIECE = 1 << 20  # bytes: more than a pipe holds
 _INTERRUPTED = 130  # the exit status of shells
 
 
-def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
-    """Write the inputs of a stream, until its end or until the reader closes the pipe."""
+def _check(form: str, seed: int | None, count: int | None) -> None:
+    """Refuse a format that is not known, and numbers outside their ranges."""
     known_name("format", form, FORMATS)
-    whole_number("seed", seed, 0, _LAST_SEED)
+    if seed is not None:
+        whole_number("seed", seed, 0, _LAST_SEED)
     if count is not None:
         whole_number("count", count, 1, _MOST)
+
+
+def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
+    """Write the inputs of a stream, until its end or until the reader closes the pipe."""
+    _check(form, seed, count)
     stream = stream_named(name)
     try:
         for arrays in inputs_of(stream, seed, count):
@@ -55,12 +61,8 @@ def run_ver(
     each line are checked as well. `fields` are the results of a line, and `allowed` the bits of NaN
     and the sign of zero that count as equal.
     """
-    known_name("format", form, FORMATS)
     whole_number("errors", errors, 1, _MOST)
-    if count is not None:
-        whole_number("count", count, 1, _MOST)
-    if seed is not None:
-        whole_number("seed", seed, 0, _LAST_SEED)
+    _check(form, seed, count)
     stream, bits = _stream_with(name, fields), Allowed(*allowed)  # type: ignore[arg-type]  # checked there
     sent = None if seed is None else Sent(inputs_of(stream, seed))
     lines = found = other_bits = 0

@@ -122,12 +122,7 @@ def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: S
         "negative_zero": fmt.sign_bit if has_negative_zero else 0,
         "nan_negative_flip": (nan ^ negative_nan) & flips,
     }
-    plain = {
-        "cap_negative_flip": 0,
-        "infinity": cap,
-        "negative_zero": fmt.sign_bit,
-        "nan_negative_flip": 0,
-    }
+    plain = dict.fromkeys(exceptions, 0) | {"infinity": cap, "negative_zero": fmt.sign_bit}
     row = None if exceptions == plain else Exceptions(**source.row(exceptions))
     return Target(**source.row(numbers), exceptions=row)
 

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.argument_checks import known_name
 from mor_ref.torch.measures import Measured
@@ -65,9 +66,7 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
     figure = _figure(width, height)
     grid = figure.subplots(down, columns, sharex=True, sharey=True, squeeze=False)
     maps = [_grid(counted, panel, layers, steps, MEASURES[measure]) for panel in panels]
-    finite = np.concatenate([one[np.isfinite(one)] for one in maps])
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    low = min(low, 0.0) if measure in ("bf16", "flushed", "saturated") else low
+    low, high = _limits(maps, from_zero=measure in ("bf16", "flushed", "saturated"))
     for place, axes in enumerate(grid.flat[len(panels) :], len(panels)):
         axes.remove()
         grid.flat[place - columns].tick_params(labelbottom=True)
@@ -75,7 +74,7 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
         axes.set_facecolor("#dddddd")
         image = axes.imshow(
             np.ma.masked_invalid(numbers), aspect="auto", interpolation="nearest",
-            vmin=low, vmax=high if high > low else low + 1,
+            vmin=low, vmax=high,
         )  # fmt: skip
         axes.set_title(_name_of(panel), fontsize="medium")
         _name_steps(axes, steps)
@@ -89,6 +88,14 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
         pad=0.02,
     )
     return figure
+
+
+def _limits(maps: Sequence[NDArray[np.float64]], *, from_zero: bool) -> tuple[float, float]:
+    """Return the ends of the colours: those of the finite numbers."""
+    finite = np.concatenate([one[np.isfinite(one)] for one in maps])
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low = min(low, 0.0) if from_zero else low
+    return low, high if high > low else low + 1
 
 
 def errors_by_operand(rows: Iterable[Measured], *, width: float = 10.0) -> "Figure":

@@ -137,6 +137,27 @@ _REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16
 _REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
 
 
+_NEW_VALUES = {
+    "exch": "b",
+    "cas": "old == b ? c : old",
+    "inc": "old >= b ? 0 : old + 1",
+    "dec": "!old || old > b ? b : old - 1",
+}
+
+
+def _new_value(operation: str, kind: str) -> str | None:
+    """Return the value that an atomic operation stores, as C++ of `old`, b and c."""
+    if operation in _NEW_VALUES:
+        return _NEW_VALUES[operation]
+    if kind in _REAL_ADD and operation == "add":
+        return f"{_REAL_ADD[kind]}(old, b)"
+    if operation in _INTEGER_CALLS and kind.startswith("b"):
+        return f"{_INTEGER_CALLS[operation]}<{WORDS[WIDTHS[kind]]}>(old, b)"
+    if operation in ("add", "min", "max") and kind[0] in "us":
+        return f"{operation}<{kind}>(old, b)"
+    return None
+
+
 def atomic(of: Instruction, names: Names) -> str:
     """Return an atomic operation as C++."""
     access = Access(of, _ATOMICS)
@@ -151,16 +172,7 @@ def atomic(of: Instruction, names: Names) -> str:
         [names.value(one, kind, of) for one in elements(each)]
         for each in rest[: 1 + (operation == "cas")]
     ]
-    wanted = {
-        "exch": "b", "cas": "old == b ? c : old", "inc": "old >= b ? 0 : old + 1",
-        "dec": "!old || old > b ? b : old - 1",
-    }.get(operation)  # fmt: skip
-    if wanted is None and kind in _REAL_ADD and operation == "add":
-        wanted = f"{_REAL_ADD[kind]}(old, b)"
-    elif wanted is None and operation in _INTEGER_CALLS and kind.startswith("b"):
-        wanted = f"{_INTEGER_CALLS[operation]}<{word}>(old, b)"
-    elif wanted is None and operation in ("add", "min", "max") and kind[0] in "us":
-        wanted = f"{operation}<{kind}>(old, b)"
+    wanted = _new_value(operation, kind)
     if wanted is None or {len(each) for each in (targets, *values)} != {access.count}:
         raise refusal(of.line, of.text, "this atomic operation is not supported")
     kept = "".join(
