@@ -91,7 +91,7 @@ def numbers_from(x: object, argument: str) -> Numbers:
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
         raise TypeError(
-            f"{argument} has dtype {array.dtype}; give {_TAKEN}, converted by yourself: mor_ref "
+            f"{argument} has dtype {array.dtype}; convert it yourself and give {_TAKEN}: mor_ref "
             "does not round silently"
         )
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
@@ -153,7 +153,7 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
         if lowest < 0 or highest >> bits:
             wrong = lowest if lowest < 0 else highest
             raise ValueError(
-                f"{argument} holds {wrong}, which is not of {bits} bits; "
+                f"{argument} holds {wrong}, which does not fit {bits} bits; "
                 f"give integers from 0 to {(1 << bits) - 1}"
             )
     words: Bits = np.require(array, dtype, ["C", "A"]).reshape(array.shape)[...]

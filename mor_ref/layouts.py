@@ -32,7 +32,7 @@ def packed(codes: Any) -> Bits:
     """
     array = _of_two_axes(codes, "codes")
     if array.size and int(array.max()) > 15:
-        raise ValueError(f"codes holds {int(array.max())}, which is not of 4 bits; give 0 to 15")
+        raise ValueError(f"codes holds {int(array.max())}, which does not fit 4 bits; give 0 to 15")
     return views.packed(array, {})
 
 

@@ -173,7 +173,10 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["gone.npy"], "gone.npy is not there; give a file that ends in one of .npy, .npz"),
+        (
+            ["gone.npy"],
+            "gone.npy is not there; give the path of one of .npy, .npz",
+        ),
         (["folder"], "folder is a directory without a file that ends in one of .safetensors, .bin"),
         (["folder.npz"], "folder.npz is a directory without a file that ends in one of .safeten"),
         (["x.txt"], "x.txt ends in '.txt'; give a file that ends in one of .npy, .npz"),

@@ -124,7 +124,7 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
             np.array([1]),
             {},
             TypeError,
-            "x has dtype int64; give float64, float32, float16, bfloat16",
+            "x has dtype int64; convert it yourself and give float64, float32",
         ),
         ([1, 0.5], {}, TypeError, "x holds the int 1; give float64"),
         ([[0.5], [True]], {}, TypeError, "x holds the bool True"),
@@ -185,7 +185,7 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
             [1.0],
             {"rounding": "sr", "random_bits": [16], "n_random_bits": 4},
             ValueError,
-            "random_bits holds 16, which is not of 4 bits; give integers from 0 to 15",
+            "random_bits holds 16, which does not fit 4 bits; give integers from 0 to 15",
         ),
         (
             [1.0],
@@ -271,7 +271,7 @@ def test_random_bits_of_every_width_are_the_same_words(dtype):
         for d in (dtype, np.uint32)
     )
     assert np.array_equal(found, expected)
-    with pytest.raises(ValueError, match=r"random_bits holds 64, which is not of 6 bits"):
+    with pytest.raises(ValueError, match=r"random_bits holds 64, which does not fit 6 bits"):
         mor_ref.encode(
             X, "e2m1", rounding="sr", random_bits=(words + 5).astype(dtype), n_random_bits=6
         )

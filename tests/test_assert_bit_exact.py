@@ -40,7 +40,7 @@ def test_assert_bit_exact():
 def test_an_assertion_takes_codes_alone():
     with pytest.raises(TypeError, match="actual holds the float 1.0; give unsigned integers"):
         assert_bit_exact([1.0], [1], "e4m3")
-    with pytest.raises(ValueError, match="expected holds 256, which is not of 8 bits"):
+    with pytest.raises(ValueError, match="expected holds 256, which does not fit 8 bits"):
         assert_bit_exact([1], [256], "e4m3")
     with pytest.raises(TypeError, match="fmt is not given, and neither array has a dtype"):
         assert_bit_exact([1], [1])

@@ -422,14 +422,17 @@ X = Array(np.ones((4, 4), np.float32))
 REFUSED = [
     (lambda: mor_ref.cuda.encode(np.ones(3), "e4m3"), "x is a ndarray, which lies on the host; "),
     (lambda: mor_ref.cuda.encode([1.0], "e4m3"), "x is a list, which lies on the host; give a"),
-    (lambda: mor_ref.cuda.encode(object(), "e4m3"), "x is a object, and no array on a GPU (A D"),
+    (
+        lambda: mor_ref.cuda.encode(object(), "e4m3"),
+        "x is a object, not an array on a GPU (A D",
+    ),
     (
         lambda: mor_ref.cuda.encode(Elsewhere(np.ones(3, ">f4"), "interface"), "e4m3"),
-        "x is a Elsewhere, and no array on a GPU (CuPy does not support the big-endian byte-order)",
+        "x is a Elsewhere, not an array on a GPU (CuPy does not support the big-endian byte-order)",
     ),
     (
         lambda: mor_ref.cuda.encode(Array(np.ones(3, np.int32)), "e4m3"),
-        "x has dtype int32; give float64, float32, float16, bfloat16, converted by yourself",
+        "x has dtype int32; convert it yourself and give float64 or float32 or float16 or bfloat16",
     ),
     (lambda: mor_ref.cuda.decode(X, "e4m3"), "codes has dtype float32; give uint8"),
     (
@@ -536,7 +539,7 @@ def test_errors_of_cupy_are_explained(cupy, monkeypatch, name, error, message):
 @pytest.mark.usefixtures("torch")
 def test_tensors_that_cupy_does_not_take(cupy, monkeypatch):
     monkeypatch.setattr(cupy, "from_dlpack", raises(ValueError("no such dtype")))
-    with pytest.raises(TypeError, match=r"x is a Tensor, and no array on a GPU \(no such dtype\)"):
+    with pytest.raises(TypeError, match=r"x is a Tensor, not an array on a GPU \(no such dtype\)"):
         mor_ref.cuda.encode(Tensor(np.ones(3, np.float32), Torch.float32), "e4m3")
 
 
@@ -626,7 +629,7 @@ def test_errors_of_torch_are_of_the_gpu_or_of_the_argument(torch, monkeypatch):
     assert refused_with(torch.OutOfMemoryError("CUDA out of memory")).startswith(of_gpu)
     of_gpu = "memory of the GPU cannot be used (CUDA error)"
     assert refused_with(torch.AcceleratorError("CUDA error")).startswith(of_gpu)
-    of_argument = "x is a Tensor, and no array on a GPU (NestedTensorImpl doesn't support sizes)"
+    of_argument = "x is a Tensor, not an array on a GPU (NestedTensorImpl doesn't support sizes)"
     nested = RuntimeError("NestedTensorImpl doesn't support sizes")
     assert refused_with(nested).startswith(of_argument)
     monkeypatch.delattr(torch, "AcceleratorError")

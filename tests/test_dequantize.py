@@ -202,7 +202,7 @@ def test_several_arrays_are_not_written_to_a_file_of_one(run, tmp_path):
             ("dequantize", "--recipe", "nvfp4"),
             "tensor 'a' has no field block_scale; under nvfp4:te:1x16, give code or packed and",
         ),
-        (("decode", "--format", "e2m1"), "tensor 'a': codes holds 200, which is not of 4 bits;"),
+        (("decode", "--format", "e2m1"), "tensor 'a': codes holds 200, which does not fit 4 bits;"),
         (("decode", "--format", "e4m3", "--field", "x"), "has no array TENSOR/x; name the field"),
         (("decode", "--format", "e9m3"), "'e9m3', which is not known; did you mean"),
     ],
@@ -251,7 +251,11 @@ def test_fields_of_another_size_or_range_are_refused(run, tmp_path):
     for scale, fill, message in (
         (np.zeros((2, 3), np.uint8), 0, "scale of tensor 'a' has the shape (2, 3) and 1 bytes"),
         (np.zeros((2, 2), np.uint16), 0, "has the shape (2, 2) and 2 bytes an entry; (2, 2) and 1"),
-        (np.zeros((2, 2), np.uint8), 16, "code of tensor 'a' has 16, which is not of 4 bits; give"),
+        (
+            np.zeros((2, 2), np.uint8),
+            16,
+            "code of tensor 'a' has 16, which does not fit 4 bits",
+        ),
     ):
         save_file({"a/code": code + np.uint8(fill), "a/scale": scale}, codes)
         status, _, errors = run("dequantize", codes, "--recipe", "mxfp4", "--out", out)

@@ -272,7 +272,7 @@ def test_decoding_gives_binary32_and_one_nan():
 def test_misuse_is_refused():
     with pytest.raises(ValueError, match="needs random_word; give random_word and n_random_bits"):
         exact.encode(1.0, formats["e4m3"], "sr")
-    with pytest.raises(ValueError, match="random_word is 4, which is not of 2 bits"):
+    with pytest.raises(ValueError, match="random_word is 4, which does not fit 2 bits"):
         exact.encode(1.0, formats["e4m3"], "sr", random_word=4, n_random_bits=2)
     with pytest.raises(ValueError, match=r"rounding is 'rne', which e8m0 does not admit"):
         exact.encode(1.0, formats["e8m0"], "rne")

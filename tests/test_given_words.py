@@ -179,7 +179,7 @@ def test_texts_and_tables_mean_the_same():
     [
         ({"a/random_word": None}, "named a/random_word"),
         ({"a/random_word": np.zeros((70, 20), np.uint8)}, "give a word for each number"),
-        ({"a/random_word": np.full((20, 70), 16, np.uint8)}, "which is not of 4 bits"),
+        ({"a/random_word": np.full((20, 70), 16, np.uint8)}, "which does not fit 4 bits"),
         ({"a/random_word": np.zeros((20, 70), np.float32)}, "give unsigned integers"),
     ],
 )

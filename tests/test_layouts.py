@@ -65,7 +65,10 @@ def test_small_float_dtypes_are_taken_as_their_codes():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: layouts.packed(np.array([[16]], np.uint8)), "codes holds 16, which is not of 4"),
+        (
+            lambda: layouts.packed(np.array([[16]], np.uint8)),
+            "codes holds 16, which does not fit 4",
+        ),
         (lambda: layouts.transposed(np.zeros(3, np.uint8)), r"array has shape \(3,\); give rows"),
         (lambda: layouts.swizzled_128x4([[1.5]]), "scale has dtype float64; give unsigned"),
         (lambda: layouts.reciprocal(np.ones((1, 1))), "scale has dtype float64; give float32"),

@@ -61,7 +61,7 @@ def test_groups_hold_whole_blocks(block, group, grid):
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ((3, 3), "group is (3, 3), whose 3 rows cut blocks of 2; give a multiple, or a side"),
+        ((3, 3), "group is (3, 3), whose 3 rows cut blocks of 2; give a multiple of 2, or a side"),
         ((2, 4), "group is (2, 4), whose 4 columns cut blocks of 3"),
         ((4, 2), "group is (4, 2), whose 2 columns cut blocks of 3"),
         ("row", "group is 'row', whose 1 rows cut blocks of 2"),

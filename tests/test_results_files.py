@@ -103,7 +103,7 @@ WRONG = {
         "1 2\n": "has 2 numbers in row 0, and 1 are right",
         "1\n2\n": "has 2 rows, and 16 are right",
         RIGHT.replace("3f800000", "3g800000"): "has no hexadecimal number in 3g800000",
-        RIGHT.replace("3f800000", "13f800000"): "has 13f800000, which is not of 32 bits",
+        RIGHT.replace("3f800000", "13f800000"): "has 13f800000, which does not fit 32 bits",
         RIGHT.replace(
             "3f800000", "0x3f800000"
         ): "has 0x3f800000; write hexadecimal numbers without",

@@ -219,7 +219,10 @@ def test_tangents_go_straight_through():
             torch.vmap(lambda row: fake_quantize(row, "mor_tensor")) if torch else None,
             "under torch.vmap, .*; ",
         ),
-        (lambda x: fake_quantize(x.double(), "mor_tensor"), "x has dtype torch.float64; give"),
+        (
+            lambda x: fake_quantize(x.double(), "mor_tensor"),
+            "x has dtype torch.float64; convert",
+        ),
         (lambda x: fake_quantize(x, "mor_tenor"), "did you mean 'mor_tensor'"),
         (lambda x: fake_quantize(x, "nvfp4_random", axis="column"), "has a Hadamard transform"),
         (lambda x: fake_quantize(x, "mxfp8", axis="columns"), "axis is 'columns'"),

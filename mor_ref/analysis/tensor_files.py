@@ -45,7 +45,7 @@ def tensors_in(file: str) -> Tensors:
     if lister is None:
         raise ValueError(f"{file} ends in {path.suffix!r}; give a file that ends in one of {known}")
     if not path.is_file():
-        raise FileNotFoundError(f"{file} is not there; give a file that ends in one of {known}")
+        raise FileNotFoundError(f"{file} is not there; give the path of one of {known}")
     if not path.stat().st_size:
         raise ValueError(f"{file} is empty; save or download it again")
     yield from lister(file)

@@ -35,7 +35,7 @@ CANDIDATE = typer.Argument(
 REPORT = typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit).")
 SITE = typer.Option(
     metavar="ADDRESS",
-    help="Where the rules of an .html report lead: the documentation as a site, such as "
+    help="Documentation that the rules of an .html report link to, such as "
     "https://example.org/mor_ref, or ./docs next to the report.",
 )
 COMPLETE = typer.Option(
@@ -50,10 +50,10 @@ FILES = typer.Argument(
     "of a model.",
 )
 IncludeOption = Annotated[
-    str | None, typer.Option(metavar="REGEX", help="Only tensors whose name has this.")
+    str | None, typer.Option(metavar="REGEX", help="Only tensors whose name matches this.")
 ]
 ExcludeOption = Annotated[
-    str | None, typer.Option(metavar="REGEX", help="No tensors whose name has this.")
+    str | None, typer.Option(metavar="REGEX", help="No tensors whose name matches this.")
 ]
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")

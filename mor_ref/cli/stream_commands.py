@@ -48,8 +48,8 @@ def verify_lines(
     fields: Annotated[
         str | None,
         typer.Option(
-            help="Results in a line, in their order, such as scale,code,y; default: of a block "
-            "its scales, then its codes, else all."
+            help="The results of a line in order, such as scale,code,y; default: all, and of a "
+            "block its scales, then its codes."
         ),
     ] = None,
     nan: Annotated[str, NAN] = "exact",

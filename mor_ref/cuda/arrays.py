@@ -76,8 +76,8 @@ def numbers_from(x: Given) -> Numbers:
     """Return the bit patterns of numbers, copied only if they are not in C order."""
     if x.dtype not in _SOURCES:
         raise TypeError(
-            f"{x.argument} has dtype {x.dtype}; give {', '.join(_SOURCES)}, converted by yourself: "
-            "mor_ref does not round silently"
+            f"{x.argument} has dtype {x.dtype}; convert it yourself and give "
+            f"{' or '.join(map(str, _SOURCES))}: mor_ref does not round silently"
         )
     source = _SOURCES[x.dtype]
     shape = tuple(x.array.shape)  # of a contiguous array it is never ()
@@ -114,7 +114,7 @@ def given(x: object, argument: str) -> Given:
         raise
     except (TypeError, ValueError, AttributeError, BufferError, RuntimeError) as error:
         raise TypeError(
-            f"{argument} is a {type(x).__name__}, and no array on a GPU ({error}); give {_TAKEN}"
+            f"{argument} is a {type(x).__name__}, not an array on a GPU ({error}); give {_TAKEN}"
         ) from error
 
 

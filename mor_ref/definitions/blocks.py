@@ -51,7 +51,7 @@ class Partition:
             if side < whole and side % block:
                 raise ValueError(
                     f"{argument} is {group!r}, whose {side} {name} cut blocks of {block}; "
-                    "give a multiple, or a side as long as the tensor's"
+                    f"give a multiple of {block}, or a side as long as the tensor's"
                 )
         return Partition(self.rows, self.columns, self.block, sides)
 

@@ -120,7 +120,7 @@ def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: in
     if not 1 <= n_random_bits <= 32:
         raise ValueError(f"n_random_bits is {n_random_bits}; give 1 to 32")
     if not 0 <= random_word < 1 << n_random_bits:
-        raise ValueError(f"random_word is {random_word}, which is not of {n_random_bits} bits")
+        raise ValueError(f"random_word is {random_word}, which does not fit {n_random_bits} bits")
     fraction = (rest << n_random_bits) // whole
     return fraction + random_word >= 1 << n_random_bits
 

@@ -92,8 +92,8 @@ def check_dtype(x: torch.Tensor) -> None:
     """Refuse integers, and numbers that would be rounded before they are quantized."""
     if x.dtype not in _DTYPES:
         raise TypeError(
-            f"x has dtype {x.dtype}; give float32, bfloat16 or float16, converted by yourself, so "
-            "that no rounding goes unseen"
+            f"x has dtype {x.dtype}; convert it yourself and give float32, bfloat16 or float16: "
+            "mor_ref does not round silently"
         )
 
 

@@ -144,7 +144,7 @@ class _Coded:
         array = stored.load().reshape(shape)
         if array.size and int(array.max()) >> bits_of(fmt):
             raise ValueError(
-                f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which is not of "
+                f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which does not fit "
                 f"{bits_of(fmt)} bits; give codes of {fmt}"
             )
         return array

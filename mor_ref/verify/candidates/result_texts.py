@@ -153,7 +153,7 @@ def _number(word: str, bits: int) -> int:
         raise ColumnsError(f"has {why} in {shown}")
     number = int(word.replace("_", ""), 16)
     if number >> bits:
-        raise ColumnsError(f"has {word[:_SHOWN]}, which is not of {bits} bits")
+        raise ColumnsError(f"has {word[:_SHOWN]}, which does not fit {bits} bits")
     return number
 
 
