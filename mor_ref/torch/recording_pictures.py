@@ -72,10 +72,9 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
         grid.flat[place - columns].tick_params(labelbottom=True)
     for axes, panel, numbers in zip(grid.flat, panels, maps, strict=False):
         axes.set_facecolor("#dddddd")
-        image = axes.imshow(
-            np.ma.masked_invalid(numbers), aspect="auto", interpolation="nearest",
-            vmin=low, vmax=high,
-        )  # fmt: skip
+        found = np.ma.masked_invalid(numbers)
+        ends = {"vmin": low, "vmax": high}
+        image = axes.imshow(found, aspect="auto", interpolation="nearest", **ends)
         axes.set_title(_name_of(panel), fontsize="medium")
         _name_steps(axes, steps)
     _name_layers(grid, layers)
@@ -94,7 +93,7 @@ def _limits(maps: Sequence[NDArray[np.float64]], *, from_zero: bool) -> tuple[fl
     """Return the ends of the colours: those of the finite numbers."""
     finite = np.concatenate([one[np.isfinite(one)] for one in maps])
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    low = min(low, 0.0) if from_zero else low
+    low = min(low, 0.0 if from_zero else low)
     return low, high if high > low else low + 1
 
 
