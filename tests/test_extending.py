@@ -98,13 +98,13 @@ RULE = ScaleRule("from_three_quarters", lambda _: 3 << 21)
 QUANTIZER = Integers()
 
 
-def rows(fmt=FORMAT, profile=PROFILE, rule=RULE, quantizer=QUANTIZER):
+def rows(fmt=FORMAT, profile=PROFILE, rule=RULE, quantizer=QUANTIZER, operation=OPERATION):
     """Yield each row with its catalogue, after the rows that it names."""
     yield formats, fmt
     yield PROFILES, profile
     yield SCALE_RULES, rule
     yield METRICS, METRIC
-    yield OPERATIONS, OPERATION
+    yield OPERATIONS, operation
     by_rule = MxBlocks("e4m3", rule.name, name="mx_by_rule")
     for row in (quantizer, by_rule):
         yield REPRESENTATIONS, row
@@ -166,6 +166,7 @@ EXERCISES = {
         "scale code y",
     ),
     "scale rule in a policy": of_policy("mx_by_rule"),
+    "quantizer": (OPERATION.name, {"block": "row"}, "scale zero code y"),
     "quantizer and metric in a policy": of_policy("uint4_rows"),
 }
 
@@ -177,6 +178,14 @@ class OfTheTensor(Integers):
         x = single(numbers.bits.view(numbers.dtype))
         y = y_of(x.reshape(1, -1)).reshape(blocks.parts.rows, blocks.parts.columns)
         return values(numbers, y, blocks, out, threads)
+
+
+def fields_of_the_tensor(parameters, arrays):
+    """Return the fields of all numbers as one row, with its zero point for each row."""
+    found = engine_fields(parameters, {"x": arrays["x"].reshape(1, -1)})
+    height, width = arrays["x"].shape
+    of_rows = {name: np.repeat(found[name], height, axis=0) for name in ("scale", "zero")}
+    return of_rows | {name: found[name].reshape(height, width) for name in ("code", "y")}
 
 
 # A row that is wrong, and the first field in which it shows.
@@ -191,6 +200,7 @@ MISTAKES = {
     "profile in a policy": (PROFILE_OF_OTHER_RANGE, "half_range.sum"),
     "scale rule": (RULE_FROM_HALF, "scale"),
     "scale rule in a policy": (RULE_FROM_HALF, "mx_by_rule.sum"),
+    "quantizer": ({"operation": replace(OPERATION, engine=fields_of_the_tensor)}, "scale"),
     "quantizer and metric in a policy": (QUANTIZER_OF_TENSORS, "uint4_rows.sum"),
 }
 
@@ -225,7 +235,8 @@ def made(tmp_path, monkeypatch):
 def test_it_is_in_golden_make_and_in_verify(exercise, made):
     needed.compiler()
     suites = made(suite_of(*EXERCISES[exercise]))
-    for candidate in (Engine(), kernels_named("cuda-host")):
+    has_kernels = OPERATIONS[EXERCISES[exercise][0]].cuda is not None
+    for candidate in (Engine(), *[kernels_named("cuda-host")] * has_kernels):
         (result,) = verify(candidate, suites).results
         assert result.verdict == "match", candidate
         assert result.answered == len(X)
