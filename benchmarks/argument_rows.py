@@ -56,7 +56,7 @@ def of_quantizing():
     yield Row("quantize bf16 to e4m3, other arguments", x, {OURS: quantizing()} | others)
 
 
-def mixing(policy):
+def mor_under(policy):
     """Return our contender."""
     return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
 
@@ -64,10 +64,10 @@ def mixing(policy):
 def of_mor():
     """Yield rows of MoR on f32, next to eager torch and under every policy."""
     contenders = {
-        OURS: mixing("tensor"),
+        OURS: mor_under("tensor"),
         "eager torch": in_torch(eager.torch_mor, lambda m: (peers.codes_of(m[1]),)),
     }
-    others = {f"policy {name}": argument(mixing(name)) for name in POLICIES}
+    others = {f"policy {name}": argument(mor_under(name)) for name in POLICIES}
     everyone = contenders | others
     yield Row("mor of f32, tensor", inputs.normal(USUAL, np.float32), everyone, compared="outputs")
 

@@ -97,7 +97,7 @@ def converting(x):
     yield Work("decode e4m3", lambda: mor_ref.cuda.decode(codes, "e4m3"), 5 * x.size)
 
 
-def mixing(x):
+def mor_rows(x):
     """Yield whole functions of a tensor of torch, next to eager torch."""
     mor, moved = mor_ref.cuda.mor, 2 * x.numel()
     yield Work("mor, tensor", lambda: mor(x), 4 * moved, None, lambda: torch_mor(x))
@@ -124,7 +124,7 @@ def speeds(side):
         *quantizing(gpu, bf16, "bf16", tensor),
         *quantizing(gpu, x.view(np.uint32), "f32", wide),
         *converting(x),
-        *mixing(tensor),
+        *mor_rows(tensor),
     )
     times = [seconds(work.call, copy) for work in every]
     of_peers = [work.peer and seconds(work.peer, copy) for work in every]

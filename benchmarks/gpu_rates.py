@@ -10,7 +10,7 @@ from benchmarks.gpu_page import Speed
 FILE = "gpu-speed.json"
 QUANTIZING = "quantize with error sums, bf16"
 RANDOM = "encode to e4m3 with random bits, f32"
-MIXING = "mor, tensor"
+MOR = "mor, tensor"
 
 
 class GpuRates(NamedTuple):

@@ -87,7 +87,7 @@ def quantizing():
     yield Row("dequantize e4m3 to f32", x, back, compared="numbers")
 
 
-def mixing(policy):
+def mor_under(policy):
     """Return our contender."""
     return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
 
@@ -130,8 +130,8 @@ def by_block():
     }
     for policy, pipeline in pipelines.items():
         contenders = {
-            OURS: mixing(policy),
-            "policy tensor": Contender(mixing("tensor").prepare),
+            OURS: mor_under(policy),
+            "policy tensor": Contender(mor_under("tensor").prepare),
             "eager torch": in_torch(pipeline, lambda y: (peers.codes_of(y),), SUMS),
         }
         limits = ()
@@ -155,7 +155,7 @@ def of_sizes():
     yield Row(
         "mor, tensor, from 2^20 to 2^28",
         inputs.normal(28, inputs.BF16),
-        {OURS: Contender(mixing("tensor").prepare)} | smaller,
+        {OURS: Contender(mor_under("tensor").prepare)} | smaller,
         (limit,),
         turns=5,  # the small ones are soon done, and have a round in each
     )
@@ -166,7 +166,7 @@ def analysing():
     settings = settings_for("tensor", threads=1)
     contenders = {
         OURS: Contender(lambda x: lambda: analyze(x, settings)),
-        "mor alone": Contender(mixing("tensor").prepare),
+        "mor alone": Contender(mor_under("tensor").prepare),
     }
     yield Row("analyze bf16, tensor", inputs.normal(USUAL, inputs.BF16), contenders)
 

@@ -128,7 +128,7 @@ SWEEPS = (
         2,
         LINK_BYTES_A_SECOND,
         "two terabytes of bf16 do not fit in its memory and have to come over the link",
-        gpu_rates.MIXING,
+        gpu_rates.MOR,
     ),
 )
 
@@ -249,8 +249,8 @@ def sweeps(results: Results, digest: float, overhead: float, rates: GpuRates | N
     """
     quantizing = results.line("quantize bf16 to e4m3, with error sums").ours
     random = results.line("encode f32 to e4m3, every rounding").found["sr"]
-    mixing = results.line("analyze bf16, tensor").ours
-    taken = quantizing.nanoseconds + digest, random.nanoseconds + digest, mixing.nanoseconds
+    deciding = results.line("analyze bf16, tensor").ours
+    taken = quantizing.nanoseconds + digest, random.nanoseconds + digest, deciding.nanoseconds
     on_gpu = {} if rates is None else rates.nanoseconds
     return [
         Timed(sweep, nanoseconds, overhead, on_gpu.get(sweep.rate_on_gpu))

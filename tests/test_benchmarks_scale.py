@@ -41,10 +41,10 @@ def test_without_rates_the_page_says_so(page_of, tmp_path):
     assert "| at least 58.6 s |" in said
 
 
-@pytest.mark.parametrize(("mixing", "checkpoint"), [(1e-6, "31.2 s"), (1.0, "16.7 min")])
-def test_with_rates_the_page_reckons_with_them(page_of, tmp_path, mixing, checkpoint):
+@pytest.mark.parametrize(("deciding", "checkpoint"), [(1e-6, "31.2 s"), (1.0, "16.7 min")])
+def test_with_rates_the_page_reckons_with_them(page_of, tmp_path, deciding, checkpoint):
     """The link is a bound still, where numbers have to come over it."""
-    (tmp_path / "kept.json").write_text(KEPT % mixing)
+    (tmp_path / "kept.json").write_text(KEPT % deciding)
     said = page_of(gpu_rates.read(tmp_path / "kept.json"))
     assert "no rate yet" not in said
     assert "one GPU (a GPU) |" in said

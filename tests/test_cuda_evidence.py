@@ -77,7 +77,7 @@ def gpu(of_benchmarks, monkeypatch):
 def test_everything_is_timed(gpu):
     speeds = list(gpu.speeds(256))
     rates = gpu.gpu_rates
-    kept = {rates.QUANTIZING, rates.RANDOM, rates.MIXING}
+    kept = {rates.QUANTIZING, rates.RANDOM, rates.MOR}
     assert kept <= {speed.name for speed in speeds}, "the page of scale reckons with them"
     assert all(speed.seconds == 0.001 and speed.rate > 0 for speed in speeds[1:])
     assert {speed.wanted for speed in speeds} == {None, 0.6, 0.85}
@@ -130,7 +130,7 @@ def test_the_work_before_is_on_arrays_of_its_own(gpu, cupy, monkeypatch):
     copied, inputs, copyto = [], [], cupy.copyto
     monkeypatch.setattr(cupy, "copyto", lambda *of: copied.append(of) or copyto(*of))
     monkeypatch.setattr(gpu, "converting", lambda x: inputs.append(x) or ())
-    monkeypatch.setattr(gpu, "mixing", lambda x: inputs.append(x) or ())
+    monkeypatch.setattr(gpu, "mor_rows", lambda x: inputs.append(x) or ())
     list(gpu.speeds(256))
     assert copied
     assert all(
