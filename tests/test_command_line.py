@@ -248,6 +248,8 @@ def test_numbers_are_parsed_as_written():
         (["golden", "export", "--to", "c", "--out", ""], "out is ''; give a directory"),
         (["golden", "make", "--out", ""], "out is ''; give a directory"),
         (["verify", "numba", "--vectors", ""], "vectors is ''; give a directory"),
+        (["verify", "/bin/sh -c"], "'/bin/sh -c', which has no kind; give 'exec:/bin/sh -c'"),
+        (["verify", "/bin"], "candidate is '/bin', which has no kind; give 'dir:/bin'"),
         (["verify", "numba", "--report", ""], "report is ''; give a file that ends in .json"),
         (["nonsense"], "No such command 'nonsense'"),
     ],

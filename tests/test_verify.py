@@ -72,9 +72,9 @@ def test_reports(module):
     record = json.loads((module / "r.json").read_text())
     assert record["verdict"] == "mismatch"
     assert record["results"][0]["differences"][0]["entries"][0]["index"] == [3]
-    status = run(
-        module, "candidate:right", "--suite", "decisions", "--suite", "mx", "--report", "r.xml"
-    )
+    both = ("--report", "r.xml", "--report", "second.json")
+    status = run(module, "candidate:right", "--suite", "decisions", "--suite", "mx", *both)
+    assert json.loads((module / "second.json").read_text())["verdict"] == "match"
     assert status.returncode == 0
     root = ET.parse(module / "r.xml").getroot()[0]  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")

@@ -227,7 +227,7 @@ def verify_candidate(
             metavar="DIR", help="Read golden vectors from here; default: the bundled suites."
         ),
     ] = None,
-    report: Annotated[str | None, REPORT] = None,
+    report: Annotated[list[str] | None, REPORT] = None,
     site: Annotated[str | None, SITE] = None,
     inputs: Annotated[list[str] | None, INPUTS] = None,
     recipe: Annotated[str | None, RECIPE] = None,
@@ -252,7 +252,7 @@ def verify_candidate(
         candidate,
         suite or [],
         vectors,
-        report,
+        report or [],
         site,
         timeout,
         executor,

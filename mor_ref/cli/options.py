@@ -32,7 +32,9 @@ CANDIDATE = typer.Argument(
     help="numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, exec:PROGRAM or "
     "peer:LIBRARY."
 )
-REPORT = typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit).")
+REPORT = typer.Option(
+    metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit); may be repeated."
+)
 SITE = typer.Option(
     metavar="ADDRESS",
     help="Documentation that the rules of an .html report link to, such as "

@@ -56,7 +56,7 @@ def run(
     name: str,
     suites: list[str],
     vectors: str | None,
-    report: str | None,
+    reports: list[str],
     site: str | None,
     timeout: float,
     executor: str,
@@ -81,7 +81,7 @@ def run(
             wanted = suites_in(directory, suites)
         bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
         counting = _Counting(bits, as_domain(domain), must_be_complete)
-        return _run(name, wanted, report, as_site(site), timeout, ask, counting)
+        return _run(name, wanted, reports, as_site(site), timeout, ask, counting)
 
 
 def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensors":
@@ -106,15 +106,15 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
 def _run(
     name: str,
     wanted: Suites,
-    report: str | None,
+    reports: list[str],
     site: str | None,
     timeout: float,
     ask: Ask,
     counting: _Counting,
 ) -> int:
-    if report == "":  # a path that would mean the current directory
-        raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
-    if report is not None:
+    for report in reports:
+        if not report:  # a path that would mean the current directory
+            raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
         prepare_report(Path(report))
     try:
         with (
@@ -136,7 +136,7 @@ def _run(
         found = not_opened(name, wanted, str(error))
     for line in lines(found):
         print(line)
-    if report is not None:
+    for report in reports:
         write_report(found, Path(report), site)
     return _STATUS[found.verdict]
 

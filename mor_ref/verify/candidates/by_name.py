@@ -43,9 +43,18 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         )
     if colon and kind and rest:
         return imported_function(text, kind, rest)
+    raise ValueError(f"candidate is {text!r}, {_what_to_give(text)}")
+
+
+def _what_to_give(text: str) -> str:
+    """Say why a text is the name of no candidate, and what to give."""
+    first, *_ = (*text.split(maxsplit=1), "")
     if text.isidentifier() and Path(f"{text}.py").is_file():
-        raise ValueError(f"candidate is {text!r}, a module; give {text}:FUNCTION")
-    raise ValueError(
-        f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
-        "cuda-ptx, module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY"
+        return f"a module; give {text}:FUNCTION"
+    if "/" in first and Path(first).exists():
+        kind = "dir" if Path(first).is_dir() else "exec"
+        return f"which has no kind; give '{kind}:{text}'"
+    return (
+        "which is not known; give numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, "
+        "exec:PROGRAM or peer:LIBRARY"
     )
