@@ -194,10 +194,12 @@ def test_the_scoreboard_of_the_encoder(tmp_path):
     command = [*build.split(), "-DPLANTED_BUG"]
     subprocess.run(command, cwd=tmp_path, env=UNOPTIMIZED, capture_output=True, check=True)
     outcomes = {}
-    for count in (100, 100000):
+    for count in (0, 100, 100000):
         command = run.replace("count=100000", f"count={count}").split()
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         outcomes[count] = done.returncode == 0, done.stdout
+    assert not outcomes[0][0]
+    assert "count is 0, and nothing is compared; give +count=NUMBER" in outcomes[0][1]
     assert outcomes[100][0]
     assert "PASS 100 numbers" in outcomes[100][1]
     found = re.search(r"^FAIL (\d+) of 100000$", outcomes[100000][1], re.MULTILINE)

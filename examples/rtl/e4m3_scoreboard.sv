@@ -20,6 +20,7 @@ module e4m3_scoreboard;
   initial begin
     void'($value$plusargs("count=%d", count));
     void'($value$plusargs("seed=%d", seed));
+    if (count < 1) $fatal(0, "count is %0d, and nothing is compared; give +count=NUMBER", count);
     state = seed == 0 ? 1 : seed;  // from 0 it would never change
     for (int i = 0; i < count; i++) begin
       state ^= state << 13;  // xorshift, so that all simulators draw the same numbers
