@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import mor_ref
 from mor_ref import golden
+from mor_ref.analysis import compare
 from mor_ref.cli import main
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
@@ -376,9 +377,18 @@ def test_float64_is_refused_by_name():
         mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")
 
 
-def test_an_array_without_a_name_is_refused():
-    with pytest.raises(TypeError, match="inputs is of the type ndarray; give arrays by name"):
-        mor_ref.verify("numba", inputs=np.ones((2, 64), np.float32), recipe="mxfp8")
+def test_arguments_of_other_types_are_refused():
+    x = np.ones((2, 64), np.float32)
+    for candidate, inputs, said in (
+        ("numba", x, "inputs is of the type ndarray; give arrays by name"),
+        ("numba", {1: x}, "the name of a tensor is 1; give text, such as '1'"),
+        (3, {"x": x}, "candidate is 3; give a function, or a name such as 'numba'"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            mor_ref.verify(candidate, inputs=inputs, recipe="mxfp8")
+    for one in ("mxfp8", {"kind": "mx"}):  # and not its letters or keys
+        with pytest.raises(TypeError, match="; give a list of recipes, such as .'mxfp8:rceil'."):
+            compare(x, one)
 
 
 def test_bits_that_may_differ_and_inputs_that_are_left_out():

@@ -1,6 +1,6 @@
 """Recipes for the tensors of a user, by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mor_ref.analysis.tensors import Settings
@@ -69,6 +69,8 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]
     >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
     ['nvfp4', 'mxfp8_e4m3:floor:32']
     """
+    if isinstance(given, str | Mapping | Treatment):
+        raise TypeError(f"recipes is {given!r}; give a list of recipes, such as ['mxfp8:rceil']")
     found: dict[str, Recipe] = {}
     for one in given:
         treatment = as_treatment(one)

@@ -101,6 +101,8 @@ def from_arrays(arrays: Mapping[str, Any], *, with_words: bool = False) -> OwnIn
     """
     taken, skipped = [], []
     for name, array in arrays.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a tensor is {name!r}; give text, such as {str(name)!r}")
         if with_words and name.endswith(_END):
             continue
         numbers = numbers_from(array, f"tensor {name!r}")

@@ -82,6 +82,8 @@ def verify_on(
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
         return Report(verify(PythonFunction(name, candidate), own.suites, **how))
+    if not isinstance(candidate, str):
+        raise TypeError(f"candidate is {candidate!r}; give a function, or a name such as 'numba'")
     with candidate_named(candidate, timeout) as one:
         return Report(verify(one, own.suites, **how))
 
