@@ -294,5 +294,5 @@ def _translated(of: Instruction, names: Names) -> str:
 def _why_not(opcode: str) -> str:
     """Return why an instruction is refused: its bits are not defined, or it is not there."""
     if {"approx", "full"} & set(opcode.split(".")):
-        return "PTX only bounds its error, so no kernel with it can match to the bit"
+        return "PTX only bounds its error, so no bits are right, and no model of it runs here"
     return "this instruction is not supported"
