@@ -86,12 +86,13 @@ MOR_NOT_WATCHED inline void write_error(const Thread* self, const char* what, Wh
            self->number);
 }
 
-// Lanes of a mask that do not wait, or wait under another mask.
-MOR_NOT_WATCHED inline u32 not_there(const Warp* warp, u32 mask) {
+// Lanes of a mask that do not wait, but for one that arrives, else those that wait under another mask.
+MOR_NOT_WATCHED inline u32 not_there(const Warp* warp, u32 mask, u32 but = 0) {
   u32 missing = mask & warp->exist & ~warp->arrived;
+  if (missing & ~but) return missing & ~but;  // most come before others have
   for (u32 lane = 0; lane < WARP; lane++)
     if ((mask & warp->arrived) >> lane & 1 && ((warp->requests[lane].mask ^ mask) & warp->exist)) missing |= 1u << lane;
-  return missing;
+  return missing & ~but;
 }
 
 // All threads that are left wait. If some wait in a function of warps, the first of them whose mask

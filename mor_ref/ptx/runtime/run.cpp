@@ -89,7 +89,7 @@ void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
 u64 meet_at(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
   const mor_host::Thread* self = mor_host::current;
   const u32 needed = mask & self->warp->exist;
-  if (kind == Meeting::sync && !(mor_host::not_there(self->warp, mask) & ~(1u << self->lane))) arena.bytes.times[self->number / 32].meet(needed, self->warp->exist);
+  if (kind == Meeting::sync && !mor_host::not_there(self->warp, mask, 1u << self->lane)) arena.bytes.times[self->number / 32].meet(needed, self->warp->exist);
   return mor_host::meet(mor_host::Meeting(u32(kind)), mask, value, from, at(line));
 }
 
