@@ -286,6 +286,20 @@ def test_a_tensor_in_bfloat16_is_its_array(profile):
     assert (found.view(np.uint32) == expected.view(np.uint32)).all()
 
 
+def test_units_of_one_element_in_bfloat16_have_no_scale():
+    """GEM-003, GEM-004: only a block with a scale is refused if it has one element along K."""
+    x, y = (np.random.default_rng(n).standard_normal((4, 12), np.float32) for n in (21, 22))
+    never = mor_ref.Rung("e4m3", mor_ref.MeanRelativeError("0.000001"))
+    policy = mor_ref.Policy("narrow", (never,), unit="block", block=(2, 1))
+    a, b = (mor_ref.mor(z, policy) for z in (x, y))
+    assert a.shares["bf16"] == b.shares["bf16"] == 1
+    rows, columns = ([blocks_that_were_taken(z, n) for n in range(4)] for z in (a, b))
+    assert {len(row) for row in rows} == {12}
+    expected = [[entry(m, n, DOT_PROFILES["hopper_fp8"]) for n in columns] for m in rows]
+    found = mor_ref.matmul(a, mor_ref.transposed(b), profile="hopper_fp8")
+    assert found.view(np.uint32).tolist() == bits(expected)
+
+
 def blocks_that_were_taken(x, row):
     """Return the blocks of a row of a result of mor as the exact model takes them (GEM-004)."""
     found, (rows, columns) = [], x.units.block

@@ -59,9 +59,9 @@ def _places(a: "Group", b: "Group", first: int, last: int) -> list[int]:
 
 
 def _check_blocks(side: Side) -> None:
-    """Refuse scales that change at each place of K."""
-    for n in np.unique(side.choice).tolist():
-        if side.blocks_of(side.rung(n)) == 1 and side.shape[1] > 1:
+    """Refuse scales that change at each place of K; units in bfloat16 have none."""
+    for rung in map(side.rung, np.unique(side.choice).tolist()):
+        if rung is not None and rung.tile[1] == 1 and side.shape[1] > 1:
             raise ValueError(
                 "a record has a scale for each place of K, which no instruction takes; "
                 f"{TO_QUANTIZE}"
