@@ -41,7 +41,7 @@ def rn32(value):
     exponent -= abs(value) < Fraction(2) ** exponent
     unit = Fraction(2) ** (max(exponent, -126) - 23)
     found = round(value / unit) * unit
-    return math.copysign(math.inf, value) if abs(found) >= 2**128 else float(found)
+    return math.copysign(math.inf if abs(found) >= 2**128 else float(found), value)
 
 
 def multiplied(x, y):
@@ -148,7 +148,7 @@ def run(how, operation, parameters, arrays):
     profile = parameters.get("dot_profile")
     if operation != "matmul" or profile == "exact" or profile.startswith("cdna"):
         return None
-    if how.transposed:
+    if how.transposed and len(arrays["a"]) > SIDE * SIDE:
         order = np.arange(len(arrays["a"]))
         order[-SIDE * SIDE :] = order[-SIDE * SIDE :].reshape(SIDE, SIDE).T.ravel()
         arrays = {k: x[order] if k.endswith("b") else x for k, x in arrays.items()}
