@@ -29,6 +29,7 @@ SCHEMES = (
     "int8:bnb_int8_row",
     "int8:switchback_row",
     "uint8:onnx:asymmetric",
+    "uint8:peg:asymmetric:column",
     "int8_or_e4m3",
     "int8_or_e4m3:1x32",
     "mor:tensor",

@@ -37,6 +37,10 @@ def _adds_later(*arguments: Any) -> bool:
     return not _fuses(*arguments)
 
 
+def _limits_a_sum(*arguments: Any) -> bool:
+    return not _fuses(*arguments) and not _stores_amax(*arguments)
+
+
 def _stores_amax(*arguments: Any) -> bool:
     return how_among(arguments).profile.stores_amax
 
@@ -56,15 +60,13 @@ def how_among(arguments: tuple[Any, ...]) -> How:
 @deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
 def affine_divides(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
     """Numbers are divided by the scale, as ONNX has it, and not multiplied by its reciprocal."""
-    del reference
-    return float(affine.scaled(x, block, _applied("divide", how)))
+    return float(reference(x, block, _applied("divide", how)))
 
 
 @deviation(affine.scaled, where=_divides, rules=("AFF-007",), domain=IN_AFFINE)
 def affine_multiplies(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
     """Numbers are multiplied by the reciprocal of the scale, as torch has it, and not divided."""
-    del reference
-    return float(affine.scaled(x, block, _applied("multiply", how)))
+    return float(reference(x, block, _applied("multiply", how)))
 
 
 def _applied(application: Any, how: How) -> How:
@@ -160,6 +162,16 @@ def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
     return int(affine.cast(affine.rint(xs) + zero, how.grid))
 
 
+@deviation(affine.integer, where=_limits_a_sum, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_limited_before_the_zero_point(
+    reference: Reference, xs: float, zero: int, how: How
+) -> int:
+    """Rounded numbers are limited to the grid, moved by the zero point, and limited again."""
+    if math.isnan(xs):
+        return int(reference(xs, zero, how))
+    return int(reference(float(affine.clamped(affine.rint(xs), how.grid)), zero, how))
+
+
 # ---------------------------------------------------------------------- the way back
 
 
@@ -180,6 +192,13 @@ def affine_divides_by_the_inverse(
     """The way back divides by the rounded reciprocal of the scale."""
     del reference, how
     return quotient(float(code - block.zero_point), block.inverse_scale)
+
+
+@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+def affine_difference_wraps(reference: Reference, code: int, block: AffineBlock, how: How) -> float:
+    """The difference of a code and the zero point is an integer of the grid: it wraps."""
+    zero = block.zero_point
+    return float(reference(affine.cast(code - zero, how.grid) + zero, block, how))
 
 
 @deviation(affine.restored, where=_stores_amax, rules=("AFF-009",), domain=ONE_BY_ONE)

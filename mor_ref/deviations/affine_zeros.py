@@ -13,10 +13,13 @@ from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine, affine_groups
 from mor_ref.exact.affine import How
-from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.arithmetic import product, quotient, total
 
 Reference = Callable[..., Any]
 _RARE = for_generated(AFFINE_BLOCKS)
+_NORMAL_SCALES = {
+    "affine_groups": "A scale of these profiles is so near its range that 0 is within the grid."
+}
 
 
 def _is_in_own_dtype(*arguments: Any) -> bool:
@@ -58,6 +61,17 @@ def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: Ho
 def affine_zero_point_of_nan_is_lowest(reference: Reference, zero_float: float, how: How) -> int:
     """The zero point of NaN is the lowest integer."""
     return how.grid.lowest if math.isnan(zero_float) else int(reference(zero_float, how))
+
+
+@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
+           exemptions=_NORMAL_SCALES | _RARE)  # fmt: skip
+def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: How) -> int:
+    """A zero point is not limited to the grid."""
+    if not math.isfinite(zero_float):
+        return int(reference(zero_float, how))
+    return int(
+        affine.operate(total, float(how.grid.lowest), float(round(zero_float)), how.arithmetic)
+    )
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)

@@ -63,6 +63,17 @@ class ClampedBeforeRounding(Integers):
 
 
 @wrong
+class DifferenceOfTheGrid(Integers):
+    """The difference of a code and the zero point is an integer of the grid, and wraps."""
+
+    profiles = WITH_ZEROS
+
+    def back(self, code, scale, zero):
+        difference = (code - zero - self.low) % (self.high - self.low + 1) + self.low
+        return super().back(difference + zero, scale, zero)
+
+
+@wrong
 class WithoutTheLowest(Integers):
     """The range is -127 to 127: the lowest code of a signed grid is never used."""
 

@@ -53,6 +53,22 @@ class ZeroPointTiesUp(Zeros):
 
 
 @wrong
+class ZeroPointNotLimited(Zeros):
+    """A zero point beyond the grid is kept, as an integer of 32 bits."""
+
+    unseen = dict.fromkeys(
+        ("affine_groups", "affine_large"), "No scale is so small that 0 is beyond the grid."
+    )
+
+    def zero_point(self, exact):
+        if self.symmetric:
+            return super().zero_point(exact)
+        ends = np.clip(exact, 0, self.high - self.low)
+        whole = np.rint(np.where(np.isfinite(exact), exact, ends))
+        return np.where(np.isnan(exact), self.high, self.low + whole).astype(np.int64)
+
+
+@wrong
 class ZeroPointFromZero(Zeros):
     """The zero point is not moved by the lowest integer."""
 

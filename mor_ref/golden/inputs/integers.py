@@ -125,6 +125,13 @@ def rows_of_ranges(source: str = "f32") -> Tensor:
     return Tensor(f"ranges.{source}", source, x)
 
 
+def rows_below_normal() -> Tensor:
+    """Return rows whose scales are so coarse that 0 is far beyond the grid: units of 2^-149."""
+    units = [[-382, 0, -100, -1], [-382, 0, -381, -255], [-1, 0, -1, 0], [382, -1, 0, 100]]
+    x = np.where(np.array(units) < 0, np.uint32(0x80000000), np.uint32(0)) | np.abs(units)
+    return Tensor("below_normal.f32", "f32", x.astype(np.uint32))
+
+
 def positive(tensor: Tensor) -> Tensor:
     """Return the magnitudes of a tensor."""
     sign = tensor.x.dtype.type(1 << 8 * tensor.x.itemsize - 1)

@@ -13,6 +13,7 @@ from mor_ref.golden.inputs.integers import (
     positive,
     random_dimensions,
     rows_at_ties,
+    rows_below_normal,
     rows_of_ranges,
 )
 from mor_ref.golden.inputs.placed import End
@@ -58,7 +59,7 @@ def _float_zero_cases(size: Size) -> Iterator[Case]:
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:
-    return each_once(_every_tensor_case(size))
+    return each_once(itertools.chain(_every_tensor_case(size), _cases_below_normal()))
 
 
 def _every_tensor_case(size: Size) -> Iterator[Case]:
@@ -81,6 +82,11 @@ def _every_tensor_case(size: Size) -> Iterator[Case]:
                 yield _case(tensor, grid, symmetric, profile, "row")
                 if symmetric:
                     yield _case(positive(tensor), grid, symmetric, profile, "row")
+
+
+def _cases_below_normal() -> Iterator[Case]:
+    for profile, grid in itertools.product(("onnx", "onnxruntime"), ("uint8", "int8")):
+        yield _case(rows_below_normal(), grid, False, profile, "row")
 
 
 def _case(tensor: Tensor, grid: str, symmetric: bool, profile: str, block: Any) -> Case:
