@@ -52,7 +52,7 @@ def test_integers_as_a_representation(text, dtype):
 def test_the_bits_of_recipes():
     """AFF-011: of codes, scales, and zero points."""
     x = np.ones((4, 64), np.float32)
-    found = {text: one.bits for text, one in compare(x, RECIPES).items()}
+    found = {text: one.bits for text, one in compare(x, list(RECIPES)).items()}
     count = 256
     assert found == {
         "int8": 8 * count + 32, "int4:1x32": 4 * count + 8 * 32,

@@ -16,7 +16,7 @@ from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import suite_files
 from mor_ref.golden.store.whole_files import remove_unfinished, write_whole
-from mor_ref.workers import sources
+from mor_ref.workers import package_digest
 
 SUITES = ("decisions", "error_steps")
 
@@ -147,15 +147,16 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
 def test_another_line_is_another_program(tmp_path, monkeypatch):
     """Even in a file that is new, or has another name."""
     (tmp_path / "mor_ref" / "golden").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mor_ref" / "workers" / "sources.py"))
+    place = tmp_path / "mor_ref" / "workers" / "package_digest.py"
+    monkeypatch.setattr(package_digest, "__file__", str(place))
     found = set()
     for name, text in (("a", "x = 1"), ("a", "x = 2"), ("b", "x = 2"), ("exact/c", "")):
         path = tmp_path / "mor_ref" / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        sources.digest_of_sources.cache_clear()
-        found.add(sources.digest_of_sources())
-    sources.digest_of_sources.cache_clear()
+        package_digest.digest_of_sources.cache_clear()
+        found.add(package_digest.digest_of_sources())
+    package_digest.digest_of_sources.cache_clear()
     assert len(found) == 4
 
 

@@ -281,10 +281,13 @@ def test_an_observer_sees_each_quantization():
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (torch and torch.ones(ROWS, INPUTS, dtype=torch.int64), "x has dtype torch.int64; give"),
+        (
+            torch and torch.ones(ROWS, INPUTS, dtype=torch.int64),
+            "x has dtype torch.int64; convert it yourself and give",
+        ),
         (
             torch and torch.ones(ROWS, INPUTS, dtype=torch.float64),
-            "x has dtype torch.float64; give",
+            "x has dtype torch.float64; convert it yourself and give",
         ),
         (
             torch and torch.ones(ROWS, INPUTS, dtype=torch.float16),

@@ -49,6 +49,10 @@ def _has_zero_points(*arguments: Any) -> bool:
     return not _stores_amax(*arguments)
 
 
+def _has_integer_zeros(*arguments: Any) -> bool:
+    return _has_zero_points(*arguments) and not how_among(arguments).profile.float_zeros
+
+
 def how_among(arguments: tuple[Any, ...]) -> How:
     """Return the choices of a block among the arguments of a step."""
     return next(one for one in arguments if isinstance(one, How))
@@ -194,7 +198,7 @@ def affine_divides_by_the_inverse(
     return quotient(float(code - block.zero_point), block.inverse_scale)
 
 
-@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+@deviation(affine.restored, where=_has_integer_zeros, rules=("AFF-009",), domain=IN_AFFINE)
 def affine_difference_wraps(reference: Reference, code: int, block: AffineBlock, how: How) -> float:
     """The difference of a code and the zero point is an integer of the grid: it wraps."""
     zero = block.zero_point
