@@ -24,10 +24,14 @@ USUAL = {("scale_steps", "sm_90"), ("mx", "sm_90"), ("decisions", "sm_90")}
 
 
 def suites_by_architecture():
-    """Yield each suite on each: one in turns is of the tier full, and the others exhaustive."""
+    """Yield each suite on each: one in turns is of the tier full, and the others exhaustive.
+
+    Suites of large tensors are of the tier exhaustive: others have all that their kernels do.
+    """
     for number, suite in enumerate(suites.manifest()):
         for k, architecture in enumerate(ARCHITECTURES):
-            tier = "full" if number % len(ARCHITECTURES) == k else "exhaustive"
+            is_full = number % len(ARCHITECTURES) == k and not suite.endswith("_large")
+            tier = "full" if is_full else "exhaustive"
             marks = () if (suite, architecture) in USUAL else pytest.mark.tier(tier)
             yield pytest.param(suite, architecture, marks=marks, id=f"{suite}-{architecture}")
 
