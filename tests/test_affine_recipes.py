@@ -1,13 +1,22 @@
 """Integers with zero points as recipes and as a representation."""
 
+import re
+import sys
+from dataclasses import replace
+
+import ml_dtypes
 import numpy as np
 import pytest
 from affine_inputs import quantized
 from records import SOURCES, adversarial, engine_mor, exact_mor
 
 import mor_ref
-from mor_ref.analysis import compare
+from mor_ref.analysis import analyze, compare
+from mor_ref.analysis.strips import how_of, rows_together
+from mor_ref.analysis.tensors import settings_for
+from mor_ref.cli import main
 from mor_ref.definitions.affine import affine_profile
+from mor_ref.definitions.blocks import partition
 from mor_ref.metrics import Always
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Integers, Situation, as_treatment, short_text
@@ -19,6 +28,9 @@ RECIPES = {
     "uint8:onnx:asymmetric": Integers("uint8", "onnx", zeros="asymmetric"),
     "int8:bnb_int8_row": Integers("int8", "bnb_int8_row", "row"),
     "uint4:peg": Integers("uint4", "peg"),
+    "uint8:peg:asymmetric:2_permuted_groups": Integers(
+        "uint8", "peg", "2_permuted_groups", "asymmetric"
+    ),
 }
 
 
@@ -45,7 +57,8 @@ def test_integers_as_a_representation(text, dtype):
     y = mor_ref.mor(x, policy, block=(4, 16)).quantized[one.name].dequantize()
     with np.errstate(all="ignore"):
         wide = x.astype(np.float32)
-    how = {"profile": one.profile, "block": one.block, "symmetric": one.symmetric}
+    how = {"profile": one.profile, "symmetric": one.symmetric, "block": one.cut}
+    how |= {"groups": one.groups, "permute": one.permute}
     np.testing.assert_array_equal(y, quantized(wide, one.grid, **how).y)
 
 
@@ -58,7 +71,74 @@ def test_the_bits_of_recipes():
         "int8": 8 * count + 32, "int4:1x32": 4 * count + 8 * 32,
         "uint8:onnx:asymmetric": 8 * count + 40, "int8:bnb_int8_row": 8 * count + 4 * 32,
         "uint4:peg": 4 * count + 32,
+        "uint8:peg:asymmetric:2_permuted_groups": 8 * count + 2 * 40 + 64 * 6,
     }  # fmt: skip
+
+
+def test_permuted_groups_are_quantized_by_every_implementation():
+    """AFF-010 and AFF-011: y, errors and bits of the exact model, and y on a CPU for a GPU."""
+    from mor_ref.cuda.host import Host
+    from mor_ref.cuda.launching import Bits
+    from mor_ref.cuda.policies import mor
+
+    x = numbers(5, 6, 33) * np.exp2(np.arange(33) % 11).astype(np.float32)
+    text = "uint4:peg:asymmetric:3_permuted_groups"
+    treatment = as_treatment(text)
+    policy, parameters = treatment.policy_in(None), {**treatment.asked.parameters, "source": "f32"}
+    expected = OPERATIONS["affine_groups"].exact(parameters, {"x": x.view(np.uint32)})
+    (found,) = compare(x, [text]).values()
+    assert found.measures.sum == int(expected["sum"].sum())
+    assert found.measures.nonzero == int(expected["nonzero"].sum())
+    assert found.bits == 4 * 6 * 33 + 3 * (32 + 4) + 33 * 6
+    report = analyze(x, replace(settings_for("tensor"), policy=policy)).report
+    assert report.error == found.measures.error
+    y = expected["y"].view(np.float32).astype(ml_dtypes.bfloat16)
+    kernels = mor(Host(), Bits(x.view(np.uint32), "f32"), policy, "fp32", partition(x.shape, "row"))
+    assert kernels.output.tolist() == y.view(np.uint16).tolist()
+    (plain,) = compare(x, ["uint4:peg:asymmetric:6x11"]).values()
+    assert plain.measures.sum != found.measures.sum  # the order matters
+
+
+def test_permuted_groups_of_files(tmp_path, monkeypatch, capsys):
+    """AFF-009 and AFF-010: quantized, verified with corners, and taken back."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mor-ref", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, capsys.readouterr().err
+
+    x, codes, y = (tmp_path / f"{name}.npz" for name in ("x", "codes", "y"))
+    large, recipe = numbers(6, 30, 700), "int8:peg:asymmetric:7_permuted_groups"
+    np.savez(x, small=numbers(7), large=large)
+    assert run("quantize", x, "--recipe", recipe, "--out", codes)[0] == 0
+    assert run("verify", "numba", "--inputs", x, "--recipe", recipe)[0] == 0
+    assert run("dequantize", codes, "--recipe", recipe, "--out", y)[0] == 0
+    fields, found = np.load(codes), np.load(y)
+    for name in ("small", "large"):
+        np.testing.assert_array_equal(found[name].view(np.uint32), fields[f"{name}/y"])
+    wrong = {**fields, "small/permutation": fields["small/permutation"] * 0}
+    np.savez(codes, **wrong)
+    status, said = run("dequantize", codes, "--recipe", recipe, "--out", y)
+    assert (status, "permutation does not have each column once" in said) == (2, True)
+    other = "int8:3_permuted_groups"
+    for command in (("compare", x), ("analyze", x), ("verify", "numba", "--inputs", x)):
+        status, said = run(*command, "--recipe", other)
+        assert status == 2
+        assert re.search("(small|large).*: groups is 3, which does not divide the 70", said)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("int8:0_permuted_groups", "'0_permuted_groups' is not known; give a word for"),
+        ("int8:row:2_permuted_groups", "'2_permuted_groups' is a second word for block"),
+        ('{"kind": "integers", "block": "2_groups"}', "or permuted groups such as 4_permuted_g"),
+    ],
+)
+def test_other_words_for_groups_are_refused(recipe, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        as_treatment(recipe)
 
 
 def numbers(seed, rows=12, columns=70):
@@ -76,8 +156,8 @@ def test_recipes_of_own_tensors(recipe):
         assert mor_ref.verify("numba", inputs={"x": one}, recipe=recipe).verdict == "match"
         asked = as_treatment(recipe).asked
         parameters = {**asked.parameters, "source": "f32"}
-        fields = OPERATIONS["affine"].exact(parameters, {"x": one.view(np.uint32)})
-        way = OPERATIONS["affine"].way_back
+        fields = OPERATIONS[asked.operation].exact(parameters, {"x": one.view(np.uint32)})
+        way = OPERATIONS[asked.operation].way_back
         assert (("zero_point",) in way.takes(parameters)) != affine_profile(
             parameters["profile"]
         ).stores_amax
@@ -88,6 +168,8 @@ def test_large_tensors_are_verified_by_rows():
     """AFF-005: but the sign of PEG's grid is of all numbers of the tensor."""
     x = abs(numbers(3, 700, 4100))
     x[-1, -1] = -1
+    groups = how_of(as_treatment("uint8:peg:4_permuted_groups"))
+    assert rows_together(groups, x.shape) is None  # and so has the order of the columns
     for recipe in ("int8:row", "uint8:peg:row"):
         assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"
 

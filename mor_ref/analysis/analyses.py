@@ -22,6 +22,8 @@ def analyses_of(
 def _analyzed(file: str, tensor: StoredTensor, settings: Settings) -> Analysis:
     try:
         return analyze(tensor.load(), settings, file=file, name=tensor.name, dtype=tensor.dtype)
+    except ValueError as error:
+        raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
         raise RuntimeError(
             f"{tensor.name} in {file} does not fit into memory ({error}); its codes and its output "

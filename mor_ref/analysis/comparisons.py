@@ -146,6 +146,8 @@ def _compared(
     try:
         numbers = numbers_from(tensor.load(), tensor.name)
         under = tuple(under_recipes(numbers, recipes, threads))
+    except ValueError as error:
+        raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
         raise RuntimeError(
             f"{tensor.name} in {file} does not fit into memory ({error}); its codes take up to "

@@ -127,13 +127,16 @@ def values_of(
     grid: IntegerGrid,
     *,
     symmetric: bool,
+    permute: str | None,
     threads: int | None,
 ) -> NDArray[np.float32]:
     """Return y of a tensor whose numbers count as binary32 (AFF-011)."""
     from mor_ref.engine.affine import quantize_affine as quantized  # imports Numba
 
-    found = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads)
-    return found.y.view(np.float32)
+    order = _order(numbers, cut, permute, threads)
+    x = order.sorted(numbers)
+    found = quantized(x, cut, profile, grid, symmetric, "f32", None, None, threads)
+    return order.restored(found.y.view(np.float32), numbers.shape)
 
 
 class _Order(NamedTuple):

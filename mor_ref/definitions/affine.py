@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.definitions.blocks import Cut, Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition, as_cut, cut_in, partition
 from mor_ref.definitions.catalogue import Catalogue
 
 Application = Literal["multiply", "divide", "fuse"]
@@ -17,6 +17,7 @@ ZeroScale = Literal["limit", "range of one", "one"]
 
 NARROWEST, WIDEST = 2, 16
 _ORDERS = ("range",)
+_GROUPS = r"([1-9][0-9]{0,5})_permuted_groups"
 SMALLEST_NORMAL = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}  # (AFF-004)
 
 
@@ -184,6 +185,41 @@ def with_float_zeros(profile: AffineProfile) -> AffineProfile:
     return replace(profile, application="fuse", float_zeros=True)
 
 
+def groups_in(word: object) -> int | None:
+    """Return how many permuted groups a word says (AFF-010); None if it says none.
+
+    >>> groups_in("4_permuted_groups"), groups_in("tensor")
+    (4, None)
+    """
+    found = re.fullmatch(_GROUPS, word) if isinstance(word, str) else None
+    return int(found[1]) if found else None
+
+
+def affine_cut_in(word: str) -> Cut | str | None:
+    """Return the block or the permuted groups that a word says; None if it says neither."""
+    return word if groups_in(word) else cut_in(word)
+
+
+def as_affine_cut(cut: Cut | str) -> Cut | str:
+    """Return a block, as a name or a tuple, or permuted groups; refuse anything else."""
+    if isinstance(cut, str) and affine_cut_in(cut) != cut:
+        raise ValueError(
+            f"block is {cut!r}, which is not known; give tensor, row, column, a pair of rows and "
+            "columns, or permuted groups such as 4_permuted_groups"
+        )
+    return cut if groups_in(cut) else as_cut("block", cut)  # type: ignore[arg-type]  # a cut
+
+
+def check_groups(groups: int, columns: int) -> int:
+    """Return the number of groups; refuse one that does not divide the columns (AFF-010)."""
+    count = whole_number("groups", groups, 1, max(columns, 1))
+    if columns % count:
+        raise ValueError(
+            f"groups is {count}, which does not divide the {columns} columns of x; give a divisor"
+        )
+    return count
+
+
 def affine_cut(
     shape: tuple[int, ...],
     profile: AffineProfile,
@@ -201,10 +237,5 @@ def affine_cut(
     if block not in (None, "tensor"):
         raise ValueError(f"groups is {groups} and block is {block!r}; give one of them")
     whole = partition(shape, "tensor")
-    count = whole_number("groups", groups, 1, max(whole.columns, 1))
-    if whole.columns % count:
-        raise ValueError(
-            f"groups is {count}, which does not divide the {whole.columns} columns of x; give a "
-            "divisor"
-        )
+    count = check_groups(groups, whole.columns)
     return partition(shape, (max(whole.rows, 1), max(whole.columns // count, 1)))

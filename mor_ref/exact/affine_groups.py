@@ -7,6 +7,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.exact.affine import AffineTensor, How, affine, extremes
 from mor_ref.exact.arithmetic import difference
 from mor_ref.exact.blocks import Rows
+from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
 
@@ -17,6 +18,12 @@ class AffineGroups:
     ranges: list[float]
     order: list[int]
     tensor: AffineTensor
+
+    @property
+    def elements(self) -> list[list[Element]]:
+        """The elements in the order of x."""
+        place = {column: j for j, column in enumerate(self.order)}
+        return [[row[place[j]] for j in range(len(row))] for row in self.tensor.elements]
 
 
 def affine_groups(x: Rows, how: How, groups: int) -> AffineGroups:

@@ -2,11 +2,21 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mor_ref.operations import affine
 from mor_ref.operations.bits import f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of, sums
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, OfRecord, Operation, Parameters
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    OfRecord,
+    Operation,
+    Parameters,
+    WayBack,
+)
 from mor_ref.operations.parameters import kinds
 
 if TYPE_CHECKING:
@@ -20,14 +30,12 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     x, count = rows_of(arrays, parameters["source"]), parameters["groups"]
     found = affine_groups(x, affine.how_of(parameters), count)
-    rows, columns = shape = arrays["x"].shape
-    place = [found.order.index(j) for j in range(columns)]
-    elements = [found.tensor.elements[i][place[j]] for i in range(rows) for j in range(columns)]
+    elements = [e for row in found.elements for e in row]
     return {
         "range": f32_array(found.ranges).reshape(1, -1),
         "permutation": affine.words_of(found.order).reshape(1, -1),
         **affine.block_fields(found.tensor, (1, count)),
-        **affine.element_fields(elements, shape),
+        **affine.element_fields(elements, arrays["x"].shape),
         **sums(listed(found.tensor.error, (1, count)), (1, count)),
     }
 
@@ -50,6 +58,23 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     order, found, sums = quantize_groups(device, x, how, parameters["groups"])
     fields_of_order = {"range": order.range, "permutation": order.order}
     return {**fields_of_order, **affine.on_device(found), **sums._asdict()}
+
+
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of codes (AFF-009): each column has the scale and the zero point of its group."""
+    order = arrays["permutation"].reshape(-1)
+    if not np.array_equal(np.sort(order), np.arange(order.size)):
+        raise ValueError(
+            "permutation does not have each column once; give the columns in the order of groups"
+        )
+    group = np.argsort(order) // (order.size // parameters["groups"])
+    of_columns = {n: arrays[n][:, group] for n in ("scale", "zero_point") if n in arrays}
+    return affine.restore({**parameters, "block": "column"}, {**arrays, **of_columns})
+
+
+def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+    """Return the fields that y follows from."""
+    return (*affine.taken_back(parameters), ("permutation",))
 
 
 def asked_of(found: "Affine") -> Parameters:
@@ -77,5 +102,6 @@ AFFINE_GROUPS = Operation(
     engine=engine,
     cuda=cuda,
     admit=affine.admit,
+    way_back=WayBack(taken_back, restore),
     record=OfRecord(is_record, asked_of, affine.stored),
 )

@@ -8,11 +8,14 @@ from mor_ref.argument_checks import check_name
 from mor_ref.definitions.affine import (
     AffineProfile,
     IntegerGrid,
+    affine_cut,
     affine_profile,
+    as_affine_cut,
     check_grid,
+    groups_in,
     integer_grid,
 )
-from mor_ref.definitions.blocks import Cut, Partition, as_cut, in_parameters, partition
+from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
@@ -31,20 +34,22 @@ _USUAL_PROFILE = "torch_fake_tensor"
 class AffineBlocks:
     """Integers of a grid, with a scale for each block of the tensor (AFF-011).
 
+    `block` can be permuted groups of columns, such as "4_permuted_groups".
+
     >>> AffineBlocks("int8").name, AffineBlocks("uint4", "onnx", (1, 32), symmetric=False).name
     ('int8', 'uint4_onnx_1x32_asymmetric')
     """
 
     grid: str
     profile: str = _USUAL_PROFILE
-    block: Cut | None = None
+    block: Cut | str | None = None
     symmetric: bool = True
     name: str = ""
 
     def __post_init__(self) -> None:
         profile = affine_profile(self.profile)
         check_grid(self.integers, profile, symmetric=self.symmetric)
-        block = as_cut("block", profile.cut if self.block is None else self.block)
+        block = as_affine_cut(profile.cut if self.block is None else self.block)
         object.__setattr__(self, "block", block)
         words = [self.grid]
         words += [self.profile] if self.profile != _USUAL_PROFILE else []
@@ -70,20 +75,32 @@ class AffineBlocks:
         return self.integers.bits
 
     @property
-    def cut(self) -> Cut:
-        """The block: that of the profile, if none is given."""
-        return self.rules.cut if self.block is None else self.block
+    def cut(self) -> Cut | None:
+        """The block: that of the profile, if none is given; None if there are permuted groups."""
+        return None if self.groups else self.block or self.rules.cut  # type: ignore[return-value]
+
+    @property
+    def groups(self) -> int | None:
+        """How many permuted groups of columns there are; None if there are blocks."""
+        return groups_in(self.block)
+
+    @property
+    def permute(self) -> str | None:
+        """The order of the columns."""
+        return "range" if self.groups else None
 
     def parts(self, shape: tuple[int, ...]) -> Partition:
-        """Return the blocks of a tensor of that shape."""
-        return partition(shape, self.cut)
+        """Return the blocks, or the groups, of a tensor of that shape."""
+        return affine_cut(shape, self.rules, self.cut, self.groups, self.permute)
 
     def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
-        """Return the bits of all codes and of all scales (ERR-009)."""
+        """Return the bits of all codes and of all scales (ERR-009), with those of an order."""
         del scaling
         zero_point = 0 if self.symmetric else self.bits
         blocks = math.prod(self.parts((parts.rows, parts.columns)).grid)
-        return with_scales(self.bits, parts, (formats["f32"].bits + zero_point) * blocks)
+        scales = (formats["f32"].bits + zero_point) * blocks
+        order = parts.columns * (parts.columns - 1).bit_length() if self.groups else 0
+        return with_scales(self.bits, parts, scales + order)
 
     def rows_together(self, shape: tuple[int, ...]) -> int | None:
         """Return how many rows share scales; None if all do, or share the sign of a grid."""
@@ -91,9 +108,11 @@ class AffineBlocks:
         return None if has_one_grid else self.parts(shape).block[0]
 
     def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
-        """Return the operation `affine`."""
+        """Return the operation `affine`, or `affine_groups`."""
         del scaling, block, group
         given = {"grid": self.grid, "profile": self.profile, "symmetric": self.symmetric}
+        if self.cut is None:
+            return Asked("affine_groups", {**given, "groups": self.groups})
         return Asked("affine", {**given, "block": in_parameters(self.cut)})
 
     @property
@@ -106,9 +125,12 @@ class AffineBlocks:
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
         from mor_ref.exact.affine import How, affine
+        from mor_ref.exact.affine_groups import affine_groups
 
         del scaling
         how = How(self.rules, self.integers, self.symmetric, "f32")
+        if self.groups:
+            return affine_groups(x, how, self.groups).elements
         return affine(x, how, self.parts((parts.rows, parts.columns))).elements
 
     def engine(
@@ -119,16 +141,20 @@ class AffineBlocks:
         from mor_ref.api.dequantization import values
 
         how = (self.parts(numbers.shape), self.rules, self.integers)
-        y = values_of(numbers, *how, symmetric=self.symmetric, threads=threads)
+        order, symmetric = self.permute, self.symmetric
+        y = values_of(numbers, *how, symmetric=symmetric, permute=order, threads=threads)
         return values(numbers, y, blocks, out, threads)
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
     ) -> "measuring.Rule":
         """Return the rule of kernels, with y, as units may cut the blocks."""
-        from mor_ref.cuda.affine import How, quantize_affine
+        from mor_ref.cuda.affine import How, quantize_affine, quantize_groups
         from mor_ref.cuda.measuring import by_value
 
         del blocks
         how = How(self.rules, self.integers, self.symmetric, "f32")
-        return by_value(device, quantize_affine(device, x, how, self.parts(x.array.shape)).y)
+        cut = self.parts(x.array.shape)
+        if self.groups:
+            return by_value(device, quantize_groups(device, x, how, self.groups)[1].y)
+        return by_value(device, quantize_affine(device, x, how, cut).y)

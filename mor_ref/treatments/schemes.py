@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
+from mor_ref.definitions.affine import AFFINE_PROFILES, affine_cut_in, affine_profile, as_affine_cut
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in
 from mor_ref.definitions.levels import ARITHMETICS
 from mor_ref.definitions.mixed import MIXTURES
@@ -80,16 +80,19 @@ class Levels(_OfKind):
 
 @dataclass(frozen=True)
 class Integers(OfRow):
-    """Integers with a scale for each block; without a block, it is that of the profile."""
+    """Integers with a scale for each block; without a block, it is that of the profile.
+
+    `block` can be permuted groups of columns, such as "4_permuted_groups".
+    """
 
     grid: str = "int8"
     profile: str = "torch_fake_tensor"
-    block: Cut | Literal[""] = ""
+    block: Cut | str = ""
     zeros: Literal["symmetric", "asymmetric"] = "symmetric"
     name = "integers"
     words: ClassVar = {
         "profile": one_of(AFFINE_PROFILES),
-        "block": cut_in,
+        "block": affine_cut_in,
         "zeros": one_of(_ZEROS),
     }
 
@@ -97,7 +100,7 @@ class Integers(OfRow):
         """Check the fields."""
         known_name("zeros", self.zeros, _ZEROS)
         block = affine_profile(self.profile).cut if self.block == "" else self.block
-        object.__setattr__(self, "block", as_cut("block", block))
+        object.__setattr__(self, "block", as_affine_cut(block))
         super().check()
 
     @property
@@ -108,8 +111,8 @@ class Integers(OfRow):
     @property
     def row(self) -> AffineBlocks:
         """The blocks of integers."""
-        block = as_cut("block", self.block or "tensor")
-        return AffineBlocks(self.grid, self.profile, block, symmetric=self.zeros == "symmetric")
+        symmetric = self.zeros == "symmetric"
+        return AffineBlocks(self.grid, self.profile, self.block, symmetric=symmetric)
 
 
 @dataclass(frozen=True)

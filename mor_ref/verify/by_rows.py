@@ -36,13 +36,15 @@ class FieldOf(NamedTuple):
 def fields_of(
     operation: str, parameters: Parameters, shape: tuple[int, int]
 ) -> Mapping[str, FieldOf]:
-    """Return the fields that are stored for a tensor of this shape, from one number.
+    """Return the fields that are stored for a tensor of this shape, from one number of a group.
 
     A field of a rung is named RUNG.FIELD.
     """
     one = OPERATIONS[operation]
     inputs = {
-        name: np.zeros((1, 1), f"u{bytes_of(format_meant(fmt, parameters))}")
+        name: np.zeros(
+            (1, parameters.get("groups", 1)), f"u{bytes_of(format_meant(fmt, parameters))}"
+        )
         for name, (fmt, _) in one.inputs_for(parameters).items()
     }
     sample = one.engine(parameters, inputs)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import numbers_from, unsigned_from
+from mor_ref.definitions.affine import check_groups
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
@@ -94,7 +95,17 @@ def unread_cases(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Ow
         if rows * columns:
             shape = (columns, rows) if recipe.axis == "columns" else (rows, columns)
             parameters = {**recipe.parameters_for(tensor.name), "source": source}
+            if "groups" in parameters:
+                _check_groups(tensor.name, parameters["groups"], shape[1])
             yield OwnCase(_case_name(tensor.name, taken), parameters, shape, recipe, tensor)
+
+
+def _check_groups(tensor: str, groups: int, columns: int) -> None:
+    """Refuse groups that do not divide the columns of a tensor (AFF-010)."""
+    try:
+        check_groups(groups, columns)
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor!r}: {error}, or leave the tensor out") from error
 
 
 def _check_operations(recipe: OwnRecipe) -> None:
