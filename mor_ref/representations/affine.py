@@ -129,9 +129,10 @@ class AffineBlocks:
 
         del scaling
         how = How(self.rules, self.integers, self.symmetric, "f32")
+        cut = self.parts((parts.rows, parts.columns))
         if self.groups:
             return affine_groups(x, how, self.groups).elements
-        return affine(x, how, self.parts((parts.rows, parts.columns))).elements
+        return affine(x, how, cut).elements
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
