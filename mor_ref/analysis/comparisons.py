@@ -15,6 +15,7 @@ from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_wor
 from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.arrays import numbers_from
+from mor_ref.definitions.affine import GroupsError
 from mor_ref.treatments import Table, Treatment
 from mor_ref.workers.pools import Workers
 
@@ -146,7 +147,7 @@ def _compared(
     try:
         numbers = numbers_from(tensor.load(), tensor.name)
         under = tuple(under_recipes(numbers, recipes, threads))
-    except ValueError as error:
+    except GroupsError as error:
         raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
         raise RuntimeError(

@@ -17,8 +17,13 @@ ZeroScale = Literal["limit", "range of one", "one"]
 
 NARROWEST, WIDEST = 2, 16
 _ORDERS = ("range",)
+_MOST_GROUPS = 1 << 40
 _GROUPS = r"([1-9][0-9]{0,5})_permuted_groups"
 SMALLEST_NORMAL = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}  # (AFF-004)
+
+
+class GroupsError(ValueError):
+    """The columns of a tensor are not whole groups."""
 
 
 @dataclass(frozen=True)
@@ -212,9 +217,9 @@ def as_affine_cut(cut: Cut | str) -> Cut | str:
 
 def check_groups(groups: int, columns: int) -> int:
     """Return the number of groups; refuse one that does not divide the columns (AFF-010)."""
-    count = whole_number("groups", groups, 1, max(columns, 1))
-    if columns % count:
-        raise ValueError(
+    count = whole_number("groups", groups, 1, _MOST_GROUPS)
+    if columns % count or count > max(columns, 1):
+        raise GroupsError(
             f"groups is {count}, which does not divide the {columns} columns of x; give a divisor"
         )
     return count
