@@ -10,10 +10,14 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.cli import main
 from mor_ref.golden import bundled_files
+from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.comparing.coverage import Given
 from mor_ref.verify.comparing.domain import as_domain
+from mor_ref.verify.diagnosing.sample import Pair, Sample
+from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -160,6 +164,35 @@ def test_a_mistake_in_the_rest_of_a_tensor_has_its_name():
     assert diagnosis.explanations[0].is_whole
 
 
+def of_scales(given, x):
+    """Return scales next to the expected ones; those of blocks with a NaN are left out."""
+    parameters = {"format": "e4m3", "scale_rule": "floor", "block": 32, "source": "f32"}
+    expected = np.full((len(x), x.shape[1] // 32), 127, np.uint8)
+    expected += np.arange(expected.size, dtype=np.uint8).reshape(expected.shape) % 97
+    left_out = np.isnan(x).reshape(*expected.shape, 32).any(axis=2)
+    found = np.where(left_out, expected, given(expected))
+    pair = Pair(expected, found, found != expected, left_out)
+    question = Case("a", parameters, {"x": x.view(np.uint32)})
+    return Sample("mx", question, {"scale": pair})
+
+
+def test_entries_left_out_do_not_match():
+    """They would change as well, or have what all that differ lack: neither is evidence."""
+    x = np.ones((24, 256), np.float32)
+    x[::3, 64:128] = np.nan
+    transposed = of_scales(lambda scale: scale.T.reshape(scale.shape), x)
+    (structure,) = structures_of([transposed])
+    assert "transposed" in structure.words
+    assert (structure.kept, structure.condition) == (0, None)
+    swapped = np.arange(24)
+    swapped[[3, 4]] = 4, 3
+    (structure,) = structures_of([of_scales(lambda scale: scale[swapped], x)])
+    assert structure.words == "rows 3 and 4 are swapped"
+    assert (structure.explained, structure.kept) == (14, 0)
+    random = np.random.default_rng(0).integers(1, 100, (24, 8), np.uint8)
+    assert structures_of([of_scales(lambda scale: scale ^ random, x)]) == []
+
+
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("recipe", ["nvfp4", "e4m3:gam:4x16"])
 def test_an_amax_that_a_nan_spoils_leaves_out_the_tensor(recipe):
@@ -173,6 +206,40 @@ def test_an_amax_that_a_nan_spoils_leaves_out_the_tensor(recipe):
     found = mor_ref.verify(spoiled, inputs={"x": x}, recipe=recipe, domain="finite")
     assert found.verdict == "not run"
     assert "own: not run, all of it is left out" in str(found)
+    assert found.conformance.level == "not run"
     x[~np.isfinite(x)] = 1
     found = mor_ref.verify(spoiled, inputs={"x": x}, recipe=recipe, domain="finite")
     assert found.verdict == "mismatch"
+
+
+@pytest.mark.usefixtures("undiagnosed")
+def test_a_field_that_is_left_out_counts_for_nothing():
+    """All of one tensor is outside."""
+    inputs = {"a": -np.ones((4, 32), np.float32), "b": np.ones((4, 64), np.float32)}
+
+    def asked(*names):
+        some = {name: inputs[name] for name in names}
+        return str(mor_ref.verify("numba", inputs=some, recipe="mxfp8", domain="nonnegative"))
+
+    assert "\nconformance: nothing was compared; 128 numbers left out" in asked("a")
+    both = "\nconformance: bit-exact in what was given: 3 fields, 1 of 2 cases, 0 of "
+    assert both in asked("a", "b")
+
+
+@pytest.mark.usefixtures("undiagnosed")
+def test_rules_count_only_if_no_case_is_left_out():
+    found = verify(
+        wrong_outside("finite"), suites_in(bundled_files(), [ORDERED]), domain="finite"
+    ).conformance
+    assert 0 == found.given.rules < found.asked.rules
+
+
+def test_a_case_of_which_a_strip_is_left_out_counts():
+    some = frozenset([("a", "code")])
+    parts = [
+        Given("own", frozenset({"code"}), frozenset("a"), frozenset(), *pair)
+        for pair in ((frozenset(), some), (some, frozenset()))
+    ]
+    assert (parts[0].cases, parts[0].counted_fields, parts[0].lacking) == (0, set(), {"code"})
+    whole = parts[0] + parts[1]
+    assert (whole.cases, whole.counted_fields, whole.lacking) == (1, {"code"}, set())

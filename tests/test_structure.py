@@ -224,3 +224,8 @@ def test_a_few_equal_bits_are_no_evidence():
         evidence.answers[case.name] = answer
     assert wanted == 0
     assert displacement(entries_of("code", list(samples_of(evidence)))) is None
+
+
+def test_one_entry_that_matches_is_said_as_one():
+    (line,) = structure_lines([Structure(("code",), "each entry is 0x0", 3, 3, kept=1)])
+    assert line.endswith("in all 3 entries that differ; 1 other matches that it would change")

@@ -116,6 +116,27 @@ def test_parts_have_the_expected_bits_of_the_whole(recipe):
         assert part.arrays["x"].size <= LARGEST_SMALL
 
 
+def test_what_is_left_out_is_left_out_of_parts():
+    """Bits that a deviation would have there do not speak against it."""
+    recipe = "mxfp8:rceil"
+    operation, case, found = answer_of(recipe)
+    whole = type(case)("x", case.parameters, case.arrays | found)
+    marks = np.zeros(found["code"].shape, np.bool_)
+    marks[64:, :32] = True
+    evidence = Evidence(
+        SUITE,
+        operation,
+        list(fields_of_operation(own_recipe(recipe).asked)),
+        [whole],
+        {"x": found | {"code": found["code"] ^ 1}},
+        entries_left_out={"x": {"code": marks}},
+    )
+    parts = parts_of(evidence)
+    compared = [parts.compared(one.name)["code"] for one in parts.cases]
+    assert any(one.left_out.any() for one in compared)
+    assert all(np.array_equal(one.left_out, ~one.differs) for one in compared)
+
+
 def test_no_part_stands_for_a_decision_on_the_whole_tensor():
     operation, case, found = answer_of("mor:tensor")
     whole = type(case)("x", case.parameters, case.arrays | found)

@@ -8,6 +8,7 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts_in_words import counted
 
 Entry = Mapping[str, Any]  # of a manifest, on a suite
+_Place = tuple[str, str]  # a case, and a field of it
 
 
 @dataclass(frozen=True)
@@ -36,29 +37,65 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Given:
-    """How much the answers to a suite have: fields, cases, and fields that a case lacks."""
+    """How much the answers to a suite have: fields, cases, and fields that a case omits.
+
+    `compared` has the fields of cases, by the names of both, of which some entry was compared, and
+    `left_out` those of which a part has no such entry.
+    """
 
     suite: str
     fields: frozenset[str]
-    cases: int
-    lacking: frozenset[str]
+    answered: frozenset[str]
+    omitted: frozenset[str]
+    compared: frozenset[_Place]
+    left_out: frozenset[_Place]
 
     def __add__(self, more: "Given") -> "Given":
         """Return what the answers to two parts of a suite have."""
         return Given(
             self.suite,
             self.fields | more.fields,
-            self.cases + more.cases,
-            self.lacking | more.lacking,
+            self.answered | more.answered,
+            self.omitted | more.omitted,
+            self.compared | more.compared,
+            self.left_out | more.left_out,
         )
+
+    @property
+    def counted_fields(self) -> frozenset[str]:
+        """The fields of which something was given, unless all of it is left out."""
+        nothing = {field for _, field in self.left_out} - {field for _, field in self.compared}
+        return self.fields - nothing
+
+    @property
+    def cases(self) -> int:
+        """How many cases were answered, without those of which all is left out."""
+        nothing = {case for case, _ in self.left_out} - {case for case, _ in self.compared}
+        return len(self.answered - nothing)
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """The fields that a case omits, or of which all is left out there."""
+        return self.omitted | {field for _, field in self.left_out - self.compared}
 
 
 def given_in(evidence: Evidence) -> Given:
-    """Return how much the answers have."""
+    """Return how much the answers have. A field without entries counts as compared."""
     expected = [field.name for field in evidence.fields if field.role == "expected"]
-    lacking = frozenset(name for name in expected if not evidence.has_all_of(name))
-    cases = 0 if evidence.is_continued else evidence.answered
-    return Given(evidence.suite, frozenset(evidence.given), cases, lacking)
+    omitted = frozenset(name for name in expected if not evidence.has_all_of(name))
+    compared, left_out = set[_Place](), set[_Place]()
+    for field in evidence.given:
+        for case in evidence.answered_with(field):
+            is_left_out = case.arrays[field].size and not evidence.size_of(case, field)
+            (left_out if is_left_out else compared).add((case.name, field))
+    return Given(
+        evidence.suite,
+        frozenset(evidence.given),
+        frozenset(evidence.answers if evidence.given else ()),
+        omitted | evidence.fields_left_out,
+        frozenset(compared),
+        frozenset(left_out),
+    )
 
 
 def _share(given: int, of: int, noun: str, how: str = "") -> str:
@@ -83,7 +120,7 @@ def given_of(found: Iterable[Given], entries: Mapping[str, Entry]) -> Coverage:
         left_out |= _left_out(answered.get(suite), entry)
     return Coverage(
         len(answered),
-        sum(len(one.fields) for one in answered.values()),
+        sum(len(one.counted_fields) for one in answered.values()),
         sum(one.cases for one in answered.values()),
         len(_rules_of(entries) - left_out),
     )

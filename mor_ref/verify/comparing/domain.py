@@ -62,6 +62,9 @@ def within(evidence: Evidence, domain: Domain) -> Evidence:
         domain=domain,
         left_out=left,
         entries_left_out=entries,
+        fields_left_out=frozenset(
+            name for case in evidence.cases if case.name not in there for name in case.arrays
+        ),
     )
 
 

@@ -50,8 +50,9 @@ class Evidence:
     `allowed` are the bits that may differ. `left_out` counts the rows, or the cases if rows depend
     on each other, that are outside the `domain`. `remarks` are the candidate's own. If the one case
     is a `strip`, other strips of the same case follow. If it `is_of_parts`, its cases are parts of
-    those of the suite. `entries_left_out` marks the entries of
-    fields of cases that are not compared, as inputs of theirs are outside the domain.
+    those of the suite. `entries_left_out` marks the entries of fields of cases that are not
+    compared, as inputs of theirs are outside the domain. `fields_left_out` are the fields of whole
+    cases that are outside.
     """
 
     suite: str
@@ -70,6 +71,7 @@ class Evidence:
     is_of_parts: bool = False
     strip: Strip | None = None
     entries_left_out: Mapping[str, Mapping[str, Marks]] = dataclasses.field(default_factory=dict)
+    fields_left_out: frozenset[str] = frozenset()
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:

@@ -48,7 +48,7 @@ class Alternative:
         """The entries that match, although other bits are expected at the other place."""
         e = self.entries
         is_other = (self.values != e.expected) & (self.values != e.given)
-        found: Marks = ~e.differs & self.is_there & is_other
+        found: Marks = e.matches & self.is_there & is_other
         return found
 
     @cached_property

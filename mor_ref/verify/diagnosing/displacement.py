@@ -178,20 +178,22 @@ def _of_lines(pairs: dict[int, int], name: str) -> str:
 def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
     """Return, for the rows or columns of a case, the one whose bits each has instead.
 
-    If none has all the bits of another one, those that have most of them.
+    If none has all the bits of another one, those that have most of them. Entries that are left
+    out have the bits of any.
     """
     (places,) = np.nonzero(entries.case == case)
     shape = int(entries.rows[places[0]]), int(entries.columns[places[0]])
-    right, given = (array[places].reshape(shape) for array in (entries.expected, entries.given))
-    if name == "column":
-        right, given = right.T, given.T
+    right, given, left_out = (
+        array[places].reshape(shape) if name == "row" else array[places].reshape(shape).T
+        for array in (entries.expected, entries.given, entries.left_out)
+    )
     wrong = np.flatnonzero((right != given).any(axis=1)).tolist()
     known = {line.tobytes(): k for k, line in enumerate(right)}
     known |= {right[k].tobytes(): k for k in wrong}
     found = {k: known[given[k].tobytes()] for k in wrong if given[k].tobytes() in known}
-    if found or len(wrong) * right.size > _COMPARED:
+    if (found and not left_out.any()) or len(wrong) * right.size > _COMPARED:
         return found
-    alike = [np.count_nonzero(right == given[k], axis=1) for k in wrong]
+    alike = [np.count_nonzero((right == given[k]) | left_out[k], axis=1) for k in wrong]
     nearest = {k: int(counts.argmax()) for k, counts in zip(wrong, alike, strict=True)}
     return {
         k: nearest[k]

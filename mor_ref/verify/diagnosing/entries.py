@@ -28,7 +28,8 @@ class Entries:
     array that an entry is of, `tile_rows` and `tile_columns` the sides of a block of such entries.
     `start` is the first entry of the case, and `case` its number. `before` is the first entry of
     the case before it, which has `before_size` entries; none before the first. If it
-    `is_of_sample`, cases were left out.
+    `is_of_sample`, cases were left out. Entries that are `left_out` are outside the domain: their
+    expected bits may be found elsewhere, but they neither differ nor match.
     """
 
     field: str
@@ -37,6 +38,7 @@ class Entries:
     expected: Bits
     given: Bits
     differs: Marks
+    left_out: Marks
     case: Integers
     start: Integers
     row: Integers
@@ -54,6 +56,12 @@ class Entries:
     def differing(self) -> Integers:
         """The places of the entries that differ."""
         return np.flatnonzero(self.differs)
+
+    @property
+    def matches(self) -> Marks:
+        """The entries that are compared and do not differ."""
+        found: Marks = ~self.differs & ~self.left_out
+        return found
 
     @property
     def size(self) -> int:
@@ -97,8 +105,8 @@ def _joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entrie
     rows, columns = shapes[case].T
     tiles = np.array([_tile(one, field) for one in samples], np.int64)
     tile_rows, tile_columns = tiles[case].T
-    expected, given, differs = (
-        np.concatenate([one[k].ravel() for one in arrays]) for k in range(3)
+    expected, given, differs, left_out = (
+        np.concatenate([one[k].ravel() for one in arrays]) for k in range(4)
     )
     return Entries(
         field,
@@ -107,6 +115,7 @@ def _joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entrie
         expected.astype(np.uint64),
         given.astype(np.uint64),
         differs.astype(np.bool_),
+        left_out.astype(np.bool_),
         case,
         starts[case],
         place // columns,
@@ -121,17 +130,18 @@ def _joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entrie
     )
 
 
-def _arrays(sample: Sample, field: str, *, is_packed: bool) -> list[NDArray[np.integer]]:
-    """Return the expected and the given array of a field, and where they differ."""
+def _arrays(sample: Sample, field: str, *, is_packed: bool) -> list[NDArray[Any]]:
+    """Return the expected and the given array of a field, and where they differ or are left out."""
     pair = sample.pairs[field]
     expected, given = (np.asarray(array) for array in (pair.expected, pair.given))
+    left_out = np.zeros(expected.shape, np.bool_) if pair.left_out is None else pair.left_out
     if not is_packed:
-        return [expected, given, pair.differs]
+        return [expected, given, pair.differs, left_out]
     halves = [
         np.stack([array & 15, array >> 4], axis=-1).reshape(*array.shape[:-1], -1)
         for array in (expected, given)
     ]
-    return [*halves, halves[0] != halves[1]]
+    return [*halves, halves[0] != halves[1], np.repeat(left_out, 2, axis=-1)]
 
 
 def _tile(sample: Sample, field: str) -> Sides:

@@ -79,10 +79,12 @@ def first_left(
 
 
 def shares_of(samples: Iterable[Sample]) -> dict[str, float]:
-    """Return the share of entries that differ, by fields."""
+    """Return the share of compared entries that differ, by fields."""
     of, differing = Counter[str](), Counter[str]()
     for sample in samples:
         for name, pair in sample.pairs.items():
             of[name] += pair.differs.size
+            if pair.left_out is not None:
+                of[name] -= int(np.count_nonzero(pair.left_out))
             differing[name] += int(np.count_nonzero(pair.differs))
     return {name: differing[name] / max(size, 1) for name, size in of.items()}

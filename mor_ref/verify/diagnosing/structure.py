@@ -73,6 +73,7 @@ def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structur
                     ours[name],
                     pair.given,
                     pair.differs & (pair.given != ours[name]),
+                    pair.left_out,
                 )
                 for name, pair in sample.pairs.items()
                 if name in ours
@@ -107,7 +108,7 @@ def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Stru
         given, ours = entries_of(field, samples), entries_of(field, changed)
         if given is None or ours is None or given.size != ours.size:
             continue
-        would_change = ours.differs & ~given.differs
+        would_change = ours.differs & given.matches
         found = condition(given, given.differs & (given.given == ours.given), would_change)
         if found is not None:
             of, kept = len(given.differing), int(would_change.sum())
@@ -144,7 +145,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
         if both is not None:
             return both
     if instead is not None and instead.explained < of and is_first:
-        of_all = condition(entries, entries.differs, ~entries.differs)
+        of_all = condition(entries, entries.differs, entries.matches)
         instead = instead if of_all is None else None  # that says more than a part
     nothing = Structure(
         (entries.field,), "", 0, of, 0, noun=entries.noun, is_of_sample=entries.is_of_sample
@@ -162,7 +163,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
             kept=instead.kept,
             condition=where,
         )
-    where = condition(entries, entries.differs, ~entries.differs) if is_first else None
+    where = condition(entries, entries.differs, entries.matches) if is_first else None
     if where is None:
         return None
     return replace(nothing, condition=where)

@@ -19,7 +19,7 @@ from mor_ref.operations.shapes import sides_of
 from mor_ref.verify.by_rows import AT_ONCE, amax_of
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.comparing.values import values_of
+from mor_ref.verify.comparing.values import Marks, values_of
 
 _SIDES = 64, 128  # the least rows and columns of a part that is not of the end
 _MOST = 1 << 14  # numbers of a part
@@ -29,11 +29,15 @@ _Window = tuple[slice, ...]
 
 
 class _Part(NamedTuple):
-    """A part of a case, with the fields that the answer has instead of the expected ones."""
+    """A part of a case, with the fields that the answer has instead of the expected ones.
+
+    `left_out` marks the entries of fields that are not compared.
+    """
 
     case: Case
     given: Mapping[str, Any]
     differing: int
+    left_out: Mapping[str, Marks]
 
 
 def parts_of(evidence: Evidence) -> Evidence | None:
@@ -50,7 +54,14 @@ def parts_of(evidence: Evidence) -> Evidence | None:
         return None
     answers = {part.case.name: part.given for part in found}
     cases = [one.case for one in found]
-    return replace(evidence, cases=cases, answers=answers, other_cases=(), is_of_parts=True)
+    return replace(
+        evidence,
+        cases=cases,
+        answers=answers,
+        other_cases=(),
+        is_of_parts=True,
+        entries_left_out={part.case.name: part.left_out for part in found},
+    )
 
 
 def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
@@ -151,6 +162,7 @@ def _part(
     sides = sides_of("rc", asked.parameters, shape)
     model = OPERATIONS[operation].exact(parameters, x)
     expected, given, differing = dict[str, Any](), dict[str, Any](), 0
+    left_out = dict[str, Marks]()
     for one in compared:
         axes = OPERATIONS[operation].field(one.suite_field)[1]
         is_of_all = axes == "unit" and sides[axes] != sides["grid"]  # a decision on the tensor
@@ -159,11 +171,13 @@ def _part(
             expected[one.suite_field] = one.expected[own]
             given[one.suite_field] = one.actual[own]
             differing += int(np.count_nonzero(one.differs[own]))
+            if one.left_out is not None:
+                left_out[one.suite_field] = one.left_out[own]
     ends = zip(window, shape, strict=True)
     (top, bottom), (left, right) = ((part.start, min(part.stop, side)) for part, side in ends)
     rows, columns = f"{first + top}:{first + bottom}", f"{left}:{right}"
     name = f"{asked.name}[{rows},{columns}]"
-    return _Part(Case(name, parameters, x | expected), given, differing)
+    return _Part(Case(name, parameters, x | expected), given, differing, left_out)
 
 
 def _inside(

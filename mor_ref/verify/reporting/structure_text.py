@@ -29,7 +29,7 @@ def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
         if where is not None:
             yield f"{one.fields[0]}{beyond}: {_where(where, one)}"
     if len(shown) > _SHOWN:
-        yield f"and {len(shown) - _SHOWN} more structures"
+        yield f"and {counted(len(shown) - _SHOWN, 'more structure')}"
 
 
 def identity(explanation: Explanation) -> Iterator[str]:
@@ -62,7 +62,8 @@ def _share(one: Structure, *, is_rest: bool) -> str:
         if one.explained == one.of
         else f"{one.explained:,} of the {one.of:,}"
     )
-    kept = f"; {one.kept:,} others match that it would change" if one.kept else ""
+    matching = f"{one.kept:,} others match" if one.kept > 1 else "1 other matches"
+    kept = f"; {matching} that it would change" if one.kept else ""
     return f"{of} {_nouns(one)} that differ{_of_sample(one)}{kept}"
 
 
