@@ -85,13 +85,16 @@ class RandomWords(NamedTuple):
     n: int
 
 
-def numbers_from(x: object, argument: str) -> Numbers:
-    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order."""
-    array = _array_from(x, argument, np.floating, _TAKEN)
+def numbers_from(x: object, argument: str, taken: str = _TAKEN) -> Numbers:
+    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order.
+
+    `taken` says to a user which arrays are taken.
+    """
+    array = _array_from(x, argument, np.floating, taken)
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
         raise TypeError(
-            f"{argument} has dtype {array.dtype}; convert it yourself and give {_TAKEN}: mor_ref "
+            f"{argument} has dtype {array.dtype}; convert it yourself and give {taken}: mor_ref "
             "does not round silently"
         )
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])

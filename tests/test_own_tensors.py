@@ -372,6 +372,25 @@ def test_wrong_calls_are_refused_in_a_sentence(run, file, arguments, message):
     assert message in errors
 
 
+def test_words_and_integers_are_refused_with_what_to_give():
+    x, words = np.ones((4, 32), np.float32), np.zeros((4, 32), np.uint16)
+    for given, said in (
+        (
+            {"a": words},
+            "tensor 'a' has dtype uint16; convert it yourself and give float32, float16",
+        ),
+        ({"a": [1]}, "tensor 'a' holds the int 1; give float32, float16, bfloat16 or a CPU torch "),
+        (
+            {"a": x, "a/random_word": words},
+            "a/random_word has random words, which the recipe does ",
+        ),
+    ):
+        with pytest.raises((TypeError, ValueError)) as error:
+            mor_ref.verify("numba", inputs=given, recipe="nvfp4")
+        assert str(error.value).startswith(said)
+    assert "add n_random_bits= to the recipe, such as nvfp4:n_random_bits=16" in str(error.value)
+
+
 def test_float64_is_refused_by_name():
     with pytest.raises(ValueError, match="tensor 'a' has dtype float64; give float32, float16 or"):
         mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")

@@ -14,10 +14,11 @@ from mor_ref.analysis.stored_tensors import DTYPES, SkippedTensor, StoredTensor
 from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.arrays import numbers_from
 from mor_ref.golden.inputs.own_tensors import SOURCES, OwnTensor
-from mor_ref.operations.given_words import WORD
+from mor_ref.operations.given_words import BITS, WORD
 from mor_ref.verify.counts_in_words import counted
 
 _END, _EMPTY = f"/{WORD}", "it is empty"
+_GIVEN = "float32, float16, bfloat16 or a CPU torch tensor of one of these"
 _FEW, _LINES = 3, 20  # skipped tensors of an error, and of a report
 ALL = Selection()
 
@@ -105,7 +106,12 @@ def from_arrays(arrays: Mapping[str, Any], *, with_words: bool = False) -> OwnIn
             raise TypeError(f"the name of a tensor is {name!r}; give text, such as {str(name)!r}")
         if with_words and name.endswith(_END):
             continue
-        numbers = numbers_from(array, f"tensor {name!r}")
+        if name.endswith(_END) and name.removesuffix(_END) in arrays:
+            raise ValueError(
+                f"{name} has random words, which the recipe does not ask for; add {BITS}= to the "
+                f"recipe, such as nvfp4:{BITS}=16, or leave the words out"
+            )
+        numbers = numbers_from(array, f"tensor {name!r}", _GIVEN)
         key, dtype = f"{name}{_END}", numbers.dtype.name
         words = _giving(arrays[key]) if with_words and key in arrays else None
         if 0 in numbers.shape:
