@@ -86,10 +86,7 @@ class RandomWords(NamedTuple):
 
 
 def numbers_from(x: object, argument: str, taken: str = _TAKEN) -> Numbers:
-    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order.
-
-    `taken` says to a user which arrays are taken.
-    """
+    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order."""
     array = _array_from(x, argument, np.floating, taken)
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:

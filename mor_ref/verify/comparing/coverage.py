@@ -39,8 +39,8 @@ class Coverage:
 class Given:
     """How much the answers to a suite have: fields, cases, and fields that a case omits.
 
-    `compared` has the fields of cases, by the names of both, of which some entry was compared, and
-    `left_out` those of which a part has no such entry.
+    Fields of cases, by the names of both, are `compared` if an entry of them was, and `left_out`
+    if a part of them has no such entry.
     """
 
     suite: str
@@ -63,19 +63,19 @@ class Given:
 
     @property
     def counted_fields(self) -> frozenset[str]:
-        """The fields of which something was given, unless all of it is left out."""
+        """The fields that were given, unless they are left out as a whole."""
         nothing = {field for _, field in self.left_out} - {field for _, field in self.compared}
         return self.fields - nothing
 
     @property
     def cases(self) -> int:
-        """How many cases were answered, without those of which all is left out."""
+        """How many cases were answered, without those that are left out as a whole."""
         nothing = {case for case, _ in self.left_out} - {case for case, _ in self.compared}
         return len(self.answered - nothing)
 
     @property
     def lacking(self) -> frozenset[str]:
-        """The fields that a case omits, or of which all is left out there."""
+        """The fields that a case omits, or that are left out there as a whole."""
         return self.omitted | {field for _, field in self.left_out - self.compared}
 
 
