@@ -1,6 +1,6 @@
 """The inputs that a candidate is compared on, if it does not promise bits for all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Literal, Protocol, get_args
 
@@ -62,10 +62,13 @@ def within(evidence: Evidence, domain: Domain) -> Evidence:
         domain=domain,
         left_out=left,
         entries_left_out=entries,
-        fields_left_out=frozenset(
-            name for case in evidence.cases if case.name not in there for name in case.arrays
-        ),
+        fields_left_out=_fields_but_of(there, evidence.cases),
     )
+
+
+def _fields_but_of(there: Collection[str], cases: Iterable[Case]) -> frozenset[str]:
+    """Return the fields of the cases that are not among the names."""
+    return frozenset(name for case in cases if case.name not in there for name in case.arrays)
 
 
 def _outside(case: Case, domain: Domain) -> Marks:
