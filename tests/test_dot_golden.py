@@ -202,7 +202,7 @@ def test_a_promoted_sum_can_be_a_negative_zero():
     """
     cases = [case for _, case in cases_of_profiles()["hopper_fp8_promoted"]]
     scaled = [case.arrays["result"] for case in cases if "scale_a" in case.arrays]
-    assert (scaled.pop() == [1 << 31, 0, 1 << 31]).all()
-    assert not scaled.pop().any()
-    assert len(scaled) == 2
-    assert all(np.count_nonzero(bits == 1 << 31) >= 2 for bits in scaled)
+    *rows, of_zeros, of_scales = scaled[:4]
+    assert all(np.count_nonzero(bits == 1 << 31) >= 2 for bits in rows)
+    assert not of_zeros.any()
+    assert (of_scales == [1 << 31, 0, 1 << 31]).all()

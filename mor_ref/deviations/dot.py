@@ -235,38 +235,18 @@ def dot_nan_ignored(reference: Reference, values: list[float | Fraction]) -> flo
     return found if found is not None or all(map(math.isfinite, values)) else 0.0
 
 
-def _is_ue4m3(_code: int, fmt: Format) -> bool:
-    return fmt.name == "e4m3"
+def _has_infinities(_code: int, fmt: Format, _profile: DotProfile) -> bool:
+    return fmt.infinity_code is not None
 
 
-@deviation(
-    dot_terms.scale,
-    where=_is_ue4m3,
-    rules=("DOT-006",),
-    domain=IN_SCALED_DOTS,
-    exemptions={"matmul": "Scales are numbers, and none is negative."},
-)
-def dot_scales_have_signs(_: Reference, code: int, fmt: Format) -> Factor:
-    """The sign bit of a scale in e4m3 is read."""
-    return dot_terms.factor(fmt.value(code), fmt)
-
-
-def _is_e8m0(_code: int, fmt: Format) -> bool:
-    return fmt.is_power_of_two
-
-
-@deviation(dot_terms.scale, where=_is_e8m0, rules=("DOT-006",), domain=IN_SCALED_DOTS)
-def dot_smallest_scale_is_zero(reference: Reference, code: int, fmt: Format) -> Factor:
-    """The scale of code 0 is the bits code << 23: zero."""
-    found: Factor = reference(code, fmt)
-    return Factor(0.0, found.exponent) if code == 0 else found
-
-
-@deviation(dot_terms.scale, where=_is_e8m0, rules=("DOT-006", "DOT-008"), domain=IN_SCALED_DOTS)
-def dot_nan_scale_is_a_number(reference: Reference, code: int, fmt: Format) -> Factor:
-    """The scale of code 0xFF is 2^128, and not NaN."""
-    found: Factor = reference(min(code, fmt.code_count - 2), fmt)
-    return Factor(2 * found.value, found.exponent + 1) if code == fmt.code_count - 1 else found
+@deviation(dot_terms.number, where=_has_infinities, rules=("DOT-001", "DOT-008"), domain=DOTS)
+def dot_smallest_nan_is_infinite(
+    reference: Reference, code: int, fmt: Format, profile: DotProfile
+) -> Factor:
+    """A NaN without the quiet bit is infinite."""
+    found: Factor = reference(code, fmt, profile)
+    is_quiet = code & 1 << max(fmt.mantissa_bits - 1, 0)
+    return found if is_quiet or not math.isnan(found.value) else replace(found, value=math.inf)
 
 
 def _is_scaled(_part: list[Product], _c: float, profile: DotProfile) -> bool:

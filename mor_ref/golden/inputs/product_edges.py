@@ -51,6 +51,17 @@ def edges(kind: Kind) -> Arrays:
     return found
 
 
+def smallest_nans(kind: Kind) -> Arrays:
+    """Return rows of ones in which one number is the smallest NaN: first of A, then of B."""
+    found: dict[str, Unsigned] = {}
+    for n, (name, of) in enumerate(zip("ab", kind.formats, strict=True)):
+        fmt = formats[of]
+        codes = np.full((2, kind.width), encode(1.0, fmt), np.uint32)
+        codes[n, 0] = fmt.nan_codes[0][0]
+        found |= operand(name, codes, _blocks(kind, fmt, [0, 0]))
+    return found
+
+
 def _code(number: float, fmt: Format) -> int:
     """Return the code of a number; FP4 has 0 for NaN."""
     return 0 if math.isnan(number) and not fmt.nan_codes else encode(number, fmt)
@@ -77,4 +88,4 @@ def _blocks(kind: Kind, fmt: Format, exponents: list[int]) -> Blocks:
     scale = np.repeat((1 / scale if record == "scaled" else scale)[:, np.newaxis], count, axis=1)
     choice = np.full(scale.shape, CHOICES.index(fmt.name), np.uint8)
     block = kind.parameters["scale_block"]
-    return Blocks(choice, bits32(scale), bits32(overall), block, record)
+    return Blocks(choice, bits32(scale), bits32(overall), block, kind.record)

@@ -20,6 +20,7 @@ from mor_ref.golden.inputs.dot_rows import (
     signs_and_ends,
     with_a_small_sum,
 )
+from mor_ref.golden.inputs.dot_specials import specials, specials_with_scales
 from mor_ref.golden.inputs.dot_zeros import (
     flushed_by_instructions,
     negative_scales,
@@ -99,6 +100,16 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             yield _case(profile, "negative_zeros", negative_zeros, profile.chunk)
         if profile.first_c:
             yield _case(profile, "subnormal_c", subnormal_starts, profile.chunk)
+    for profile, parameters in _without_scales():
+        if profile.is_cut:
+            yield _special_case(profile, parameters)
+
+
+def _special_case(profile: DotProfile, parameters: dict[str, str]) -> Case:
+    """Return a case of subnormal and special numbers, of one chunk."""
+    of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+    rows = specials(profile, of, profile.chunk or _FEW)
+    return Case(f"{_name(parameters)}.specials", parameters, rows)
 
 
 def _named_once() -> Iterator[DotProfile]:
@@ -168,9 +179,12 @@ def _later_row_cases() -> Iterator[Case]:
             yield _case(
                 profile, "instructions", lambda row, of, _: flushed_by_instructions(row, of), 0
             )
+    for profile, parameters in _without_scales():
+        yield _special_case(profile, parameters)
 
 
-def _scaled_cases(size: Size) -> Iterator[Case]:
+def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
+    """Yield each profile with scales, parameters of its formats, and a format and a block."""
     for name in DOT_PROFILES.specified:
         profile = DOT_PROFILES[name]
         if profile.family == "switchback" or not (profile.scales or profile.family == "exact"):
@@ -178,23 +192,30 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
         admitted = profile.scales or _SCALES_OF_EXACT
         for a, b in _pairs(profile) if profile.scales else _OF_ANY[:3]:
             for fmt, block in admitted:
-                parameters = {"dot_profile": name, "format_a": a, "format_b": b}
-                length = 2 * max(profile.chunk, block) + block // 2
-                both = {**parameters, "scale_format": fmt, "scale_block": block}
-                count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
-                rows = drawn("dot_scaled", both, (count, length), size)
-                if fmt == "e8m0":
-                    rows = with_a_small_sum(rows, (formats[a], formats[b]))
-                if profile.chunk:
-                    of = formats[a], formats[b]
-                    rows = joined(rows, at_borders_with_scales(profile, of, length, fmt, block))
-                yield Case(_name(both), both, rows)
-    for name in DOT_PROFILES.specified:
-        profile = DOT_PROFILES[name]
-        if profile.family != "switchback" and (profile.scales or profile.family == "exact"):
-            yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)
+                yield profile, {"dot_profile": name, "format_a": a, "format_b": b}, fmt, block
+
+
+def _scaled_cases(size: Size) -> Iterator[Case]:
+    for profile, parameters, fmt, block in _with_scales():
+        length = 2 * max(profile.chunk, block) + block // 2
+        both = {**parameters, "scale_format": fmt, "scale_block": block}
+        count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
+        rows = drawn("dot_scaled", both, (count, length), size)
+        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        if fmt == "e8m0":
+            rows = with_a_small_sum(rows, of)
+        if profile.chunk:
+            rows = joined(rows, at_borders_with_scales(profile, of, length, fmt, block))
+        yield Case(_name(both), both, rows)
+    for profile in dict.fromkeys(profile for profile, *_ in _with_scales()):
+        yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)
         if profile.family == "promoted":
             yield _zeros_with_scales(profile, "negative_scales", negative_scales)
+    for profile, parameters, fmt, block in _with_scales():
+        both = {**parameters, "scale_format": fmt, "scale_block": block}
+        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        rows = specials_with_scales(profile, of, max(profile.chunk, block), fmt, block)
+        yield Case(f"{_name(both)}.specials", both, rows)
 
 
 def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mor_ref.golden.inputs.product_edges import edges
+from mor_ref.golden.inputs.product_edges import edges, smallest_nans
 from mor_ref.golden.inputs.products import (
     Kind,
     ends_of_cdna3,
@@ -62,6 +62,7 @@ _EDGES = (
     ("blackwell_mxfp8", "mx", 32, ("e5m2", "e5m2"), 64),
     ("blackwell_nvfp4", "nvfp4", 16, _FP4, 32),
 )
+_NANS = (("exact", "scaled"), ("hopper_fp8", "scaled"), ("blackwell_mxfp8", "mx"))
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 
 
@@ -86,6 +87,10 @@ def _cases(size: Size) -> Iterator[Case]:
         parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
         arrays = first_sum_of_minus_zero(Kind(parameters, _BF16, (), 64))
         yield Case(f"{profile}.scaled.32.bf16.bf16.first", parameters, arrays)
+    for profile, record in _NANS:
+        parameters = {"dot_profile": profile, "record": record, "scale_block": 32}
+        arrays = smallest_nans(Kind(parameters, ("e5m2", "e5m2"), (), 32))
+        yield Case(f"{profile}.{record}.32.e5m2.e5m2.nan", parameters, arrays)
 
 
 ENTRIES = Suite(

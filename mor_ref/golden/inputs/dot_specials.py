@@ -1,0 +1,133 @@
+"""Rows of dot products of subnormal numbers, infinities and NaN, for every pair of formats."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, has_all
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.operation import Arrays
+
+_INF, _NAN = math.inf, math.nan
+_ONE = (1.0, 1.0)
+
+
+def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return rows of subnormal operands, infinities and NaN, alone and with each other.
+
+    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads.
+    """
+    rows = [*_of_subnormals(profile, of), *_of_infinities(), *_of_nans()]
+    found = dict(arrays_of([row for row in rows if has_all(row, of)], profile, of, length))
+    for name, fmt in zip("ab", of, strict=True):
+        lowest = 1 << profile.ignored_bits if fmt.name == "f32" else 1
+        found[name] = _smallest_nans(found[name], fmt, lowest)
+    lowest = 1 << formats["f32"].mantissa_bits - formats[profile.start].mantissa_bits
+    found["c"] = _smallest_nans(found["c"], formats["f32"], lowest)
+    return found
+
+
+def _smallest_nans(codes: Unsigned, fmt: Format, lowest: int) -> Unsigned:
+    """Return codes whose NaNs have this mantissa, if the format has infinities."""
+    infinity = fmt.infinity_code
+    if infinity is None:
+        return codes
+    nan = codes.dtype.type(infinity + lowest)
+    return np.where((codes & (fmt.sign_bit - 1)) > infinity, nan, codes)
+
+
+def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield subnormal numbers times the largest ones.
+
+    A second product is one bit below the cut, as the exponent of subnormal numbers has it.
+    """
+    for first in (0, 1):
+        small, large = of[first], of[1 - first]
+        if not small.smallest_subnormal or not small.smallest_normal:
+            continue
+        bits = profile.ignored_bits if small.name == "f32" else 0
+        pair = math.ldexp(small.smallest_subnormal, bits), large.largest
+        pairs: Pairs = [pair if first == 0 else pair[::-1]]
+        exponent = math.frexp(small.smallest_normal)[1] + math.frexp(large.largest)[1] - 2
+        below: Pairs = [_powers(exponent - profile.fraction_bits - 1, of)]
+        yield [*pairs, *below] if profile.is_cut and has_all((below, 0.0), of) else pairs, 0.0
+
+
+def _powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
+    """Return two powers of two with a product of this exponent, which the formats have if any."""
+    least, most = zip(*map(_exponents, of), strict=True)
+    first = max(exponent // 2, exponent - most[1], least[0])
+    first = min(first, exponent - least[1], most[0])
+    return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
+
+
+def _exponents(fmt: Format) -> tuple[int, int]:
+    """Return the exponents of the smallest number and of the largest one."""
+    return fmt.smallest_exponent - fmt.mantissa_bits, math.frexp(fmt.largest)[1] - 1
+
+
+def _of_infinities() -> Iterator[Row]:
+    """Yield infinities times zeros and ones, with those of the other sign, and those of c."""
+    for sign in (1, -1):
+        yield [(sign * _INF, 1.0)], 0.0
+        yield [(1.0, sign * _INF)], 0.0
+        yield [(sign * _INF, 1.0)], -sign * _INF
+        yield [(1.0, sign * _INF)], -sign * _INF
+        yield [_ONE], sign * _INF
+    yield [(_INF, 0.0)], 0.0
+    yield [(0.0, _INF)], 0.0
+    yield [(_INF, 1.0), (-_INF, 1.0)], 0.0
+    yield [(1.0, -_INF), (1.0, _INF)], 0.0
+
+
+def _of_nans() -> Iterator[Row]:
+    """Yield NaN as an operand and as c."""
+    yield [(_NAN, 1.0)], 0.0
+    yield [(1.0, _NAN)], 0.0
+    yield [(_NAN, 0.0)], _INF
+    yield [(0.0, _NAN)], -_INF
+    yield [_ONE], _NAN
+
+
+def specials_with_scales(
+    profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
+) -> Arrays:
+    """Return the same rows with scales of 1, and rows of ones and zeros with special scales."""
+    scales, rows = formats[scale_format], specials(profile, of, length)
+    special = list(_with_special_scales(scales, length))
+    more = arrays_of([row for row, _ in special], profile, of, length)
+    shape = len(rows["c"]) + len(special), -(-length // block)
+    one = scales.bias << scales.mantissa_bits
+    found = {name: np.concatenate([rows[name], more[name]]) for name in rows}
+    for n, name in enumerate(("scale_a", "scale_b")):
+        found[name] = np.full(shape, one, code_dtype(scales))
+        found[name][len(rows["c"]) :, 0] = [codes[n] for _, codes in special]
+    return found
+
+
+def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, tuple[int, int]]]:
+    """Yield rows of ones or of zeros, with the scales of their first blocks.
+
+    A scale is NaN, which meets each c, infinite, or subnormal next to the largest one.
+    """
+    ones, zeros, infinity = [_ONE] * length, [(0.0, 1.0)] * length, scales.infinity_code
+    one, largest = scales.bias << scales.mantissa_bits, scales.largest_code
+    nan = largest + 1 if infinity is None else infinity + 1
+    least = 0 if scales.is_power_of_two else 1
+    for c in (0.0, _INF, -_INF):
+        yield (ones, c), (nan, one)
+        yield (ones, c), (one, nan)
+    yield (zeros, 0.0), (nan, one)
+    yield (zeros, 1.0), (one, nan)
+    yield (ones, 0.0), (least, largest)
+    yield (ones, 0.0), (largest, least)
+    if infinity is not None:
+        yield (ones, 0.0), (infinity, one)
+        yield (ones, -_INF), (one, infinity)
+        yield (zeros, 0.0), (infinity, one)
+        yield (ones, 0.0), (infinity, 0)
