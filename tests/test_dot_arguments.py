@@ -100,6 +100,16 @@ def test_dot_and_dot_chunks_refuse(a, given, message):
             function(a, b, **given)
 
 
+def test_whole_numbers_are_taken_as_c():
+    """DOT-001: those that binary32 has, as the floats that they are."""
+    for c in (0, -3, 2**24, 1 << 127):
+        found = mor_ref.dot(ROWS[:1], ROWS[:1], c)
+        assert (found == mor_ref.dot(ROWS[:1], ROWS[:1], float(c))).all()
+    for c in (True, 2**24 + 1, 2**53 + 1, 1 << 128, 1 << 2000):
+        with pytest.raises((TypeError, ValueError), match="c has "):
+            mor_ref.dot(ROWS[:1], ROWS[:1], c)
+
+
 def test_single_codes_are_refused():
     """DOT-001."""
     with pytest.raises(ValueError, match="a and b are single codes; give rows of codes"):

@@ -117,29 +117,45 @@ def test_the_error_of_a_chunk_is_bounded(name):
     assert lost
 
 
+def first_chunk_without_cut_bits(a, b, profile, of, scales):
+    """Return the first chunk, and its exact sum, if no bit of it is cut (THM-009)."""
+    part = in_chunks(products_of(a, b, profile, of, scales), profile)[0]
+    chunk = dot_chunks(a, b, 0.0, profile, of, scales)[0]
+    unit = chunk.exponent - profile.fraction_bits
+    exponents = [
+        one.a.exponent + one.b.exponent + one.scale_a.exponent + one.scale_b.exponent
+        for one in part
+        if one.of_elements != 0
+    ]
+    if min(exponents) < unit + 2 * of[0].mantissa_bits:
+        return None
+    whole, _ = exact_terms(part, 0.0)
+    assert chunk.cut_sum * Fraction(2) ** unit == whole
+    assert unit >= -126 - profile.kept_bits
+    return chunk, whole
+
+
 @pytest.mark.parametrize("name", ["hopper_fp8", "blackwell_fp8", "blackwell_mxfp8", "hopper_bf16"])
 def test_a_chunk_without_cut_bits_is_exact(name):
     """THM-009: the smallest products that a cut leaves as they are."""
     profile = DOT_PROFILES[name]
-    fmt = operand_format(profile.formats[0])
     exact = 0
     for seed in range(200):
         a, b, _, *rest = row_of(profile, seed, binades=2)
-        parts = in_chunks(products_of(a, b, profile, *rest[1:]), profile)
-        (chunk, *_), part, c = dot_chunks(a, b, 0.0, *rest), parts[0], 0.0
-        unit = chunk.exponent - profile.fraction_bits
-        exponents = [
-            one.a.exponent + one.b.exponent + one.scale_a.exponent + one.scale_b.exponent
-            for one in part
-            if one.of_elements != 0
-        ]
-        if min(exponents) >= unit + 2 * fmt.mantissa_bits:
-            whole, _ = exact_terms(part, c)
-            assert chunk.cut_sum * Fraction(2) ** unit == whole
-            if abs(chunk.cut_sum) < 2 ** (profile.kept_bits + 1):
-                assert chunk.c == whole
-                exact += 1
+        found = first_chunk_without_cut_bits(a, b, *rest)
+        if found and abs(found[0].cut_sum) < 2 ** (profile.kept_bits + 1):
+            assert found[0].c == found[1] < 2**128
+            exact += 1
     assert exact > 10
+
+
+def test_a_sum_without_cut_bits_can_overflow():
+    """THM-009: 2^254 - 2^254 + 2^243, whose cut sum has few bits."""
+    profile, fmt = DOT_PROFILES["hopper_bf16"], operand_format("bf16")
+    a, b = ([fmt.bias + e << 7 for e in of] for of in ((127, 127, 122), (127, 127, 121)))
+    a[1] |= fmt.sign_bit
+    chunk, whole = first_chunk_without_cut_bits(a, b, profile, (fmt, fmt), None)
+    assert (chunk.cut_sum, whole, chunk.c) == (2**14, 2**243, math.inf)
 
 
 def nearest(x):

@@ -168,6 +168,8 @@ def _start(
     size = int(np.prod(shape))
     if c is None:
         return np.zeros(size, np.float32)
+    if type(c) is int and abs(c) < 1 << 128 and float(c) == c:
+        c = float(c)
     numbers = numbers_from(c, "c")
     if numbers.shape not in ((), shape):
         raise ValueError(f"c has the shape {numbers.shape}; give {shape}, or a single number")
