@@ -179,6 +179,8 @@ other paths take more.
 
 {chr(10).join(table(taken, executed))}
 
+{goal(taken, executed)}
+
 A division counts as one instruction of PTX, and takes about ten of a GPU. Moves do not count: the
 assembler leaves them out. GPUs of sm_89 and later convert to e4m3 and e5m2 in one instruction,
 those of sm_100 and later to 4 and 6 bits as well. Kernels use these instructions if a rule has the
@@ -190,6 +192,16 @@ with registers that they spill:
 
 {few or "* none"}
 """
+
+
+def goal(taken: Mapping[str, Assembled], executed: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the goal for the quantizer, and the numbers that it takes."""
+    name = "quantize_bf16_256"
+    counts = [found[name] for found in executed.values()]
+    counts += [found.fewest[name] for found in taken.values()]
+    says = f"The goal for `{name}` was fewer than 25 instructions for an element. It takes"
+    reached = f"{max(counts):.1f}, so the goal is not reached in all columns."
+    return f"{says} {min(counts):.1f} to\n{reached}"
 
 
 def spilling(taken: Mapping[str, Assembled]) -> dict[tuple[str, str], int]:

@@ -113,8 +113,8 @@ FAULTS = {
     "a store is off by one": (wrong("st.global.f32 [%d5]", "st.global.f32 [%d5+4]"), "outside of"),
     "shared memory ends": (wrong("all[256]", "all[192]"), "outside of"),
     "an address is odd": (wrong("[%d4]", "[%d4+2]"), "its address is misaligned"),
-    "half of the threads end before": (
-        wrong("bar.sync 0;", "setp.gt.u32 %p1, %r1, 31;\n  @%p1 ret;\n  bar.sync 0;"),
+    "half of the threads that are counted end before": (
+        wrong("bar.sync 0;", "setp.gt.u32 %p1, %r1, 31;\n  @%p1 ret;\n  bar.sync 0, 64;"),
         "threads",
     ),
 }
@@ -128,15 +128,15 @@ def test_faults_are_reported_with_their_line(fault):
 
 
 def test_threads_of_a_warp_that_write_the_same():
-    """One of them writes, so their value has to be the same; those of another warp are a race."""
+    """One of them writes, so their value has to be the same; so has that of another warp."""
     text = wrong("add.s32 %r4, %r3, %r2;", "shr.u32 %r7, %r1, 5; mad.lo.s32 %r4, %r7, 4, %r3;")
     text = text.replace("xor.b32 %r5, %r2, 128;", "mov.u32 %r5, 4;")
     same = text.replace("st.shared.f32 [%r4], %f1;", "st.shared.u32 [%r4], %r7;")
     np.testing.assert_array_equal(launch(same).view(np.uint32)[:2], [1, 0x3F800000])
     with pytest.raises(LaunchError, match="a race: thread"):
         launch(text)
-    with pytest.raises(LaunchError, match="a race: thread"):
-        launch(same.replace("shr.u32 %r7, %r1, 5;", "mov.u32 %r7, 0;"))
+    with pytest.raises(LaunchError, match="a race: warp"):
+        launch(same.replace("mad.lo.s32 %r4, %r7, 4, %r3;", "mov.u32 %r4, %r3;"))
 
 
 def test_memory_that_may_only_be_read():

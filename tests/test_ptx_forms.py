@@ -268,7 +268,7 @@ def test_what_only_the_compiler_of_the_translation_finds():
         kernel[1, 1](*[np.zeros(1, np.uint64)] * 3)
 
 
-@pytest.mark.parametrize("given", ["a", 1.5, 0, (1, 1, 1, 1), (), None, -1, 1 << 40])
+@pytest.mark.parametrize("given", ["a", 1.5, 0, (1, 1, 1, 1), (), None, -1])
 def test_wrong_grids(given):
     kernel = Module(program("add.s32", ("u32",) * 3))["run"]
     with pytest.raises(LaunchError, match="give one to three whole numbers above 0"):

@@ -9,7 +9,9 @@ _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _MOST_BYTES = 1 << 30  # of one variable
 _LINKING = {"visible", "weak", "extern", "common", "managed"}
 _WORD = re.compile(r"\s*\.(\w+)(?:\s*\([^)]*\))?")
-_ALIGN = re.compile(r"\s*(\d+)")
+_ALIGN = re.compile(r"\s*(\d{1,18})(?!\d)")
+_MOST_DIGITS = 18
+_LONG = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
 _DECLARED = re.compile(
     r"\s*(?P<name>[\w$%]+)\s*(?:<(?P<count>\d+)>)?\s*(?P<sides>(?:\[\s*\d*\s*\]\s*)*)"
 )
@@ -24,6 +26,8 @@ def declared(line: int, text: str) -> list[Variable]:
         match = _DECLARED.fullmatch(name)
         if not match:
             raise refusal(line, text, "this declaration is not understood")
+        if _LONG.search(name):
+            raise refusal(line, text[:60], f"a number has more than {_MOST_DIGITS} digits")
         bytes_each = max(1, WIDTHS[kind] // 8) * vector
         count = 1
         for side in re.findall(r"\[\s*(\d*)\s*\]", match.group("sides")):

@@ -37,11 +37,11 @@ class Job(ctypes.Structure):
 def sides_of(name: str, given: int | tuple[int, ...]) -> tuple[int, int, int]:
     """Return the three sides of a grid or a block."""
     sides = tuple(given) if isinstance(given, tuple | list) else (given,)
-    are_numbers = all(isinstance(side, int | np.integer) and 0 < side < 1 << 31 for side in sides)
+    are_numbers = all(isinstance(side, int | np.integer) and side > 0 for side in sides)
     if not 1 <= len(sides) <= 3 or not are_numbers:
         raise LaunchError(f"{name} is {given!r}; give one to three whole numbers above 0")
     x, y, z = (*(int(side) for side in sides), 1, 1)[:3]
     most = _MOST_SIDES[name]
-    if y > most[1] or z > most[2]:
+    if x > most[0] or y > most[1] or z > most[2]:
         raise LaunchError(f"{name} is {given!r}; a GPU takes at most {most}")
     return x, y, z

@@ -1,5 +1,6 @@
 """Names of a function of PTX in C++: registers, labels and memory, each in its scope."""
 
+import math
 import re
 import struct
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Var
 from mor_ref.ptx.remarks import Undefined
 
 WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_MOST_BITS = 64  # of a constant
+_MOST_DIGITS = 20  # of a decimal one
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})")
 _NUMBER = re.compile(
     r"(?P<minus>-?)\s*(?:0[fF](?P<single>[0-9a-fA-F]{8})|0[dD](?P<double>[0-9a-fA-F]{16})"
     r"|(?P<real>\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)"
@@ -147,7 +150,8 @@ class Names:
         if place is not None:
             offset = text.partition("+")[2].strip() or "0"
             return f"{WORDS[bits]}({place.address} + {offset})"
-        raise refusal(of.line, of.text, f"operand {text!r} is not supported")
+        why = f"is too large for .{kind}" if _NUMBER.fullmatch(text) else "is not supported"
+        raise refusal(of.line, of.text, f"operand {text[:40]!r} {why}")
 
     def guard(self, of: Instruction) -> str:
         """Return the predicate in front of an instruction as C++: a register or its opposite."""
@@ -223,13 +227,18 @@ def number_of(text: str, kind: str) -> int | None:
     word = found.group(group)
     if group in ("single", "double", "real"):
         whole = _real_bits(group, word, bits)
+        if whole is None:
+            return None
         return whole ^ (1 << (bits - 1)) if found.group("minus") else whole
-    base = {"hex": 16, "binary": 2, "octal": 8}.get(group, 10)
-    number = int(word, base)
+    if group == "decimal" and len(word) > _MOST_DIGITS:
+        return None
+    number = int(word, {"hex": 16, "binary": 2, "octal": 8}.get(group, 10))
+    if number >> _MOST_BITS:
+        return None
     return (-number if found.group("minus") else number) & ((1 << bits) - 1)
 
 
-def _real_bits(group: str, word: str, bits: int) -> int:
+def _real_bits(group: str, word: str, bits: int) -> int | None:
     if (group == "single" and bits == 32) or (group == "double" and bits == 64):
         return int(word, 16)
     number = (
@@ -237,7 +246,12 @@ def _real_bits(group: str, word: str, bits: int) -> int:
         if group == "real"
         else (struct.unpack(">f" if group == "single" else ">d", bytes.fromhex(word))[0])
     )
-    return int.from_bytes(struct.pack(">f" if bits == 32 else ">d", number), "big")
+    try:
+        packed = struct.pack(">f" if bits == 32 else ">d", number)
+    except OverflowError:
+        return None
+    is_too_large = group == "real" and math.isinf(number)
+    return None if is_too_large else int.from_bytes(packed, "big")
 
 
 def names_of(

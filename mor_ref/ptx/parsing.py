@@ -92,8 +92,8 @@ def parsed(text: str) -> Program:
             for variable in declared(source.line(at), source.text[at:end]):
                 _take_variable(variable, variables, source.text[at:end])
             at = end + 1
-    if "version" not in head or "target" not in head:
-        raise PtxError("the text has no .version and no .target; give a whole PTX module")
+    if missing := [f".{name}" for name in ("version", "target") if name not in head]:
+        raise PtxError(f"the text has no {' and no '.join(missing)}; give a whole PTX module")
     if head.get("address_size", "64") != "64":
         raise PtxError(f"addresses are of {head['address_size']} bits; compile for 64")
     return Program(head["version"], head["target"], variables, functions)

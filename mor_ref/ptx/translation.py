@@ -249,7 +249,8 @@ def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
         f"  alignas({max(16, variable.alignment)}) char {name}[{max(1, variable.size)}] = {{}};"
     )
     kind = "local" if variable.space == "local" else "frame"
-    names.local[names.scopes[-1], variable.name] = Place(kind, f"u64({name})", variable.size)
+    address = f"(u64({name}) - m.local)" if kind == "local" else f"u64({name})"
+    names.local[names.scopes[-1], variable.name] = Place(kind, address, variable.size)
     if kind == "local":
         written, frame = f"written{len(arrays)}", f"frame{len(arrays)}"
         arrays.append(f"  u8 {written}[{variable.size // 8 + 1}] = {{}};")

@@ -166,10 +166,10 @@ def barrier(of: Instruction, names: Names) -> str:
     reduction = match.group("red") if match else None
     if not match:
         raise refusal(of.line, of.text, "this barrier is not supported")
-    counted = ""
+    counted, has_count = "", "false"
     if len(operands) == (4 if reduction else 2):
         count = names.value(operands.pop(2 if reduction else 1), "u32", of)
-        counted = f"check_count(m, {count}, {of.line}); "
+        counted, has_count = f"check_count(m, {count}, {of.line}); ", "true"
     aligned = match.group("name") == "bar" or match.group("aligned") or match.group("before")
     given = operands[1 if reduction else 0]
     number = names.value(given, "u32", of)
@@ -177,13 +177,14 @@ def barrier(of: Instruction, names: Names) -> str:
     if constant is not None and constant >= _BARRIERS:
         raise refusal(of.line, of.text, f"a block has the barriers 0 to {_BARRIERS - 1}")
     vote = names.predicate(operands[2], of) if reduction else "false"
-    found = f"barrier(m, {'true' if aligned else 'false'}, {number}, {vote}, {of.line})"
+    is_aligned = "true" if aligned else "false"
+    found = f"barrier(m, {is_aligned}, {has_count}, {number}, {vote}, {of.line})"
     if not reduction:
         return f"{{ {counted}{found}; }}"
-    threads = "(m.ntid[0] * m.ntid[1] * m.ntid[2])"
-    wanted = {"popc": found, "and": f"{found} == {threads}", "or": f"{found} != 0"}[reduction]
+    wanted = {"popc": "x.yes", "and": "x.yes == x.all", "or": "x.yes != 0"}[reduction]
     kind = "u32" if reduction == "popc" else "pred"
-    return f"{{ {counted}{names.result(operands[0], of, kind).name} = {wanted}; }}"
+    target = names.result(operands[0], of, kind).name
+    return f"{{ {counted}const Votes x = {found}; {target} = {wanted}; }}"
 
 
 def shuffle(of: Instruction, names: Names) -> str:

@@ -61,7 +61,8 @@ class Access:
         place = names.place(base)
         if place is not None and space == "param" and place.space == "frame":
             at = f"u64({place.address}), {place.size}"
-            return self._call("inside", f"{at}, ", sum_of(place.address, minus, offset), "")
+            where = sum_of(self.of, place.address, minus, offset)
+            return self._call("inside", f"{at}, ", where, "")
         where = address_of(self.of, names, address)
         touch = ("strong_" if self.strong else "") + ("write" if writes else "read")
         if space in ("shared", "generic"):
@@ -88,14 +89,17 @@ def address_of(of: Instruction, names: Names, text: str) -> str:
     base, minus, offset = match.groups()
     place = names.place(base)
     value = place.address if place is not None else names.address(base, of)
-    return sum_of(value, minus, offset)
+    return sum_of(of, value, minus, offset)
 
 
-def sum_of(base: str, minus: str, offset: str | None) -> str:
+def sum_of(of: Instruction, base: str, minus: str, offset: str | None) -> str:
     """Return an address and its offset as C++."""
     if not offset:
         return f"u64({base})"
-    return f"u64({base}) {'-' if minus else '+'} {number_of(offset, 'b64')}ull"
+    number = number_of(offset, "b64")
+    if number is None:
+        raise refusal(of.line, of.text, f"offset {offset[:40]!r} is not a constant of 64 bits")
+    return f"u64({base}) {'-' if minus else '+'} {number}ull"
 
 
 def load(of: Instruction, names: Names) -> str:
@@ -226,8 +230,8 @@ def convert_address(of: Instruction, names: Names) -> str:
     if words[-1] != "u64" or space not in _SPACES:
         raise refusal(of.line, of.text, "it is not supported")
     value = names.value(of.operands[1], "b64", of)
-    if space == "shared":
-        value = f"{value} {'-' if 'to' in words else '+'} m.shared"
+    if space in ("shared", "local"):
+        value = f"{value} {'-' if 'to' in words else '+'} m.{space}"
     return f"{names.result(of.operands[0], of, 'b64').name} = {value};"
 
 

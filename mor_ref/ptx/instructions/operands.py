@@ -25,7 +25,7 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"(?:ret|exit|trap|brkpt)(?:\.uni)?", (0,)),
     (r"bar\.warp\.sync", (1,)),
     (r"bar(?:rier)?(?:\.cta)?\.red\..*", (3, 4)),
-    (r"bar(?:rier)?\..*", (1, 2)),
+    (r"bar(?:rier)?\.(?!cluster).*", (1, 2)),
     (r"shfl\.sync\..*", (5,)),
     (r"(?:vote|match|redux)\..*", (3,)),
     (r"(?:activemask|nanosleep)\..*", (1,)),

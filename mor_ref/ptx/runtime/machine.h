@@ -43,7 +43,7 @@ struct Machine;
 // The scheduler is a library of its own, so that a kernel is compiled without it.
 struct Calls {
   [[noreturn]] void (*fail)(u32 line, const char* what);
-  void (*barrier)(bool aligned, u32 line, u32 number, bool vote, u32* votes);
+  void (*barrier)(bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]);
   u64 (*meet)(Meeting kind, u32 mask, u64 value, u32 from, u32 line);
   void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* written);
   void (*copy_later)(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line);
@@ -57,6 +57,7 @@ struct Machine {
   u32 tid[3], ntid[3], ctaid[3], nctaid[3];
   u32 thread, lane, warp, warps;
   u64 shared, shared_size, dynamic_shared;  // the address of shared memory on the host
+  u64 local;  // that addresses in local memory count from, so that they fit 32 bits
   u64 parameters, parameters_size;
   u64 globals;
   const Region *regions, *last;
@@ -163,7 +164,8 @@ template <u32 SIZE> inline void touch_local(Machine& m, const Frame& frame, u64 
   }
 }
 
-template <class T, u32 ALIGNED> inline T* local(Machine& m, u64 address, bool writes, u32 line) {
+template <class T, u32 ALIGNED> inline T* local(Machine& m, u64 offset, bool writes, u32 line) {
+  const u64 address = m.local + offset;
   if (address % ALIGNED) fail(m, line, "its address is misaligned");
   for (const Frame* frame = m.frames; frame; frame = frame->outer)
     if (address - frame->begin <= frame->size && frame->size - (address - frame->begin) >= ALIGNED) {
@@ -188,17 +190,19 @@ template <class T, u32 ALIGNED> inline T* parameter(Machine& m, u64 address, u32
 template <class T, u32 ALIGNED> inline T* generic(Machine& m, u64 address, Touch kind, u32 line, const void* written = nullptr) {
   const bool writes = kind == Touch::write || kind == Touch::strong_write;
   if (is_shared(m, address)) return shared<T, ALIGNED>(m, address - m.shared, kind, line, written);
-  if (is_local(m, address)) return local<T, ALIGNED>(m, address, writes, line);
+  if (is_local(m, address)) return local<T, ALIGNED>(m, address - m.local, writes, line);
   if (!writes && is_parameter(m, address)) return parameter<T, ALIGNED>(m, address, line);
   return device<T, ALIGNED>(m, address, writes, line);
 }
 
 // ---------------------------------------------------------------------- blocks and warps
 
-inline u32 barrier(Machine& m, bool aligned, u32 number, bool vote, u32 line) {
-  u32 votes;
-  m.calls->barrier(aligned, line, number, vote, &votes);
-  return votes;
+struct Votes { u32 yes, all; };
+
+inline Votes barrier(Machine& m, bool aligned, bool counted, u32 number, bool vote, u32 line) {
+  u32 result[2];
+  m.calls->barrier(aligned, counted, line, number, vote, result);
+  return {result[0], result[1]};
 }
 
 inline void check_count(Machine& m, u32 count, u32 line) {

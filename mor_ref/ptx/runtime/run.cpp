@@ -46,6 +46,7 @@ struct Arena {
   std::vector<u64> memory;
   SharedBytes bytes;
   u32 number = 0;  // of the barrier that threads wait at
+  bool counted = false;  // it has a number of threads
   u32 fragments[mor_host::MOST_WARPS][32][FRAGMENT];
   std::vector<Products> products;  // of each thread
   const Job* job = nullptr;
@@ -54,13 +55,14 @@ struct Arena {
 };
 thread_local Arena arena;
 
-void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
+// A barrier of all threads does not wait for those that have ended; one with a number of threads does.
+void barrier_at(bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]) {
   mor_host::Thread* self = mor_host::current;
   mor_host::Block* block = self->block;
   thread_local char what[160];
   if (number > 15) fail_at(line, "a block has the barriers 0 to 15");
-  if (block->alive != block->count) {
-    snprintf(what, sizeof what, "%u of %u threads ended before they came to this barrier", block->count - block->alive, block->count);
+  if (counted && block->alive != block->count) {
+    snprintf(what, sizeof what, "%u of %u threads ended before they came to this barrier, which has a count of threads", block->count - block->alive, block->count);
     fail_at(line, what);
   }
   if (block->waiting && arena.number != number) {
@@ -73,7 +75,7 @@ void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
       fail_at(line, what);
     }
   block->barrier = at(line);
-  arena.number = number;
+  arena.number = number, arena.counted = (block->waiting && arena.counted) || counted;
   block->votes += vote;
   block->voters++;
   block->parked[block->waiting++] = self->number;
@@ -83,7 +85,7 @@ void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
   } else {
     mor_host::go_on_with_another(self);
   }
-  *votes = block->result;
+  result[0] = block->result, result[1] = block->results;
 }
 
 u64 meet_at(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
@@ -98,6 +100,7 @@ void touch_at(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void
 }
 
 constexpr u64 OF_CALLS = 28 * 1024;  // bytes of the stack; with as many below them for the last function
+constexpr u64 MOST_LOCAL = 1 << 20;  // more than a stack has
 constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
 
 void copy_later_at(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line) {
@@ -186,6 +189,7 @@ void run_thread(void* pointer) {
   copy(m.tid, self->place), copy(m.ntid, block->size), copy(m.ctaid, block->place), copy(m.nctaid, block->grid);
   m.thread = self->number, m.lane = self->lane, m.warp = self->number / 32, m.warps = (block->count + 31) / 32;
   m.shared = (u64(arena.memory.data()) + ALIGNED - 1) / ALIGNED * ALIGNED;
+  m.local = u64(__builtin_frame_address(0)) / ALIGNED * ALIGNED - MOST_LOCAL;
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
   m.interrupted = &interrupted;
@@ -206,6 +210,10 @@ void run_thread(void* pointer) {
     fail_at(arena.bytes.unwritten, what);
   }
   if (!block->waiting) return;
+  if (!arena.counted) {
+    if (block->waiting == block->alive - 1) arena.bytes.epoch++;  // this thread was the last one that is waited for
+    return;
+  }
   snprintf(what, sizeof what, "thread %u ends, and %u threads wait at this barrier for it", self->number, block->waiting);
   fail_at(block->barrier.line, what);
 }

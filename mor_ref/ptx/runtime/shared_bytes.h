@@ -39,14 +39,8 @@ struct WarpTime {
   }
 };
 
-// What a byte has seen since the last barrier of its block (`epoch`): its last plain write.
-struct Byte {
-  u32 epoch, time, line;
-  u16 writer;
-  u8 exists;
-};
-
-// Accesses of a kind to each byte: all warps that made one, and the lanes of the one that came last.
+// Accesses of a kind to each byte since the last barrier of its block (`epoch`): all warps that made one, and the lanes of
+// the one that came last.
 struct Accesses {
   struct Seen {
     u32 epoch, line, warps, lanes, last;
@@ -88,8 +82,8 @@ struct Accesses {
 
 // Accesses that are plain, and strong ones: atomic, volatile, or with an order. Strong ones race with plain ones only.
 struct SharedBytes {
-  std::vector<Byte> bytes;
-  Accesses reads, strong_reads, strong_writes;
+  std::vector<u8> exists;  // of each byte
+  Accesses reads, writes, strong_reads, strong_writes;
   u64 size = 0;
   u32 epoch = 0, first = 0;       // the epoch in which the block began
   u32 unwritten = 0, reader = 0;  // the first line that read what nothing wrote, and its thread
@@ -98,52 +92,46 @@ struct SharedBytes {
 
   void prepare(u64 of, u8 filled) {
     size = of, filling = filled, epoch = 0;
-    bytes.assign(size + 1, Byte{});
-    reads.prepare(size);
+    exists.assign(size + 1, false);
+    reads.prepare(size), writes.prepare(size);
     strong_reads.seen.clear(), strong_writes.seen.clear();  // few kernels have any
   }
 
   void declare(u32 begin, u32 count) {
-    for (u32 k = begin; k < begin + count; k++) bytes[k].exists = true;
+    for (u32 k = begin; k < begin + count; k++) exists[k] = true;
   }
 
   void begin_block() { first = ++epoch, unwritten = 0; }
 
   void touch(Machine& m, u64 offset, u32 count, Touch kind, u32 line, const void* fresh) {
     if (offset > size || size - offset < count) fail(m, line, "it is outside of shared memory");
-    const bool writes = kind == Touch::write || kind == Touch::strong_write;
+    const bool is_write = kind == Touch::write || kind == Touch::strong_write;
     const bool strong = kind == Touch::strong_read || kind == Touch::strong_write;
     if (strong && strong_reads.seen.empty()) strong_reads.prepare(size), strong_writes.prepare(size);
     const WarpTime& time = times[m.warp];
     for (u64 k = offset; k < offset + count; k++) {
-      if (!bytes[k].exists) fail(m, line, "it is outside of its variable in shared memory");
-      check_write(m, k, time, line, fresh ? static_cast<const u8*>(fresh) + (k - offset) : nullptr);
+      if (!exists[k]) fail(m, line, "it is outside of its variable in shared memory");
+      // If several threads write equal bytes, the byte is the same whoever comes last.
+      const bool is_equal = kind == Touch::write && fresh && writes.seen[k].epoch == epoch &&
+                            static_cast<const u8*>(fresh)[k - offset] == reinterpret_cast<const u8*>(m.shared)[k];
+      if (!is_equal) writes.check(m, k, epoch, time, line, "writes to it");
       if (!strong) strong_writes.check(m, k, epoch, time, line, "writes to it");
-      if (writes) reads.check(m, k, epoch, time, line, "reads it");
-      if (writes && !strong) strong_reads.check(m, k, epoch, time, line, "reads it");
+      if (is_write) reads.check(m, k, epoch, time, line, "reads it");
+      if (is_write && !strong) strong_reads.check(m, k, epoch, time, line, "reads it");
       if (kind == Touch::write) {
-        bytes[k].epoch = epoch, bytes[k].time = time.now, bytes[k].line = line, bytes[k].writer = u16(m.thread);
         for (Accesses* each : {&reads, &strong_reads, &strong_writes}) each->forget_lanes(k);
+        if (!is_equal) writes.forget_lanes(k);
+        writes.add(m, k, epoch, time.now, line);
         continue;
       }
-      if (!writes && !is_written(k)) read_unwritten(m, k, line);
-      (writes ? strong_writes : strong ? strong_reads : reads).add(m, k, epoch, time.now, line);
+      if (!is_write && !is_written(k)) read_unwritten(m, k, line);
+      (is_write ? strong_writes : strong ? strong_reads : reads).add(m, k, epoch, time.now, line);
     }
   }
 
  private:
-  // If threads of a warp write to one place in one instruction, one of them does: equal bytes are not a race.
-  void check_write(Machine& m, u64 offset, const WarpTime& time, u32 line, const u8* fresh) {
-    const Byte& byte = bytes[offset];
-    if (byte.epoch != epoch || byte.writer == m.thread) return;
-    const bool is_mine = byte.writer / 32 == m.warp;
-    if (is_mine && time.knows(m.lane, byte.writer % 32, byte.time)) return;
-    if (is_mine && fresh && byte.line == line && *fresh == reinterpret_cast<const u8*>(m.shared)[offset]) return;
-    fail_race(line, "writes to it", byte.writer, true, byte.line);
-  }
-
   bool is_written(u64 offset) const {
-    return bytes[offset].epoch >= first || (!strong_writes.seen.empty() && strong_writes.seen[offset].epoch >= first);
+    return writes.seen[offset].epoch >= first || (!strong_writes.seen.empty() && strong_writes.seen[offset].epoch >= first);
   }
 
   // It is refused at the end of the block: if another thread writes later, that is a race.
