@@ -1,5 +1,9 @@
 """Code that compilers write and PTX allows, and sentences for constants that are too large."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 from kernels import needed
@@ -107,3 +111,32 @@ def test_heads_and_grids():
         Module(text.replace(".target sm_90", ""))
     with pytest.raises(LaunchError, match=r"grid is 2147483648; a GPU takes at most \(2147483647"):
         Module(text)["run"][1 << 31, 1]
+
+
+WAITS = (
+    HEADER
+    + """
+.visible .entry run(.param .u64 out) {
+  .reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %d<2>;
+  ld.param.u64 %d1, [out]; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, WRITER; @%p1 bra WRITE;
+AGAIN: ld.volatile.global.u32 %r2, [%d1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra AGAIN;
+  st.volatile.global.u32 [%d1+4], %r2; ret;
+WRITE: st.volatile.global.u32 [%d1], 1; ret;
+}
+"""
+)
+
+
+def test_a_block_that_waits_for_another(monkeypatch):
+    """Blocks run in turn: one that waits for a later one is refused, and does not run for ever."""
+    monkeypatch.setattr("mor_ref.ptx.running._PATIENCE", 5000)
+    out = np.zeros(2, np.uint32)
+    Module(WAITS.replace("WRITER", "0"))["run"][2, 64](out)
+    assert out.tolist() == [1, 1]
+    end = threading.Timer(60, os.kill, (os.getpid(), signal.SIGINT))  # if it is not refused
+    end.start()
+    try:
+        with pytest.raises(LaunchError, match=r"AGAIN: ld.* it waits for memory that no thread of"):
+            Module(WAITS.replace("WRITER", "1"))["run"][2, 64](np.zeros(2, np.uint32))
+    finally:
+        end.cancel()

@@ -31,6 +31,7 @@ class Job(ctypes.Structure):
         ("filling", ctypes.c_uint32),
         ("refuses", ctypes.c_uint32),
         ("executed", ctypes.c_uint64),
+        ("patience", ctypes.c_uint64),
     )
 
 

@@ -24,6 +24,7 @@ from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, globals_of, translated
 
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
+_PATIENCE = 1 << 26  # looks at memory that see nothing new; other workers may yet change it
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
 
 Model = Literal["refused", "nearest", "below", "above", "drawn"]
@@ -227,6 +228,8 @@ class Configured:
             made.products,
             module.schedule.filling,
             module.is_refusing,
+            0,
+            _PATIENCE if module.schedule.workers == 1 else (1 << 64) - 1,
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))

@@ -116,7 +116,8 @@ def load(of: Instruction, names: Names) -> str:
     pointer = access.pointer(names, of.operands[1], writes=False)
     # The address may be in one of the registers that are written.
     look = "look(m); " if access.strong else ""
-    return f"{{ {look}const auto* p = {pointer}; {' '.join(stores)} }}"
+    see = f"see(m, p, u64(p[0]), {of.line}); " if access.strong else ""
+    return f"{{ {look}const auto* p = {pointer}; {see}{' '.join(stores)} }}"
 
 
 def store(of: Instruction, names: Names) -> str:
@@ -128,7 +129,9 @@ def store(of: Instruction, names: Names) -> str:
     written = ", ".join(f"{access.element}({each})" for each in values)
     stores = " ".join(f"p[{k}] = v[{k}];" for k in range(len(values)))
     pointer = access.pointer(names, of.operands[0], writes=True, written="v")
-    return f"{{ const {access.element} v[] = {{{written}}}; auto* p = {pointer}; {stores} }}"
+    moved = "" if access.space in ("local", "param") else "m.seen_at = 0; "
+    text = f"const {access.element} v[] = {{{written}}}; auto* p = {pointer}; {stores}"
+    return f"{{ {moved}{text} }}"
 
 
 _ATOMICS = {

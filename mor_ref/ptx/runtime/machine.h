@@ -70,6 +70,8 @@ struct Machine {
   struct Products* products;  // that a sum may be rounded with
   const volatile u8* interrupted;
   u32 looks;  // at memory that other threads may change
+  u64 seen_at, seen;  // the place of the last look, and its value
+  u64 *vain, patience;  // looks of a block in turn that saw nothing new, and their limit
   Frame* frames;
   u64 executed;  // instructions
   u32 carry;
@@ -90,6 +92,15 @@ __attribute__((always_inline)) inline void go_round(Machine& m, u32 line) {
 // A thread that looks again and again may wait for another one.
 inline void look(Machine& m) {
   if (++m.looks % 16 == 0) m.calls->yield();
+}
+
+// If nobody sees anything new, all threads that are left in the block wait for ever.
+inline void see(Machine& m, const volatile void* at, u64 value, u32 line) {
+  if (m.seen_at != u64(at) || m.seen != value) {
+    m.seen_at = u64(at), m.seen = value, *m.vain = 0;
+  } else if (++*m.vain > m.patience) {
+    fail(m, line, "it waits for memory that no thread of its block changes, and later blocks wait until this one ends");
+  }
 }
 
 // The place of the result of a line within the bounds of PTX.

@@ -39,6 +39,7 @@ struct Job {
   u64 seed, products;
   u32 filling, refuses;
   u64 executed;  // instructions, of all threads
+  u64 patience;
 };
 
 // The shared memory of the block that runs on this thread of the CPU.
@@ -46,6 +47,7 @@ struct Arena {
   std::vector<u64> memory;
   SharedBytes bytes;
   u32 number = 0;  // of the barrier that threads wait at
+  u64 vain = 0;  // looks at memory
   bool counted = false;  // it has a number of threads
   u32 fragments[mor_host::MOST_WARPS][32][FRAGMENT];
   std::vector<Products> products;  // of each thread
@@ -192,7 +194,7 @@ void run_thread(void* pointer) {
   m.local = u64(__builtin_frame_address(0)) / ALIGNED * ALIGNED - MOST_LOCAL;
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
-  m.interrupted = &interrupted;
+  m.interrupted = &interrupted, m.vain = &arena.vain, m.patience = job.patience, *m.vain = 0;
   go_round(m, 0);
   m.fragments = arena.fragments[m.warp], m.copies = &copies;
   m.stack_end = u64(__builtin_frame_address(0)) - OF_CALLS;
@@ -202,6 +204,7 @@ void run_thread(void* pointer) {
   const u64 number = (u64(block->place.z) * block->grid.y + block->place.y) * block->grid.x + block->place.x;
   m.draws = job.seed + (number * block->count + self->number) * 0x9E3779B97F4A7C15u;
   job.kernel(m);
+  *m.vain = 0;
   wait_at(m, 0, true);
   __atomic_fetch_add(&job.executed, m.executed, __ATOMIC_RELAXED);
   thread_local char what[160];
