@@ -209,9 +209,8 @@ class Configured:
         regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
         ranges = self._shared_ranges(made)
         launch = module.schedule.launch_of(self.grid, self.block)
-        library = self._library(made)
         job = Job(
-            ctypes.cast(library.mor_ptx_kernel, ctypes.c_void_p),
+            ctypes.cast(self._library(made).mor_ptx_kernel, ctypes.c_void_p),
             module.globals.address,
             block.ctypes.data,
             made.parameters_size,
@@ -228,8 +227,7 @@ class Configured:
             made.products,
             module.schedule.filling,
             module.is_refusing,
-            0,
-            _PATIENCE if module.schedule.workers == 1 else (1 << 64) - 1,
+            patience=_PATIENCE if module.schedule.workers == 1 else (1 << 64) - 1,
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
