@@ -81,11 +81,11 @@ def _behind_a_subnormal(one: Format, other: Format, bits: int) -> Pairs:
 
 def _blocks(kind: Kind, fmt: Format, exponents: list[int]) -> Blocks:
     """Return two blocks for each row, whose factors are powers of two."""
-    record, count = kind.parameters["record"], kind.width // kind.parameters["scale_block"]
+    record, block = kind.record, kind.parameters["scale_block"]
     factor = np.ldexp(np.float32(1), np.array(exponents)).astype(np.float32)
     ones = np.ones(len(exponents), np.float32)
-    scale, overall = (ones, factor) if record == "nvfp4" else (factor, ones)
-    scale = np.repeat((1 / scale if record == "scaled" else scale)[:, np.newaxis], count, axis=1)
+    scale, overall = (ones, factor) if record.has_overall else (factor, ones)
+    of_row = (1 / scale if record.divides else scale)[:, np.newaxis]
+    scale = np.repeat(of_row, kind.width // block, axis=1)
     choice = np.full(scale.shape, CHOICES.index(fmt.name), np.uint8)
-    block = kind.parameters["scale_block"]
-    return Blocks(choice, bits32(scale), bits32(overall), block, kind.record)
+    return Blocks(choice, bits32(scale), bits32(overall), block, record)
