@@ -258,7 +258,12 @@ def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     left = missed if right is None else missed | right
     explained = of - int(np.count_nonzero(pair.differs & left))
     changed = int(np.count_nonzero(ours != pair.expected))
-    few = pair.differs & (explained == changed == of < _SHORT)
-    values = frozenset(zip(pair.expected[few].tolist(), pair.given[few].tolist(), strict=True))
+    values = _values(pair) if explained == changed == of < _SHORT else frozenset()
     changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
     return Score(explained, of, more, changes)
+
+
+def _values(pair: Pair) -> frozenset[tuple[int, int]]:
+    """Return the expected and the given bits of the entries that differ."""
+    expected, given = (bits[pair.differs].tolist() for bits in (pair.expected, pair.given))
+    return frozenset(zip(expected, given, strict=True))
