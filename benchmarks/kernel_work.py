@@ -163,7 +163,6 @@ def table(
 def page(taken: Mapping[str, Assembled], executed: Mapping[str, Mapping[str, float]]) -> str:
     """Return the page."""
     version = ".".join(map(str, nvrtc.version()))
-    count = len(taken[ARCHITECTURES[0]].resources)
     few = "\n".join(f"* `{name}` on {gpu}: {n} bytes" for (gpu, name), n in spilling(taken).items())
     return f"""# The work of the kernels
 
@@ -187,8 +186,8 @@ those of sm_100 and later to 4 and 6 bits as well. Kernels use these instruction
 same result for all inputs, and write all other rules out. A test fails if a number goes above its
 budget in `benchmarks/kernel_work.py`.
 
-None of these kernels has a stack or spills a register. Of all {count} kernels, these have a stack,
-with registers that they spill:
+None of these kernels has a stack or spills a register. These are all bundled kernels that have a
+stack, with registers that they spill:
 
 {few or "* none"}
 """
