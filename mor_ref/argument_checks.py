@@ -23,11 +23,10 @@ def known_name(
         return given
     text = str(given).lower()
     candidates = {name: name for name in names} | dict(also or {})
-    near = difflib.get_close_matches(text, candidates, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(text, candidates, n=1)
     hint = f"did you mean {candidates[near[0]]!r}? " if near else ""
-    raise UnknownNameError(
-        f"{argument} is {given!r}, which is not known; {hint}take one of {', '.join(names)}"
-    )
+    choice = f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)
+    raise UnknownNameError(f"{argument} is {given!r}, which is not known; {hint}take {choice}")
 
 
 # Names go to programs as one token, into the names of cases, and into files (PRO-002).

@@ -252,6 +252,8 @@ def test_numbers_are_parsed_as_written():
         (["verify", "/bin"], "candidate is '/bin', which has no kind; give 'dir:/bin'"),
         (["verify", "numba", "--report", ""], "report is ''; give a file that ends in .json"),
         (["nonsense"], "No such command 'nonsense'"),
+        (["verify", "numba", "--nan", "any", "--nan", "exact"], "--nan is given 2 times; give one"),
+        (["golden", "make", "--out", "a", "--out=b"], "--out is given 2 times; give one value"),
     ],
 )
 def test_mistakes_end_with_status_2_and_a_sentence(arguments, message):

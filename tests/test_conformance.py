@@ -40,7 +40,7 @@ def test_bit_exact():
     rules = {rule for name in ("decisions", "error_steps") for rule in MANIFEST[name]["rules"]}
     assert str(found) == (
         f"bit-exact in all that was asked: 4 fields, 6 cases, {len(rules)} rules, 2 suites "
-        f"({len(MANIFEST)} are there)"
+        f"(of {len(MANIFEST)})"
     )
 
 
@@ -59,8 +59,8 @@ def test_nobody_is_bit_exact_for_a_part():
     assert found.level == "partial"
     rules = len(MANIFEST["mx_blocks"]["rules"])
     assert str(found) == (
-        f"bit-exact in what was given: 1 of 4 fields, 15 of 72 cases, 0 of {rules} rules in full, "
-        f"1 suite ({len(MANIFEST)} are there); the rest was not shown"
+        f"bit-exact in the given part: 1 of 4 fields, 15 of 72 cases, 0 of {rules} rules in full, "
+        f"1 suite (of {len(MANIFEST)}); the rest was not shown"
     )
 
 
@@ -129,7 +129,7 @@ def test_it_says_how_many_cases_were_answered():
         return first(found, case) and close("mean_relative_error", 1e-5)(found, case)
 
     found = conformance(first, "decisions", "error_steps")
-    assert str(found).startswith("bit-exact in what was given: 1 of 4 fields, 1 of 6 cases, ")
+    assert str(found).startswith("bit-exact in the given part: 1 of 4 fields, 1 of 6 cases, ")
     found = conformance(close_first, "decisions")
     assert str(found).startswith("not bit-exact, but every decision is equal whose sum is further")
     assert "; given were 1 field, 1 of 5 cases, " in str(found)
@@ -140,7 +140,7 @@ def test_an_answer_of_unknown_fields_answers_nothing():
         return found if "u" in found else {"what": found["accepted"]}
 
     found = conformance(strange, "decisions", "error_steps")
-    assert str(found).startswith("bit-exact in what was given: 3 of 4 fields, 1 of 6 cases, ")
+    assert str(found).startswith("bit-exact in the given part: 3 of 4 fields, 1 of 6 cases, ")
 
 
 def test_nothing_compared():

@@ -62,4 +62,4 @@ def test_defined_bits_have_no_remarks():
     found = verified("div.rn.f32")
     assert found.verdict == "match"
     assert not found.results[0].remarks.lines
-    assert "bit-exact in what was given" in str(found.conformance)
+    assert "bit-exact in the given part" in str(found.conformance)

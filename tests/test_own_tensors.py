@@ -66,7 +66,7 @@ def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe
     out = tmp_path / "out.safetensors"
     status, printed, _ = run("quantize", file, "--recipe", recipe, "--out", out)
     assert status == 0
-    assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors under ")
+    assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors with ")
     found, treatment = load_file(out), as_treatment(recipe)
     assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
     for case in cases_of(own_recipe(recipe), from_arrays(tensors())):

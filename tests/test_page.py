@@ -250,7 +250,7 @@ def test_a_failure():
         return deviating()(operation, parameters, inputs)
 
     page = page_of(on(breaking, "error_steps", "decisions", "quantize_steps"))
-    assert page.texts("h1")[0].startswith("✗ failed bit-exact in what was given: 4 of 7 fields, 5 ")
+    assert page.texts("h1")[0].startswith("✗ failed bit-exact in the given part: 4 of 7 fields, 5 ")
     (lead,) = page.texts("p", "lead")
     place = "case 'not_worse_than' of suite 'decisions'"
     said = f"kernel:dut raised ArithmeticError on {place}: no <units>"
@@ -326,7 +326,7 @@ def test_explanations_that_are_not_the_whole():
     none = "No known deviation explains the "
     assert f"{none}30 mismatches; a guess: truncation (rule ENC-003) explains " in cards[1]
     assert " 45.0 % of a sample of them (9 of 20)" in cards[1]
-    assert "1,234 of these were not: the search ended after 131,072 elements" in cards[1]
+    assert "the search ended after 131,072 elements, and 1,234 pairs were not tried" in cards[1]
     assert f"{none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in cards[1]
     assert "No deviation that explains another suite explains the 20 mismatches; on " in cards[2]
     assert f"{none}10 mismatches, or enough of them for a guess" in cards[3]

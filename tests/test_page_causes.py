@@ -22,7 +22,7 @@ from mor_ref.verify.reporting import origin
 from mor_ref.verify.reporting.causes import causes_of
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.paths import without_directories
-from mor_ref.verify.reporting.report_files import write_report
+from mor_ref.verify.reporting.report_files import write_reports
 from mor_ref.verify.reporting.rules import address_of, as_site, own_site, rule_named
 from mor_ref.verify.reporting.suite_section import kinds_of_suite
 
@@ -251,7 +251,7 @@ def test_no_name_of_a_person_or_a_machine(monkeypatch):
 def test_xml_has_the_origin_with_the_verdict(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     found = made([differing()], "a", [])
-    write_report(found, tmp_path / "a.xml")
+    write_reports(found, [tmp_path / "a.xml"])
     root = ET.parse(tmp_path / "a.xml").getroot()[0]  # noqa: S314  # made a line before
     said = {one.get("name"): one.get("value") for one in root.findall("properties/property")}
     assert said["verdict"] == found.verdict

@@ -16,7 +16,7 @@ from mor_ref.cli import app
 ROOT = Path(__file__).resolve().parent.parent
 NO_QUESTION = r"(?! to\b)(?![^.:;]*\?)"
 BEFORE_NOUNS = "after|and|before|by|for|from|in|of|on|than|that|with"
-# "bit-exact in what was given" is a verdict of reports.
+# "bit-exact in the given part" is a verdict of reports.
 INSTEAD = {
     r"\bvoices?\b": "implementation",
     r"\bheld to\b": "checked against, or compared with",
@@ -274,7 +274,7 @@ def test_prose_of_help():
         ("Name what is left, and the rest of what was. Of what? Ask: what is it?", 3),
         ("The kept files; files that are kept; they are kept.", 2),
         ("Under gam; with gam, and with `gam`.", 1),
-        ("It is bit-exact in what was given, and it is a part of somewhat are.", 0),
+        ("It is bit-exact in the given part, and it is a part of somewhat are.", 0),
     ],
 )
 def test_phrases_are_found(text, count):

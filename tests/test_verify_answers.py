@@ -119,9 +119,9 @@ def test_complete_on_the_command_line(module):
         f"decisions: match, {entries_of('decisions', 'accepted'):,} entries in 5 cases",
         "mx: incomplete, the candidate has no answer",
         (
-            f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "
+            f"conformance: bit-exact in the given part: 1 of 5 fields, 5 of {5 + MX} cases, "
             f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules in full, 1 of 2 suites "
-            f"({len(MANIFEST)} are there); the rest was not shown"
+            f"(of {len(MANIFEST)}); the rest was not shown"
         ),
         verdict,
     ]

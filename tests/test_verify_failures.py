@@ -73,8 +73,8 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
     assert lines[2:] == [
         f"error_steps: match, {3 * entries_of('error_steps', 'u'):,} entries in 1 case",
         (
-            "conformance: bit-exact in what was given: 4 fields, 5 of 6 cases, "
-            f"1 of {len(DECIDING) + 1} rules in full, 2 suites ({len(MANIFEST)} are there); "
+            "conformance: bit-exact in the given part: 4 fields, 5 of 6 cases, "
+            f"1 of {len(DECIDING) + 1} rules in full, 2 suites (of {len(MANIFEST)}); "
             "the rest was not shown"
         ),
         "candidate:breaking: failed (1 match, 0 mismatch, 0 not run, 1 failed)",

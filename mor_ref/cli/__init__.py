@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.commands import Command
 from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
@@ -63,7 +64,11 @@ def _options(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
+            "--version",
+            metavar="",
+            help="Print the version.",
+            callback=_print_version,
+            is_eager=True,
         ),
     ] = False,
     rows: RowsOption = None,
@@ -76,7 +81,9 @@ def _options(
 
 @app.command("formats")
 def show_formats(
-    name: Annotated[str | None, typer.Argument(help="Show this format, code by code.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="FORMAT", help="Show this format, code by code.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """List the formats, or show the layout, special codes and values of one format."""
@@ -89,7 +96,9 @@ def show_formats(
 # -inf would contain it.
 @app.command("explain", context_settings={"ignore_unknown_options": True})
 def explain_value(
-    value: Annotated[str, typer.Argument(help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")],
+    value: Annotated[
+        str, typer.Argument(metavar="NUMBER", help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")
+    ],
     fmt: Annotated[str, typer.Option("--format", help="The target format.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str | None, typer.Option(help="satfinite (default) or ieee.")] = None,
@@ -271,6 +280,8 @@ app.command("decode")(decode_file)
 app.command("gen")(generate_cases)
 app.command("ver")(verify_lines)
 app.add_typer(golden_commands, name="golden")
+for one in (*app.registered_commands, *golden_commands.registered_commands):
+    one.cls = Command
 
 
 def main() -> None:

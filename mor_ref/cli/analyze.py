@@ -68,11 +68,12 @@ def run(
 
 
 def _refuse_besides(recipe: str, options: dict[str, str | None]) -> None:
-    """Refuse options that say what a recipe says."""
+    """Refuse options that a recipe decides."""
     for name, given in options.items():
         if given is not None:
             raise ValueError(
-                f"{name} is {given!r}, and recipe {recipe!r} says it, too; leave one of them out"
+                f"{name} is {given!r}, and recipe {recipe!r} decides it alone; leave one "
+                "of the two out"
             )
 
 

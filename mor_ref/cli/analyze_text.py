@@ -85,7 +85,7 @@ def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator
     for report in reports:
         if report.overflows:
             count = of(report.overflows, "finite number")
-            yield f"{name_shown(report.name)}: {count} would become infinite under {settings.first}"
+            yield f"{name_shown(report.name)}: {count} would become infinite in {settings.first}"
 
 
 def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:

@@ -13,7 +13,9 @@ golden_commands = typer.Typer(
 
 @golden_commands.command("list")
 def list_suites(
-    suite: Annotated[str | None, typer.Argument(help="Show the fields of this suite.")] = None,
+    suite: Annotated[
+        str | None, typer.Argument(metavar="SUITE", help="Show the fields of this suite.")
+    ] = None,
     cases: Annotated[bool, typer.Option("--cases", help="Print the names of its cases.")] = (False),
     json: JsonOption = False,
 ) -> None:

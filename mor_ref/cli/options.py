@@ -29,8 +29,9 @@ ExecutorOption = Annotated[
     ),
 ]
 CANDIDATE = typer.Argument(
+    metavar="CANDIDATE",
     help="numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, exec:PROGRAM or "
-    "peer:LIBRARY."
+    "peer:LIBRARY.",
 )
 REPORT = typer.Option(
     metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit); may be repeated."

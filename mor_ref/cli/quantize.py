@@ -1,4 +1,4 @@
-"""`mor-ref quantize`: the tensors of files under a recipe, with every field of the record."""
+"""`mor-ref quantize`: the tensors of files with a recipe, with every field of the record."""
 
 from mor_ref.analysis.listing import Selection
 from mor_ref.golden.inputs.own_tensors import unread_cases
@@ -38,7 +38,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
             print(f"{case.name}: {rows}x{columns} {case.parameters['source']}: {', '.join(shapes)}")
     for line in lines_of_skipped(inputs.skipped):
         print(line)
-    print(f"{out}: {counted(len(fields), 'tensor')} under {own.text}")
+    print(f"{out}: {counted(len(fields), 'tensor')} with {own.text}")
     return 1 if complete and inputs.skipped else 0
 
 

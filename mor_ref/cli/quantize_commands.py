@@ -40,7 +40,7 @@ def dequantize_file(
 ) -> None:
     """Write the numbers that codes and scales stand for, as float32.
 
-    The file has arrays that are named TENSOR/FIELD, as mor-ref quantize writes them under the same
+    The file has arrays that are named TENSOR/FIELD, as mor-ref quantize writes them with the same
     recipe. An array of the result is named TENSOR.
     """
     from mor_ref.cli import dequantize

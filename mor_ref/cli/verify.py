@@ -12,7 +12,7 @@ from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
-from mor_ref.verify.reporting.report_files import prepare_report, write_report
+from mor_ref.verify.reporting.report_files import prepare_report, write_reports
 from mor_ref.verify.reporting.rules import as_site
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
@@ -136,8 +136,7 @@ def _run(
         found = not_opened(name, wanted, str(error))
     for line in lines(found):
         print(line)
-    for report in reports:
-        write_report(found, Path(report), site)
+    write_reports(found, map(Path, reports), site)
     return _STATUS[found.verdict]
 
 

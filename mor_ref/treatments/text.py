@@ -103,10 +103,11 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
         if head == kind.name:
             return kind, {}
     if not re.fullmatch(INTEGERS, head):
+        asked = "recipe" if head == text else f"the first word of recipe {text!r}"
         try:
-            known_name("the first word", head, (Mor.name, *known_names()))
+            known_name(asked, head, (Mor.name, *known_names()))
         except UnknownNameError as error:
-            raise ValueError(f"recipe is {text!r}: {error}") from None
+            raise ValueError(str(error)) from None
     is_of_user = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
     return (Row, {"of": head}) if is_of_user and text == head else _kind_of_row(head)
 

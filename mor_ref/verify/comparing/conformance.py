@@ -50,7 +50,7 @@ class Conformance:
             case "bit-exact":
                 return f"bit-exact in all that was asked: {self._extent}"
             case "partial":
-                return f"bit-exact in what was given: {self._extent}; the rest was not shown"
+                return f"bit-exact in the given part: {self._extent}; the rest was not shown"
             case "allowed":
                 return f"not bit-exact: {self.allowed}; all else is equal in {self._extent}"
             case "open":
@@ -72,7 +72,7 @@ class Conformance:
     @property
     def _extent(self) -> str:
         """How much was given of how much, and how many suites there are."""
-        there = "" if self.asked.suites == self.suites else f" ({self.suites:,} are there)"
+        there = "" if self.asked.suites == self.suites else f" (of {self.suites:,})"
         return f"{self.given.of(self.asked)}{there}"
 
 

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,10 @@ def prepare_report(path: Path) -> None:
         ) from error
 
 
-def write_report(verification: Verification, path: Path, site: str | None = None) -> None:
-    """Write the report that the end of the name asks for; rules on a page lead to the `site`."""
+def write_reports(
+    verification: Verification, paths: Iterable[Path], site: str | None = None
+) -> None:
+    """Write reports of the kinds that their names end in; rules on a page lead to the `site`."""
     made = origin_here(verification.candidate, Path(verification.vectors))
-    write_whole(path, WRITERS[path.suffix](verification, made, site).encode())
+    for path in paths:
+        write_whole(path, WRITERS[path.suffix](verification, made, site).encode())

@@ -250,14 +250,14 @@ def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
     """Say which pairs of deviations were tried, if none explains all."""
     if not diagnosis.leaders or diagnosis.is_explained:
         return
-    names = f"pairs of deviations with {' or '.join(f'`{name}`' for name in diagnosis.leaders)}"
+    names = f"those that include {' or '.join(f'`{name}`' for name in diagnosis.leaders)}"
     if diagnosis.untried:
         yield (
-            f"of all pairs, only {names} were to be tried, and {diagnosis.untried:,} of these were "
-            f"not: the search ended after {PAIRS_END:,} elements"
+            f"pairs of deviations tried: a part of {names}; the search ended after {PAIRS_END:,} "
+            f"elements, and {diagnosis.untried:,} pairs were not tried"
         )
     else:
-        yield f"of all pairs, only {names} were tried; none of these explains all mismatches"
+        yield f"pairs of deviations tried: only {names}; none explains all mismatches"
 
 
 def _by(explanation: Explanation) -> str:
