@@ -151,12 +151,13 @@ CARRIES = """
 .visible .entry run(.param .u64 x, .param .u64 out) {
   .reg .b32 %r<30>; .reg .b64 %d<4>; .reg .pred %p<2>;
   mov.u32 %r29, %ctaid.x; ld.param.u64 %d0, [x]; ld.param.u64 %d1, [out];
-  mad.wide.u32 %d0, %r29, 24, %d0; mad.wide.u32 %d1, %r29, 36, %d1;
+  mad.wide.u32 %d0, %r29, 24, %d0; mad.wide.u32 %d1, %r29, 44, %d1;
   ld.global.u32 %r0, [%d0]; ld.global.u32 %r1, [%d0+4]; ld.global.u32 %r2, [%d0+8];
   ld.global.u32 %r3, [%d0+12]; ld.global.u32 %r4, [%d0+16]; ld.global.u32 %r5, [%d0+20];
   add.cc.u32 %r10, %r0, %r3; addc.cc.u32 %r11, %r1, %r4; addc.u32 %r12, %r2, %r5;
   sub.cc.u32 %r13, %r0, %r3; subc.cc.u32 %r14, %r1, %r4; subc.u32 %r15, %r2, %r5;
   mad.lo.cc.u32 %r16, %r0, %r3, %r1; madc.hi.cc.u32 %r17, %r0, %r3, %r2; addc.u32 %r18, %r5, 0;
+  sub.cc.u32 %r20, %r0, %r3; addc.u32 %r19, 0, 0; add.cc.u32 %r20, %r0, %r3; subc.u32 %r20, %r1, 0;
 STORES
   ret;
 }
@@ -164,12 +165,16 @@ STORES
 
 
 def test_carries():
-    """Sums, differences, and a product and a sum, of 96 bits."""
+    """Sums, differences, and a product and a sum, of 96 bits; a carry after a difference or before.
+
+    ptxas folds "sub.cc.u32 x, 5, 7; addc.u32 y, 0, 0;" to 0, and "subc.u32 y, 0, 0;" without a
+    carry to -1: no borrow is a carry of 1.
+    """
     rows = [
         row for row in itertools.product((0, 1, 2**31, 2**32 - 1), repeat=6) if row[0] or row[3]
     ]
-    stores = "\n".join(f"  st.global.u32 [%d1+{4 * n}], %r{10 + n};" for n in range(9))
-    out = np.zeros((len(rows), 9), np.uint32)
+    stores = "\n".join(f"  st.global.u32 [%d1+{4 * n}], %r{10 + n};" for n in range(11))
+    out = np.zeros((len(rows), 11), np.uint32)
     Module(HEADER + CARRIES.replace("STORES", stores))["run"][len(rows), 1](
         np.array(rows, np.uint32), out
     )
@@ -177,6 +182,8 @@ def test_carries():
         a, b = (sum(x << 32 * k for k, x in enumerate(row[n : n + 3])) for n in (0, 3))
         third = row[0] * row[3] + (row[2] << 32 | row[1]) + (row[5] << 64)
         wanted = [(x >> 32 * k) & 0xFFFFFFFF for x in (a + b, a - b, third) for k in range(3)]
+        no_borrow, carry = row[0] >= row[3], row[0] + row[3] >> 32
+        wanted += [int(no_borrow), (row[1] - 1 + carry) & 0xFFFFFFFF]
         assert found == wanted
 
 

@@ -62,7 +62,8 @@ template <class T> inline T min_relu(Word<T> a, Word<T> b) { return max<T>(Word<
 template <class T> inline T max_relu(Word<T> a, Word<T> b) { return max<T>(Word<T>(max<T>(a, b)), 0); }
 template <class T> inline T sad(Word<T> a, Word<T> b, Word<T> c) { return T(Word<T>(c + (T(a) < T(b) ? b - a : a - b))); }
 
-// The carry of a thread: a sum or a difference reads it, writes it, or both.
+// The carry of a thread: a sum or a difference reads it, writes it, or both. A difference is a + ~b + 1 for ptxas, and
+// a + ~b + carry if it reads the carry: so the carry of a difference is 0 if it borrows. The code of nvcc relies on it.
 template <class T, bool READS, bool WRITES> struct Carry {
   Machine& m;
   T add(Word<T> a, Word<T> b) {
@@ -71,8 +72,8 @@ template <class T, bool READS, bool WRITES> struct Carry {
     return T(Word<T>(sum));
   }
   T sub(Word<T> a, Word<T> b) {
-    const u128 all = u128(b) + (READS ? m.carry : 0);
-    if (WRITES) m.carry = u128(a) < all;
+    const u128 all = u128(b) + (READS ? !m.carry : 0);
+    if (WRITES) m.carry = u128(a) >= all;
     return T(Word<T>(a - Word<T>(all)));
   }
   T mad_lo(Word<T> a, Word<T> b, Word<T> c) { return add(Word<T>(mul_lo<T>(a, b)), c); }
