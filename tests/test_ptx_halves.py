@@ -167,23 +167,31 @@ def test_comparisons(name):
 
 @pytest.mark.parametrize("name", HALVES)
 def test_comparisons_of_pairs(name):
-    """The first predicate is of the lower numbers, and the second of the upper ones."""
+    """The first predicate is of the lower numbers, and the second of the upper ones; and `set`."""
     rows = list(itertools.product(codes(name, 9001), repeat=2))
     body = """.visible .entry run(.param .u64 x, .param .u64 out) {
-  .reg .b32 %r<9>; .reg .b16 %h<3>; .reg .b64 %d<4>; .reg .pred %p<4>;
+  .reg .b32 %r<9>; .reg .b16 %h<5>; .reg .b64 %d<4>; .reg .pred %p<4>;
   ld.param.u64 %d0, [x]; ld.param.u64 %d1, [out]; mov.u32 %r0, %ctaid.x;
-  mad.wide.u32 %d0, %r0, 8, %d0; mad.wide.u32 %d1, %r0, 2, %d1;
+  mad.wide.u32 %d0, %r0, 8, %d0; mad.wide.u32 %d1, %r0, 16, %d1;
   ld.global.u32 %r1, [%d0]; ld.global.u32 %r2, [%d0+4];
   setp.eq.u32 %p0, 0, 0; setp.lt.and.NAMEx2 %p1|%p2, %r1, %r2, %p0;
-  selp.u16 %h0, 1, 0, %p1; selp.u16 %h1, 2, 0, %p2; or.b16 %h0, %h0, %h1;
-  st.global.u16 [%d1], %h0; ret;
+  selp.u32 %r3, 1, 0, %p1; selp.u32 %r4, 2, 0, %p2; or.b32 %r3, %r3, %r4;
+  set.lt.NAMEx2.NAMEx2 %r4, %r1, %r2; set.lt.xor.u32.NAMEx2 %r5, %r1, %r2, %p0;
+  mov.b32 {%h1, %h2}, %r1; mov.b32 {%h3, %h4}, %r2;
+  set.lt.NAME.NAME %h1, %h1, %h3; set.lt.s16.NAME %h2, %h2, %h4; mov.b32 %r6, {%h1, %h2};
+  st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6}; ret;
 }"""
     pairs = [(a | b << 16, b | a << 16) for a, b in rows]
-    out = np.zeros(len(rows), np.uint16)
+    out = np.zeros((len(rows), 4), np.uint32)
     text = HEADER + body.replace("NAME", name)
     Module(text)["run"][len(rows), 1](np.array(pairs, np.uint32), out)
     values = [(value(a, name), value(b, name)) for a, b in rows]
-    wanted = [(x < y) + 2 * (y < x) for x, y in values]
+    one = {"f16": 0x3C00, "bf16": 0x3F80}[name]
+    wanted = [
+        [low + 2 * high, low * one + (high * one << 16),
+         (not low) * 0xFFFF + (not high) * 0xFFFF0000, low * one + high * 0xFFFF0000]
+        for low, high in ((x < y, y < x) for x, y in values)
+    ]  # fmt: skip
     assert out.tolist() == wanted
 
 

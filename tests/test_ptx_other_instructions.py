@@ -58,7 +58,7 @@ THREE = list(itertools.product(SOME, FEW, FEW))
 CASES = [
     *((f"sad.{t}", (t,) * 4, lambda a, b, c: c + abs(a - b), THREE) for t in ("s32", "u32")),
     ("min.relu.s32", ("s32",) * 3, lambda a, b: max(0, min(a, b)), itertools.product(SOME, FEW)),
-    ("max.relu.s32", ("s32",) * 3, lambda a, b: max(0, a, b), itertools.product(SOME, FEW)),
+    ("max.s32.relu", ("s32",) * 3, lambda a, b: max(0, a, b), itertools.product(SOME, FEW)),
     *(
         (f"mul24.{half}.{t}", (t,) * 3,
          lambda a, b, t=t, by=by: low24(a, t) * low24(b, t) >> by, itertools.product(SOME, FEW))
@@ -107,8 +107,11 @@ CASES = [
     ("add.u16x2", ("b32",) * 3, lambda a, b: in_pairs(int.__add__, a, b),
      itertools.product(SOME, SOME)),
     ("min.s16x2", ("b32",) * 3, lambda a, b: in_pairs(min, a, b), itertools.product(SOME, SOME)),
-    ("max.relu.s16x2", ("b32",) * 3, lambda a, b: in_pairs(lambda x, y: max(0, x, y), a, b),
-     itertools.product(SOME, SOME)),
+    *(
+        (opcode, ("b32",) * 3, lambda a, b: in_pairs(lambda x, y: max(0, x, y), a, b),
+         itertools.product(SOME, SOME))
+        for opcode in ("max.relu.s16x2", "max.s16x2.relu")
+    ),
 ]  # fmt: skip
 
 

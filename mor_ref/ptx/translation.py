@@ -10,6 +10,7 @@ from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.flow import flow_of
 from mor_ref.ptx.instructions import (
     bounded,
+    comparisons,
     control,
     conversions,
     copies,
@@ -30,6 +31,7 @@ ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.
 HANDLERS = {
     **memory.HANDLERS,
     **control.HANDLERS,
+    **comparisons.HANDLERS,
     **matrices.HANDLERS,
     **warpgroups.HANDLERS,
     **copies.HANDLERS,
@@ -239,8 +241,7 @@ def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
     """Declare registers, or memory of the function; return the bytes of local memory."""
     if variable.space == "reg":
         names.declare(variable)
-        return 0
-    if variable.space == "shared":
+    if variable.space in ("reg", "shared"):
         return 0
     if variable.space not in ("local", "param"):
         raise PtxError(f"line {variable.line}: .{variable.space} in a function is not supported")

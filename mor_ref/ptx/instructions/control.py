@@ -1,4 +1,4 @@
-"""Branches, calls, barriers, the functions of warps, and comparisons."""
+"""Branches, calls, barriers, and the functions of warps."""
 
 import re
 from collections.abc import Callable
@@ -6,94 +6,8 @@ from collections.abc import Callable
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.names import Names, mangled, number_of
 from mor_ref.ptx.program import Instruction
-from mor_ref.ptx.remarks import by_options
 
 Handler = Callable[[Instruction, Names], str]
-
-_SETP = re.compile(
-    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?"
-    r"\.(?:(?P<t>[busf](?:16|32|64)|bf16)|(?P<pair>b?f16)x2)"
-)
-_SET = re.compile(
-    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf](?:16|32|64)|bf16)"
-)
-_OF_FLOATS = {
-    "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
-}  # fmt: skip
-_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-_JOINED = {"and": "&&", "or": "||", "xor": "!="}
-
-
-def comparison(of: Instruction, names: Names, words: dict[str, str | None], a: str, b: str) -> str:
-    """Return a comparison as C++."""
-    kind, how = words["t"] or "", words["cmp"] or ""
-    left, right = names.value(a, kind, of), names.value(b, kind, of)
-    flags = "FTZ" if words["ftz"] else "0"
-    if kind.lstrip("b").startswith("f") and how not in _OF_FLOATS:
-        raise refusal(of.line, of.text, f".{how} is not a comparison of floating-point numbers")
-    if kind in ("f16", "bf16"):
-        found = f"compared_half<Compare::{how}, {kind.upper()}, {flags}>({left}, {right})"
-        return by_options(of, found)
-    if kind.startswith("f"):
-        return by_options(of, f"compared_{kind}<Compare::{how}, {flags}>({left}, {right})")
-    how = _UNSIGNED.get(how, how)
-    if how not in ("eq", "ne", "lt", "le", "gt", "ge"):
-        raise refusal(of.line, of.text, f".{how} is not supported")
-    return f"{how}<{kind.replace('b', 'u')}>({left}, {right})"
-
-
-def _joined(of: Instruction, names: Names, words: dict[str, str | None], found: str) -> str:
-    if not words["join"]:
-        return found
-    return f"(({found}) {_JOINED[words['join']]} bool({names.predicate(of.operands[3], of)}))"
-
-
-def set_predicate(of: Instruction, names: Names) -> str:
-    """Return `setp` as C++: one predicate, or it and the opposite comparison.
-
-    Of two numbers in a register, the second predicate is that of the upper ones.
-    """
-    match = _SETP.fullmatch(of.opcode)
-    if not match:
-        raise refusal(of.line, of.text, "it is not supported")
-    words = match.groupdict()
-    first, _, second = of.operands[0].partition("|")
-    if words["pair"]:
-        found, other = _of_pair(of, names, words)
-    else:
-        found, other = comparison(of, names, words, of.operands[1], of.operands[2]), "!x"
-    text = f"const bool x = {found}; "
-    both = (first.strip(), "x"), (second.strip(), other)
-    for target, value in both:
-        if target not in ("", "_"):
-            text += f"const bool x_{value == 'x'} = {_joined(of, names, words, value)}; "
-    for target, value in both:
-        if target not in ("", "_"):
-            text += f"{names.result(target, of, 'pred').name} = x_{value == 'x'}; "
-    return f"{{ {text}}}"
-
-
-def _of_pair(of: Instruction, names: Names, words: dict[str, str | None]) -> tuple[str, str]:
-    """Return the comparisons of the lower and of the upper numbers of two registers as C++."""
-    kind, flags = (words["pair"] or "").upper(), "FTZ" if words["ftz"] else "0"
-    if words["cmp"] not in _OF_FLOATS:
-        raise refusal(of.line, of.text, f".{words['cmp']} is not a comparison of numbers")
-    a, b = (names.value(text, "b32", of) for text in of.operands[1:3])
-    call = f"compared_half<Compare::{words['cmp']}, {kind}, {flags}>"
-    low, high = f"{call}({a} & 0xFFFF, {b} & 0xFFFF)", f"{call}({a} >> 16, {b} >> 16)"
-    return by_options(of, low), by_options(of, high)
-
-
-def set_number(of: Instruction, names: Names) -> str:
-    """Return `set` as C++: all ones, or 1.0."""
-    match = _SET.fullmatch(of.opcode)
-    if not match:
-        raise refusal(of.line, of.text, "it is not supported")
-    words = match.groupdict()
-    found = comparison(of, names, words, of.operands[1], of.operands[2])
-    one = "0x3F800000u" if words["d"] == "f32" else "~0u"
-    target = names.result(of.operands[0], of, words["d"] or "").name
-    return f"{target} = {_joined(of, names, words, found)} ? {one} : 0u;"
 
 
 def branch(of: Instruction, names: Names) -> str:
@@ -269,8 +183,6 @@ def undefined(of: Instruction, names: Names) -> str:
 
 
 HANDLERS: dict[str, Handler] = {
-    "setp": set_predicate,
-    "set": set_number,
     "bra": branch,
     "brx": indexed_branch,
     "call": call,

@@ -23,9 +23,10 @@ ROWS = (
     Row(rf"(?P<op>add|sub|min|max)\.{_INTEGER}", "{op}<{t}>", (_T, _T, _T)),
     Row(rf"(?P<op>div|rem)\.{_INTEGER}", "Quotient<{t}>{{m, LINE}}.{op}", (_T, _T, _T)),
     Row(r"(?P<op>add|sub)\.sat\.s32", "{op}_sat<s32>", ("s32", "s32", "s32")),
-    Row(r"(?P<op>min|max)\.relu\.s32", "{op}_relu<s32>", ("s32", "s32", "s32")),
+    # The manual has .relu before the type, and the header of CUDA after it; ptxas takes both.
+    Row(r"(?P<op>min|max)\.(?:relu\.s32|s32\.relu)", "{op}_relu<s32>", ("s32", "s32", "s32")),
     Row(r"(?P<op>add|min|max)\.(?P<t>[us]16)x2", "in_halves<{op}<{t}>>", ("b32",) * 3),
-    Row(r"(?P<op>min|max)\.relu\.s16x2", "in_halves<{op}_relu<s16>>", ("b32",) * 3),
+    Row(r"(?P<op>min|max)\.(?:relu\.s16x2|s16x2\.relu)", "in_halves<{op}_relu<s16>>", ("b32",) * 3),
     Row(rf"sad\.{_INTEGER}", "sad<{t}>", (_T, _T, _T, _T)),
     *_with_carry("(?P<op>add|sub){}", "{op}", 3),
     *_with_carry(r"mad{}\.(?P<half>lo|hi)", "mad_{half}", 4),
