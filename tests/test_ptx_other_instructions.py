@@ -25,6 +25,10 @@ def parts(x, width, kind):
     return [signed(one, width) for one in each] if kind[0] == "s" else each
 
 
+def paired(a, b, width):
+    return zip(parts(a, width, "u"), parts(b, width, "u"), strict=True)
+
+
 def low24(x, kind):
     return signed(x & 0xFFFFFF, 24) if kind[0] == "s" else x & 0xFFFFFF
 
@@ -70,6 +74,15 @@ CASES = [
     ("mad24.hi.sat.s32", ("s32",) * 4,
      lambda a, b, c: clamped((low24(a, "s") * low24(b, "s") >> 16) + c, "s32"), THREE),
     ("mad.hi.sat.s32", ("s32",) * 4, lambda a, b, c: clamped((a * b >> 32) + c, "s32"), THREE),
+    ("vabsdiff4.u32.u32.u32.add", ("b32",) * 4,
+     lambda a, b, c: c + sum(abs(x - y) for x, y in paired(a, b, 8)), THREE),
+    *(
+        (f"vabsdiff{n}.u32.u32.u32", ("b32",) * 4,
+         lambda a, b, _, by=32 // n: sum(
+             abs(x - y) << by * k for k, (x, y) in enumerate(paired(a, b, by))
+         ), THREE)
+        for n in (2, 4)
+    ),
     *(
         (f"dp4a.{s}.{t}", ("b32",) * 4,
          lambda a, b, c, s=s, t=t: c + sum(map(int.__mul__, parts(a, 8, s), parts(b, 8, t))), THREE)

@@ -28,6 +28,9 @@ ROWS = (
     Row(r"(?P<op>add|min|max)\.(?P<t>[us]16)x2", "in_halves<{op}<{t}>>", ("b32",) * 3),
     Row(r"(?P<op>min|max)\.(?:relu\.s16x2|s16x2\.relu)", "in_halves<{op}_relu<s16>>", ("b32",) * 3),
     Row(rf"sad\.{_INTEGER}", "sad<{t}>", (_T, _T, _T, _T)),
+    # CUDA's functions of bytes and of halves of words have these of all video instructions.
+    Row(r"vabsdiff(?P<n>[24])\.u32\.u32\.u32", "differences<{n}>", ("b32",) * 4),
+    Row(r"vabsdiff(?P<n>[24])\.u32\.u32\.u32\.add", "differences_sum<{n}>", ("b32",) * 4),
     *_with_carry("(?P<op>add|sub){}", "{op}", 3),
     *_with_carry(r"mad{}\.(?P<half>lo|hi)", "mad_{half}", 4),
     Row(r"mul24\.(?P<half>lo|hi)\.(?P<t>[us]32)", "mul24_{half}<{t}>", (_T, _T, _T)),

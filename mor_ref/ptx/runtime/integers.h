@@ -62,6 +62,21 @@ template <class T> inline T min_relu(Word<T> a, Word<T> b) { return max<T>(Word<
 template <class T> inline T max_relu(Word<T> a, Word<T> b) { return max<T>(Word<T>(max<T>(a, b)), 0); }
 template <class T> inline T sad(Word<T> a, Word<T> b, Word<T> c) { return T(Word<T>(c + (T(a) < T(b) ? b - a : a - b))); }
 
+// The absolute differences of two or four parts of words, side by side or added to c.
+template <u32 PARTS> inline u32 difference(u32 a, u32 b, u32 k) {
+  const u32 mask = ~0u >> (32 - 32 / PARTS), by = 32 / PARTS * k;
+  return sad<u32>(a >> by & mask, b >> by & mask, 0);
+}
+template <u32 PARTS> inline u32 differences(u32 a, u32 b, u32) {
+  u32 found = 0;
+  for (u32 k = 0; k < PARTS; k++) found |= difference<PARTS>(a, b, k) << 32 / PARTS * k;
+  return found;
+}
+template <u32 PARTS> inline u32 differences_sum(u32 a, u32 b, u32 c) {
+  for (u32 k = 0; k < PARTS; k++) c += difference<PARTS>(a, b, k);
+  return c;
+}
+
 // The carry of a thread: a sum or a difference reads it, writes it, or both. A difference is a + ~b + 1 for ptxas, and
 // a + ~b + carry if it reads the carry: so the carry of a difference is 0 if it borrows. The code of nvcc relies on it.
 template <class T, bool READS, bool WRITES> struct Carry {
