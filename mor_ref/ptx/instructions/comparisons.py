@@ -91,10 +91,11 @@ def set_number(of: Instruction, names: Names) -> str:
     kind, of_pair = words.get("d") or "", f"{words.get('pair')}x2"
     if not match or (kind not in ("u32", "s32", of_pair) if words["pair"] else kind[-2:] == "x2"):
         raise refusal(of.line, of.text, "it is not supported")
-    if words["pair"]:
-        found = _of_pair(of, names, words)
-    else:
-        found = (comparison(of, names, words, of.operands[1], of.operands[2]),)
+    found: tuple[str, ...] = (
+        _of_pair(of, names, words)
+        if words["pair"]
+        else (comparison(of, names, words, *of.operands[1:3]),)
+    )
     bits = WIDTHS[kind] // len(found)
     one = _ONES.get(kind.removesuffix("x2"), (1 << bits) - 1)
     each = (
