@@ -122,6 +122,8 @@ REFUSED = [
     ),
     ("sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 32;", "not supported"),
     ("sm_80", "cp.async.ca.shared.global [%r1], [%r2], 3;", "this copy is not supported"),
+    ("sm_90", "cp.async.bulk.commit_group;", "this copy is not supported"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32 %r1, %r1, %r1, %r1, %r1, 0;", "is not supported"),
 ]
 
 
@@ -188,16 +190,18 @@ def test_matrices_are_stored_and_transposed(trans):
 
 def test_a_copy_is_there_when_it_was_waited_for():
     read = "ld.shared.u32 %r4, [%r3]; ld.shared.u32 %r5, [%r3+4]; "
-    zeros = COPIED.replace("16;", "16, %r6;")
-    found = of_loads(WAITED + read)
+    hinted = COPIED.replace("global", "global.L2::cache_hint").replace("16;", "16, %d2;")
+    zeros = hinted.replace("%d2;", "%r6, %d2;")
+    found = of_loads(hinted + "cp.async.wait_all; " + read)
     assert found[3].tolist() == [24, 25, 26, 27]
     partly = "mov.u32 %r6, 6; " + zeros + "cp.async.wait_all; " + read
     assert of_loads(partly)[3].tolist() == [24, 25, 26, 0]
     early = COPIED + read + "cp.async.wait_group 0; "
     with pytest.raises(LaunchError, match="reads shared memory that was not written"):
         of_loads(early)
-    later = COPIED + COPIED.replace("[%d3]", "[%d2]") + "cp.async.wait_group 1; " + read
-    assert of_loads(later)[3].tolist() == [24, 25, 26, 27]
+    none = "setp.eq.u32 %p1, %r1, 2; " + COPIED.replace("16;", "16, %p1;")
+    later = none + COPIED.replace("[%d3]", "[%d2]") + "cp.async.wait_group 1; " + read
+    assert of_loads(later)[2:4].tolist() == [[0, 0, 0, 0], [24, 25, 26, 27]]
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,21 @@ def copy(of: Instruction, names: Names) -> str:
         return "m.calls->wait_for_copies(m, 0, true);"
     if of.opcode == "cp.async.wait_group":
         return f"m.calls->wait_for_copies(m, {number_of(of.operands[0], 'b32')}, false);"
-    size = number_of(of.operands[2], "b32") if len(of.operands) > 2 else None
-    if not _COPY.fullmatch(of.opcode) or size not in (4, 8, 16) or len(of.operands) > 4:
+    operands = of.operands[:-1] if "L2::cache_hint" in of.opcode else of.operands
+    size = number_of(operands[2], "b32") if len(operands) in (3, 4) else None
+    if not _COPY.fullmatch(of.opcode) or size not in (4, 8, 16):
         raise refusal(of.line, of.text, "this copy is not supported")
-    taken = names.value(of.operands[3], "b32", of) if len(of.operands) == 4 else f"{size}u"
-    to, where = (address_of(of, names, text) for text in of.operands[:2])
+    taken = _taken(of, names, operands[3], size) if len(operands) == 4 else f"{size}u"
+    to, where = (address_of(of, names, text) for text in operands[:2])
     return f"copy_later<{size}>(m, {to}, {where}, {taken}, {of.line});"
+
+
+def _taken(of: Instruction, names: Names, text: str, size: int) -> str:
+    """Return how many bytes are copied as C++: a number, or none if a predicate is true."""
+    register = names.register(text.lstrip("!"))
+    if register is not None and register.type == "pred":
+        return f"({names.predicate(text, of)} ? 0u : {size}u)"
+    return names.value(text, "b32", of)
 
 
 HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {"cp": copy}

@@ -9,8 +9,8 @@ from mor_ref.ptx.program import Instruction
 _HINT = r"(?=.*L2::cache_hint)"
 # The first pattern that an opcode matches has the counts.
 _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
-    (rf"(?:ld|st){_HINT}\..*", (3,)),
-    (r"(?:ld|ldu|st|mov|cvta|isspacep)\..*", (2,)),
+    (rf"(?:ld|st)(?!\.async|\.bulk){_HINT}\..*", (3,)),
+    (r"(?:ld|ldu|st(?!\.async|\.bulk)|mov|cvta|isspacep)\..*", (2,)),
     (rf"atom\.(?=.*\bcas\b){_HINT}.*", (5,)),
     (rf"atom\.(?:(?=.*\bcas\b)|{_HINT}).*", (4,)),
     (r"atom\..*", (3,)),
@@ -27,16 +27,17 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"bar(?:rier)?(?:\.cta)?\.red\..*", (3, 4)),
     (r"bar(?:rier)?\.(?!cluster).*", (1, 2)),
     (r"shfl\.sync\..*", (5,)),
-    (r"(?:vote|match|redux)\..*", (3,)),
+    (r"(?:vote|match\.\w+|redux)\.sync\..*", (3,)),
     (r"(?:activemask|nanosleep)\..*", (1,)),
     (r"elect\.sync", (2,)),
-    (r"mma\..*block_scale.*", (8,)),
-    (r"mma\..*", (4,)),
+    (r"mma\.sync\..*block_scale.*", (8,)),
+    (r"mma\.sync\..*", (4,)),
     (r"(?:ldmatrix|stmatrix|movmatrix)\..*", (2,)),
     (r"wgmma\.mma_async\..*", (4, 6, 7, 8)),
     (r"wgmma\.wait_group\..*|cp\.async\.wait_group", (1,)),
     (r"wgmma\..*|cp\.async\.(?:commit_group|wait_all)", (0,)),
-    (r"cp\.async\..*", (3, 4)),
+    (rf"cp\.async\.c[ag]{_HINT}\..*", (4, 5)),
+    (r"cp\.async\.c[ag]\..*", (3, 4)),
 )
 _COMPILED = tuple((re.compile(pattern), counts) for pattern, counts in _COUNTS)
 _LARGEST_TABLE = 255
