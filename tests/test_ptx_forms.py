@@ -19,7 +19,7 @@ def of_a_warp(body, memory=None):
     """Run lines on 32 threads: %r1 is the lane, %d4 an array, and %r2 goes out."""
     text = f"""
 .visible .entry run(.param .u64 out, .param .u64 memory) {{
-  .reg .pred %p<3>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %d<9>;
+  .reg .pred %p<3>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .b128 %q<2>;
   .shared .align 16 .b8 shared[256];
   ld.param.u64 %d1, [out];
   ld.param.u64 %d4, [memory];
@@ -189,7 +189,8 @@ MALFORMED = (
     "set.lt.f16x2.f32 %r3, %f1, %f1;", "set.foo.f16x2.f16x2 %r3, %r1, %r1;",
     "shfl.sync.idx.b32 %r3, %r1;", "bar.warp.sync;",
     "vote.sync.all.pred %p1;", "match.any.sync.b32 %r3, %r1;", "redux.sync.add.s32 %r3, %r1;",
-    "atom.global.add.u32 %r3;", "atom.global.cas.b32 %r3, [%d4], %r1;", "red.global.add.u32 [%d4];",
+    "atom.global.add.u32 %r3;", "atom.global.cas.b32 %r3, [%d4], %r1;",
+    "atom.global.exch.b128 %q1, [%d4], %q1;", "red.global.add.u32 [%d4];",
     "cvta.to.global.u64 %d5;", "add.s32 %r3, %r1;", "call;", "bar.sync;", "cp.async.wait_group;",
     "cp.async.wait_group %r1;", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1};",
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3};", "set.lt.u32.u32 %r3, %r1;", "ret 1;",

@@ -143,6 +143,7 @@ _REAL_ADD = {"f32": "sum_f32{is_shared(m, u64(p))}", "f64": "add_f64"}
 _REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16", "bf16")}
 _REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
 
+_MOST_ATOMIC = 64  # bits; a CPU need not have wider atomic operations
 
 _NEW_VALUES = {
     "exch": "b",
@@ -179,7 +180,7 @@ def atomic(of: Instruction, names: Names) -> str:
         [names.value(one, kind, of) for one in elements(each)]
         for each in rest[: 1 + (operation == "cas")]
     ]
-    wanted = _new_value(operation, kind)
+    wanted = _new_value(operation, kind) if WIDTHS[kind] <= _MOST_ATOMIC else None
     if wanted is None or {len(each) for each in (targets, *values)} != {access.count}:
         raise refusal(of.line, of.text, "this atomic operation is not supported")
     kept = "".join(
