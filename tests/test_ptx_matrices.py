@@ -13,7 +13,7 @@ from mor_ref import exact, formats
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.exact.dot import dot
-from mor_ref.ptx import LaunchError, Module, PtxError
+from mor_ref.ptx import LaunchError, Module, PtxError, Schedule
 
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32}
 BITS |= dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2", "e2m1"), 8)
@@ -153,10 +153,11 @@ LOADS = """
 """
 
 
-def of_loads(body, each=16):
+def of_loads(body, each=16, order=0):
     x, out = np.arange(512, dtype=np.uint16), np.zeros((32, 4), np.uint16)
     more = "mad.wide.u32 %d4, %r1, 8, %d1;"
-    Module(HEADER + LOADS.format(each=each, body=body + more))["run"][1, 32](out, x)
+    text = HEADER + LOADS.format(each=each, body=body + more)
+    Module(text, schedule=Schedule(order=order))["run"][1, 32](out, x)
     return out
 
 
@@ -197,11 +198,29 @@ def test_a_copy_is_there_when_it_was_waited_for():
     partly = "mov.u32 %r6, 6; " + zeros + "cp.async.wait_all; " + read
     assert of_loads(partly)[3].tolist() == [24, 25, 26, 0]
     early = COPIED + read + "cp.async.wait_group 0; "
-    with pytest.raises(LaunchError, match="reads shared memory that was not written"):
+    with pytest.raises(LaunchError, match="thread 0 copies to it in .*, and has not waited"):
         of_loads(early)
     none = "setp.eq.u32 %p1, %r1, 2; " + COPIED.replace("16;", "16, %p1;")
-    later = none + COPIED.replace("[%d3]", "[%d2]") + "cp.async.wait_group 1; " + read
+    later = none + COPIED.replace("[%r3]", "[%r3+512]") + "cp.async.wait_group 1; " + read
     assert of_loads(later)[2:4].tolist() == [[0, 0, 0, 0], [24, 25, 26, 27]]
+    with pytest.raises(LaunchError, match="copies to it in .*, and has not waited"):
+        of_loads(later.replace("%r4, [%r3]", "%r4, [%r3+512]"))
+
+
+STAGES = f"""{WAITED} xor.b32 %r6, %r3, 16; ld.shared.u32 %r4, [%r6]; bar.sync 0; {COPIED}
+  bar.sync 0; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [%r6]; bar.sync 0; """
+SAME = f"{COPIED.replace('%r3', '%r2').replace('%d3', '%d2')} cp.async.wait_all; bar.sync 0; "
+
+
+@pytest.mark.parametrize("order", [0, 1, 7])
+def test_a_copy_races_from_its_begin_until_it_was_waited_for(order):
+    """With what others read before, unless a barrier lies between; not with the same bytes."""
+    assert of_loads(STAGES, order=order)[2].tolist() == [24, 25, 24, 25]
+    for change in ("bar.sync 0; cp.async.cg", "wait_all; bar.sync 0;"):
+        without = STAGES.replace(change, change.replace("bar.sync 0;", ""))
+        with pytest.raises(LaunchError, match=r"line \d+: .*a race: thread \d+"):
+            of_loads(without, order=order)
+    of_loads(SAME + "ld.shared.u32 %r4, [%r2]; ld.shared.u32 %r5, [%r2+4];", order=order)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ struct Frame {
   Frame* outer;
 };
 
-enum class Touch : u32 { read, write, strong_read, strong_write };
+enum class Touch : u32 { read, write, strong_read, strong_write, begun_copy };
 enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u8 { nearest, below, above, drawn };
 // What PTX leaves open for some operands only.

@@ -105,8 +105,17 @@ constexpr u64 OF_CALLS = 28 * 1024;  // bytes of the stack; with as many below t
 constexpr u64 MOST_LOCAL = 1 << 20;  // more than a stack has
 constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
 
+struct Copied { u8 bytes[16]; };
+Copied copied(const Copy& one) {
+  Copied found = {};
+  if (one.taken) memcpy(found.bytes, reinterpret_cast<const void*>(one.from), one.taken);
+  return found;
+}
+
 void copy_later_at(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line) {
-  m.copies->waiting.push_back({to, from, size, taken, line, m.copies->group});
+  const Copy one = {to, from, size, taken, line, m.copies->group};
+  arena.bytes.begin_copy(m, to, size, line, copied(one).bytes);
+  m.copies->waiting.push_back(one);
 }
 
 void commit_at(Machine& m) { m.copies->group++; }
@@ -119,10 +128,9 @@ void wait_at(Machine& m, u32 groups, bool all) {
       later.push_back(copy);
       continue;
     }
-    u8 bytes[16] = {};
-    if (copy.taken) memcpy(bytes, reinterpret_cast<const void*>(copy.from), copy.taken);
-    arena.bytes.touch(m, copy.to, copy.size, Touch::write, copy.line, bytes);
-    memcpy(reinterpret_cast<void*>(m.shared + copy.to), bytes, copy.size);
+    const Copied now = copied(copy);
+    arena.bytes.end_copy(m, copy.to, copy.size, copy.line, now.bytes);
+    memcpy(reinterpret_cast<void*>(m.shared + copy.to), now.bytes, copy.size);
   }
   m.copies->waiting.swap(later);
 }

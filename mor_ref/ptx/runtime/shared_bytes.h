@@ -80,10 +80,17 @@ struct Accesses {
   }
 };
 
+// Copies to a byte that were begun and not waited for: how many, the last one, and the byte that all of them write.
+struct Flying {
+  u32 count, line, thread;
+  u8 byte;
+};
+
 // Accesses that are plain, and strong ones: atomic, volatile, or with an order. Strong ones race with plain ones only.
 struct SharedBytes {
   std::vector<u8> exists;  // of each byte
   Accesses reads, writes, strong_reads, strong_writes;
+  std::vector<Flying> flying;  // of each byte
   u64 size = 0;
   u32 epoch = 0, first = 0;       // the epoch in which the block began
   u32 unwritten = 0, reader = 0;  // the first line that read what nothing wrote, and its thread
@@ -94,7 +101,7 @@ struct SharedBytes {
     size = of, filling = filled, epoch = 0;
     exists.assign(size + 1, false);
     reads.prepare(size), writes.prepare(size);
-    strong_reads.seen.clear(), strong_writes.seen.clear();  // few kernels have any
+    strong_reads.seen.clear(), strong_writes.seen.clear(), flying.clear();  // few kernels have any
   }
 
   void declare(u32 begin, u32 count) {
@@ -105,19 +112,22 @@ struct SharedBytes {
 
   void touch(Machine& m, u64 offset, u32 count, Touch kind, u32 line, const void* fresh) {
     if (offset > size || size - offset < count) fail(m, line, "it is outside of shared memory");
-    const bool is_write = kind == Touch::write || kind == Touch::strong_write;
+    const bool is_plain_write = kind == Touch::write || kind == Touch::begun_copy;
+    const bool is_write = is_plain_write || kind == Touch::strong_write;
     const bool strong = kind == Touch::strong_read || kind == Touch::strong_write;
     if (strong && strong_reads.seen.empty()) strong_reads.prepare(size), strong_writes.prepare(size);
     const WarpTime& time = times[m.warp];
     for (u64 k = offset; k < offset + count; k++) {
       if (!exists[k]) fail(m, line, "it is outside of its variable in shared memory");
       // If several threads write equal bytes, the byte is the same whoever comes last.
-      const bool is_equal = kind == Touch::write && fresh && writes.seen[k].epoch == epoch &&
-                            static_cast<const u8*>(fresh)[k - offset] == reinterpret_cast<const u8*>(m.shared)[k];
+      const u8* byte = is_plain_write && fresh ? static_cast<const u8*>(fresh) + (k - offset) : nullptr;
+      const bool is_equal = byte && writes.seen[k].epoch == epoch && *byte == reinterpret_cast<const u8*>(m.shared)[k];
+      if (!flying.empty()) check_flying(k, byte, line);
       if (!is_equal) writes.check(m, k, epoch, time, line, "writes to it");
       if (!strong) strong_writes.check(m, k, epoch, time, line, "writes to it");
       if (is_write) reads.check(m, k, epoch, time, line, "reads it");
       if (is_write && !strong) strong_reads.check(m, k, epoch, time, line, "reads it");
+      if (kind == Touch::begun_copy) continue;
       if (kind == Touch::write) {
         for (Accesses* each : {&reads, &strong_reads, &strong_writes}) each->forget_lanes(k);
         if (!is_equal) writes.forget_lanes(k);
@@ -129,7 +139,26 @@ struct SharedBytes {
     }
   }
 
+  // A copy writes at any time from its begin on until its thread has waited for it.
+  void begin_copy(Machine& m, u64 offset, u32 count, u32 line, const u8* fresh) {
+    if (flying.empty()) flying.resize(size + 1);
+    touch(m, offset, count, Touch::begun_copy, line, fresh);
+    for (u32 k = 0; k < count; k++) flying[offset + k] = {flying[offset + k].count + 1, line, m.thread, fresh[k]};
+  }
+  void end_copy(Machine& m, u64 offset, u32 count, u32 line, const u8* fresh) {
+    for (u32 k = 0; k < count; k++) flying[offset + k].count--;
+    touch(m, offset, count, Touch::write, line, fresh);
+  }
+
  private:
+  void check_flying(u64 offset, const u8* byte, u32 line) const {
+    const Flying& one = flying[offset];
+    if (!one.count || (byte && *byte == one.byte)) return;
+    thread_local char what[160];
+    snprintf(what, sizeof what, "a race: thread %u copies to it in line %u, and has not waited for the copy", one.thread, one.line);
+    fail_at(line, what);
+  }
+
   bool is_written(u64 offset) const {
     return writes.seen[offset].epoch >= first || (!strong_writes.seen.empty() && strong_writes.seen[offset].epoch >= first);
   }
