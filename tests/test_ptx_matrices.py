@@ -214,7 +214,7 @@ SAME = f"{COPIED.replace('%r3', '%r2').replace('%d3', '%d2')} cp.async.wait_all;
 
 @pytest.mark.parametrize("order", [0, 1, 7])
 def test_a_copy_races_from_its_begin_until_it_was_waited_for(order):
-    """With what others read before, unless a barrier lies between; not with the same bytes."""
+    """It races with reads before it, unless a barrier lies between; not with equal bytes."""
     assert of_loads(STAGES, order=order)[2].tolist() == [24, 25, 24, 25]
     for change in ("bar.sync 0; cp.async.cg", "wait_all; bar.sync 0;"):
         without = STAGES.replace(change, change.replace("bar.sync 0;", ""))
