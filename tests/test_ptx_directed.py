@@ -184,3 +184,37 @@ def test_bounds_of_functions(name):
         for far in (right - below, above - right):
             assert most * Fraction(99, 100) < far + abs(right) * Fraction(1, 1 << 23)
             assert far <= most
+
+
+ONE, NONE, FIRST, SECOND = (
+    "0d3FF0000000000000", "0d0000000000000000", "0d7FF8000000000123", "0dFFF8000000000456",
+)  # fmt: skip
+# The bits of a NaN of binary64, or two: those that are open are others with undefined="above".
+NANS = {
+    f"add.f64 %d1, {ONE}, {FIRST};": 0x7FF8000000000123,
+    f"sub.rz.f64 %d1, 0d7FF0000000000001, {ONE};": 0x7FF8000000000001,
+    f"fma.rn.f64 %d1, {ONE}, {SECOND}, {SECOND};": 0xFFF8000000000456,
+    f"max.f64 %d1, {SECOND}, {SECOND};": 0xFFF8000000000456,
+    f"min.f64 %d1, {FIRST}, {ONE};": 0x3FF0000000000000,
+    "mov.b32 %r1, 0x7FFFFFFF; cvt.f64.f32 %d1, %r1;": 0x7FFFFFFFE0000000,
+    "mov.b32 %r1, 0xFF800001; cvt.f64.f32 %d1, %r1;": 0xFFF8000020000000,
+    "mov.b16 %h1, 0xFE01; cvt.f64.f16 %d1, %h1;": 0x7FFFFFFFE0000000,
+    f"mul.f64 %d1, {FIRST}, {SECOND};": (0x7FF8000000000123, 0x7FF8000000000000),
+    f"min.f64 %d1, {SECOND}, {FIRST};": (0xFFF8000000000456, 0x7FF8000000000000),
+    f"div.rn.f64 %d1, {NONE}, {NONE};": (0xFFF8000000000000, 0x7FF8000000000000),
+}
+
+
+def test_nans_of_binary64():
+    """As PTX has it for payloads, as ptxas folds conversions, and as CUDA has it for NaN."""
+    lines = "".join(f"{text}\nst.global.b64 [%d0+{8 * k}], %d1;\n" for k, text in enumerate(NANS))
+    text = f"""{HEADER}.visible .entry run(.param .u64 out) {{
+.reg .b64 %d<2>; .reg .b32 %r<2>; .reg .b16 %h<2>; ld.param.u64 %d0, [out];
+{lines}ret; }}"""
+    for place, model in enumerate(("nearest", "above")):
+        kernel, out = Module(text, undefined=model)["run"], np.zeros(len(NANS), np.uint64)
+        kernel[1, 1](out)
+        both = [each if isinstance(each, tuple) else (each, each) for each in NANS.values()]
+        assert out.tolist() == [each[place] for each in both]
+        opened = [each.text for each in kernel.undefined]
+        assert opened == [text for text, each in NANS.items() if isinstance(each, tuple)]

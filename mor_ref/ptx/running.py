@@ -34,6 +34,7 @@ _NOTED = {
     2: "its operand was NaN, and PTX leaves the bits of the NaN open",
     3: "it read local memory that was not written, and PTX leaves its bits open",
     4: "it read shared memory that was not written, and PTX leaves its bits open",
+    5: "its result was a NaN of no operand, or of several, and PTX leaves its bits open",
 }
 
 

@@ -10,10 +10,14 @@ namespace ptx {
 template <const Layout& OF>
 using Code = std::conditional_t<(OF.bits > 32), u64, std::conditional_t<(OF.bits > 16), u32, std::conditional_t<(OF.bits > 8), u16, u8>>>;
 
+// A NaN of binary32 keeps its payload, and one of half precision is the canonical one of binary32: ptxas folds them so.
 template <const Layout& FROM> inline double number(Code<FROM> code) {
   if constexpr (FROM.bits == 64) return double_of(code);
   else if constexpr (FROM.bits == 32) return double(float_of(code));
-  else return decoded(code, FROM);
+  else {
+    const double found = decoded(code, FROM);
+    return found == found ? found : double(float_of(u32(F32.nan)));
+  }
 }
 
 template <const Layout& TO> inline Code<TO> flushed_to_zero(Code<TO> code) {
@@ -36,7 +40,7 @@ template <const Layout& TO, u32 FLAGS> inline Code<TO> after_rounding(Code<TO> c
 }
 
 template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double x) {
-  return after_rounding<TO, FLAGS>(Code<TO>(TO.bits == 64 ? out64(x) : encoded(x, TO, MODE)));
+  return after_rounding<TO, FLAGS>(Code<TO>(TO.bits == 64 ? bits_of(x) : encoded(x, TO, MODE)));
 }
 
 template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline Code<TO> cvt_float(Code<FROM> code) {

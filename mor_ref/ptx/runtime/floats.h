@@ -1,7 +1,8 @@
-// Floating-point instructions. All NaNs that they make are canonical, but for those of binary64.
+// Floating-point instructions. All NaNs that they make are canonical, but for those of binary64, which keep payloads.
 #pragma once
 
 #include <cfenv>
+#include <initializer_list>
 
 #include "formats.h"
 
@@ -16,7 +17,18 @@ template <u32 FLAGS> inline u32 out32(float x) {
   if (FLAGS & SAT) bits = bits >> 31 ? 0 : bits > 0x3F800000 ? 0x3F800000 : bits;
   return bits;
 }
-inline u64 out64(double x) { return x != x ? F64.nan : bits_of(x); }
+
+inline bool is_nan64(u64 a) { return (a & ~(u64(1) << 63)) > F64.infinity; }
+constexpr u64 QUIET = u64(1) << 51;
+constexpr u64 NO_NUMBER = u64(1) << 63 | F64.nan;  // CUDART_NAN of CUDA's math_constants.h
+
+// A NaN has the bits of the first operand that is NaN.
+template <class... Codes> inline u64 out64(double x, Codes... operands) {
+  if (x == x) return bits_of(x);
+  for (const u64 each : {operands...})
+    if (is_nan64(each)) return each | QUIET;
+  return NO_NUMBER;
+}
 
 // ---------------------------------------------------------------------- rounded to odd
 // From a binary64 result and the sign of its error: a number that rounds to 51 bits or fewer as the
@@ -116,10 +128,10 @@ template <Mode MODE, u32 FLAGS> inline u32 sqrt_directed_f32(u32 a) {
   return out32<FLAGS>(directed<MODE>(x, x, x, [](float p, float, float) { return __builtin_sqrtf(p); }));
 }
 template <Mode MODE, class Operation> inline u64 directed_f64(u64 a, u64 b, u64 c, Operation operation) {
-  return out64(directed<MODE>(double_of(a), double_of(b), double_of(c), operation));
+  return out64(directed<MODE>(double_of(a), double_of(b), double_of(c), operation), a, b, c);
 }
 template <Mode MODE> inline u64 add_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p + q; }); }
-template <Mode MODE> inline u64 sub_directed(u64 a, u64 b) { return add_directed<MODE>(a, neg_f64(b)); }
+template <Mode MODE> inline u64 sub_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p - q; }); }
 template <Mode MODE> inline u64 mul_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p * q; }); }
 template <Mode MODE> inline u64 div_directed(u64 a, u64 b) { return directed_f64<MODE>(a, b, b, [](double p, double q, double) { return p / q; }); }
 template <Mode MODE> inline u64 rcp_directed(u64 a) { return div_directed<MODE>(bits_of(1.0), a); }
@@ -162,15 +174,34 @@ template <u32 FLAGS, bool MAGNITUDES, auto OPERATION> inline u32 of_three(u32 a,
 
 // ---------------------------------------------------------------------- binary64
 
-inline u64 add_f64(u64 a, u64 b) { return out64(double_of(a) + double_of(b)); }
-inline u64 sub_f64(u64 a, u64 b) { return add_f64(a, neg_f64(b)); }
-inline u64 mul_f64(u64 a, u64 b) { return out64(double_of(a) * double_of(b)); }
-inline u64 fma_f64(u64 a, u64 b, u64 c) { return out64(__builtin_fma(double_of(a), double_of(b), double_of(c))); }
-inline u64 div_f64(u64 a, u64 b) { return out64(double_of(a) / double_of(b)); }
-inline u64 rcp_f64(u64 a) { return out64(1 / double_of(a)); }
-inline u64 sqrt_f64(u64 a) { return out64(__builtin_sqrt(double_of(a))); }
-inline u64 min_f64(u64 a, u64 b) { return extreme<0, false>(a, b, F64); }
-inline u64 max_f64(u64 a, u64 b) { return extreme<0, true>(a, b, F64); }
+inline u64 add_f64(u64 a, u64 b) { return out64(double_of(a) + double_of(b), a, b); }
+inline u64 sub_f64(u64 a, u64 b) { return out64(double_of(a) - double_of(b), a, b); }
+inline u64 mul_f64(u64 a, u64 b) { return out64(double_of(a) * double_of(b), a, b); }
+inline u64 fma_f64(u64 a, u64 b, u64 c) { return out64(__builtin_fma(double_of(a), double_of(b), double_of(c)), a, b, c); }
+inline u64 div_f64(u64 a, u64 b) { return out64(double_of(a) / double_of(b), a, b); }
+inline u64 rcp_f64(u64 a) { return out64(1 / double_of(a), a); }
+inline u64 sqrt_f64(u64 a) { return out64(__builtin_sqrt(double_of(a)), a); }
+inline u64 min_f64(u64 a, u64 b) { return is_nan64(a) && is_nan64(b) ? a | QUIET : extreme<0, false>(a, b, F64); }
+inline u64 max_f64(u64 a, u64 b) { return is_nan64(a) && is_nan64(b) ? a | QUIET : extreme<0, true>(a, b, F64); }
+
+// PTX leaves open which of two different NaNs a result is, and the bits of a NaN if no operand is one.
+template <auto OPERATION> struct ToNan {
+  Machine& m;
+  u32 line;
+  template <class... Codes> u64 operator()(Codes... operands) const {
+    const u64 found = OPERATION(operands...);
+    return __builtin_expect(is_nan64(found), 0) ? opened(found, {operands...}) : found;
+  }
+  __attribute__((noinline, cold)) u64 opened(u64 found, std::initializer_list<u64> operands) const {
+    u32 others = 0, same = 0;
+    for (const u64 each : operands)
+      if (is_nan64(each)) ((each | QUIET) == found ? same : others)++;
+    if (same && !others) return found;
+    note(m, line, Noted::made_nan);
+    const End end = end_at(m, line);
+    return end == End::nearest ? found : end == End::below ? NO_NUMBER : F64.nan;
+  }
+};
 
 // ---------------------------------------------------------------------- kinds of numbers
 
