@@ -1,5 +1,6 @@
 """Reads the declarations of PTX: `.shared .align 8 .b8 sums[64]` and others."""
 
+import math
 import re
 
 from mor_ref.ptx.errors import refusal
@@ -29,15 +30,12 @@ def declared(line: int, text: str) -> list[Variable]:
         if _LONG.search(name):
             raise refusal(line, text[:60], f"a number has more than {_MOST_DIGITS} digits")
         bytes_each = max(1, WIDTHS[kind] // 8) * vector
-        count = 1
-        for side in re.findall(r"\[\s*(\d*)\s*\]", match.group("sides")):
-            count *= int(side or 0)
-        values = _values(initial) if equals else ()
-        if not count and values:
-            count = len(values)
-        if len(values) > count * vector:
-            why = f"it has {len(values)} initial values for {count * vector} places"
-            raise refusal(line, text, why)
+        sides = [int(n or 0) for n in re.findall(r"\[\s*(\d*)\s*\]", match.group("sides"))]
+        if equals and sides and not sides[0]:
+            sides[0] = len(split(initial.strip()[1:-1]))
+        sizes = sides + [vector] * (vector > 1)
+        values = tuple(_values(line, text, initial.strip(), sizes)) if equals else ()
+        count = math.prod(sides)
         if bytes_each * count > _MOST_BYTES:
             why = f"it has {bytes_each * count} bytes; at most {_MOST_BYTES} are supported"
             raise refusal(line, text, why)
@@ -82,5 +80,36 @@ def _aligned(line: int, text: str, at: int) -> tuple[int, int]:
     return int(number.group(1)), number.end()
 
 
-def _values(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.replace("{", "").replace("}", "").split(","))
+def _values(
+    line: int, whole: str, text: str, sizes: list[int], at: int = 0
+) -> list[tuple[int, str]]:
+    """Return the initial values of an array and their places; a row may lack some."""
+    if not sizes:
+        return [(at, text)]
+    if not (text.startswith("{") and text.endswith("}")):
+        raise refusal(line, whole, "the initial values of a row are not in braces")
+    parts = split(text[1:-1])
+    if len(parts) > sizes[0]:
+        why = f"it has {len(parts)} initial values for {sizes[0]} places"
+        raise refusal(line, whole, why)
+    step = math.prod(sizes[1:])
+    return [
+        each
+        for k, part in enumerate(parts)
+        for each in _values(line, whole, part, sizes[1:], at + k * step)
+    ]
+
+
+def split(text: str) -> tuple[str, ...]:
+    """Return the parts of a list: commas inside of brackets separate none."""
+    found, depth, begin = list[str](), 0, 0
+    for at, letter in enumerate(text):
+        if letter in "{[(":
+            depth += 1
+        elif letter in "}])":
+            depth -= 1
+        elif letter == "," and not depth:
+            found.append(text[begin:at].strip())
+            begin = at + 1
+    last = text[begin:].strip()
+    return (*found, last) if last or found else ()

@@ -141,7 +141,7 @@ class Globals:
     ) -> None:
         """Write the initial values of a variable."""
         width = max(1, WIDTHS[variable.type] // 8)
-        for k, text in enumerate(variable.initial):
+        for k, text in variable.initial:
             number = number_of(text, variable.type)
             if number is None:
                 match = re.fullmatch(r"(?:generic\(\s*)?([\w$]+)\)?\s*(?:\+\s*(\d+))?", text)

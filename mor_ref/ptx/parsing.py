@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from itertools import accumulate
 
-from mor_ref.ptx.declarations import declared
+from mor_ref.ptx.declarations import declared, split
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Statement, Variable
 
@@ -225,19 +225,4 @@ def _statement(line: int, text: str) -> list[Statement]:
     guard = "".join((found.group("guard") or "").split())
     opcode = "".join(found.group("opcode").split())
     plain = " ".join(text.split())
-    return [Instruction(line, plain, guard, opcode, split_operands(found.group("operands")))]
-
-
-def split_operands(text: str) -> tuple[str, ...]:
-    """Return the operands of a list: commas inside of brackets separate none."""
-    found, depth, begin = list[str](), 0, 0
-    for at, letter in enumerate(text):
-        if letter in "{[(":
-            depth += 1
-        elif letter in "}])":
-            depth -= 1
-        elif letter == "," and not depth:
-            found.append(text[begin:at].strip())
-            begin = at + 1
-    last = text[begin:].strip()
-    return (*found, last) if last or found else ()
+    return [Instruction(line, plain, guard, opcode, split(found.group("operands")))]

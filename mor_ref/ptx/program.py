@@ -22,7 +22,7 @@ class Variable:
     alignment: int
     size: int
     count: int = 0
-    initial: tuple[str, ...] = ()
+    initial: tuple[tuple[int, str], ...] = ()  # places and values
 
 
 @dataclass(frozen=True)
