@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.ptx.errors import LaunchError, PtxError
+from mor_ref.ptx.errors import LaunchError
 from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Function, Program, Variable
 
@@ -130,6 +130,7 @@ class Globals:
         self.memory = whole[first : first + size + _ALIGNED]
         self.address = self.memory.ctypes.data
         self.regions = list[tuple[int, int, int]]()
+        self.refused = dict[str, str]()  # why, by the names of variables
         for name, (begin, length) in places.items():
             variable = program.variables[name]
             written = int(variable.space == "global")
@@ -146,9 +147,8 @@ class Globals:
             if number is None:
                 match = re.fullmatch(r"(?:generic\(\s*)?([\w$]+)\)?\s*(?:\+\s*(\d+))?", text)
                 if not match or match.group(1) not in places or width != 8:
-                    raise PtxError(
-                        f"line {variable.line}: {variable.name}: initial value {text!r} is not "
-                        "supported"
-                    )
+                    why = f"initial value {text!r} is not supported"
+                    self.refused[variable.name] = f"line {variable.line}: {variable.name}: {why}"
+                    return
                 number = self.address + places[match.group(1)][0] + int(match.group(2) or 0)
             memory[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from dataclasses import replace
 from itertools import accumulate
 
 from mor_ref.ptx.declarations import declared, split
@@ -27,6 +28,8 @@ _HEADS = {
 _STRANGE = re.compile(r'"[^"\n]*"|(?P<it>[^\t-\r -~])')
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.(entry|func)\b")
 _NAME = re.compile(r"\s*([\w$%]+)\s*")
+# A kernel that needs one of these is refused by its own line.
+_UNUSED = re.compile(r"\.pragma\b|\.alias\b|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b")
 _IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
 _THREADS = re.compile(r"\.(reqntid|maxntid)\s+([\d,\s]+)")
 
@@ -81,6 +84,8 @@ def parsed(text: str) -> Program:
             at = _take_head(source, found, head)
         elif found := _TO_THE_LINE_END.match(source.text, at):
             at = found.end()
+        elif unused := _UNUSED.match(source.text, at):
+            at = source.to(";", unused.end()) + 1
         elif source.text.startswith(".section", at):
             at = source.past_braces(source.to("{", at))
         elif found := _FUNCTION.match(source.text, at):
@@ -155,15 +160,15 @@ def _function(source: Text, found: re.Match[str]) -> tuple[Function, int]:
         directives = source.text[at:opening]
     if ".pragma" in directives and is_declared and opening >= 0:  # its ; ends no declaration
         is_declared, directives = False, source.text[at:opening]
-    required, most = _threads(line, directives)
-    statements: tuple[Statement, ...] = ()
-    end = ending + 1
-    if not is_declared:
-        end = source.past_braces(opening)
-        statements = tuple(_statements(source, opening + 1, end - 1))
-    is_entry = found.group(1) == "entry"
-    return Function(
-        line, name.group(1), is_entry, results, parameters, statements, required, most
+    end = ending + 1 if is_declared else source.past_braces(opening)
+    function = Function(line, name.group(1), found.group(1) == "entry", results, parameters, ())
+    try:
+        required, most = _threads(line, directives)
+        statements = () if is_declared else _statements(source, opening + 1, end - 1)
+    except PtxError as error:  # other functions of the module can run
+        return replace(function, refused=str(error)), end
+    return replace(
+        function, statements=tuple(statements), required_threads=required, most_threads=most
     ), end
 
 

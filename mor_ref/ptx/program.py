@@ -58,7 +58,10 @@ Statement = Instruction | Label | Scope | Variable
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel (`.entry`) or a function; one without statements is defined elsewhere."""
+    """A kernel (`.entry`) or a function; one without statements is defined elsewhere.
+
+    `refused` says why it cannot run, if it cannot.
+    """
 
     line: int
     name: str
@@ -68,6 +71,7 @@ class Function:
     statements: tuple[Statement, ...]
     required_threads: tuple[int, ...] = ()
     most_threads: tuple[int, ...] = ()
+    refused: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from mor_ref.ptx.errors import LaunchError, PtxError, refusal
 from mor_ref.ptx.job import Job, sides_of
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
+from mor_ref.ptx.places import globals_of
 from mor_ref.ptx.program import Function, Program
 from mor_ref.ptx.remarks import OPTIONS, Remark, Undefined
 from mor_ref.ptx.source_lines import SourceLines
-from mor_ref.ptx.translation import Translated, globals_of, translated
+from mor_ref.ptx.translation import Translated, translated
 
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _PATIENCE = 1 << 26  # looks at memory that see nothing new; other workers may yet change it
@@ -145,7 +146,11 @@ class Kernel:
     @functools.cached_property
     def translated(self) -> Translated:
         """The kernel as C++."""
-        return _translated(self.module.text, self.function.name)
+        found = _translated(self.module.text, self.function.name)
+        for name in found.variables:
+            if name in self.module.globals.refused:
+                raise PtxError(self.module.globals.refused[name])
+        return found
 
     @property
     def undefined(self) -> tuple[Undefined, ...]:

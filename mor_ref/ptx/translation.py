@@ -23,6 +23,7 @@ from mor_ref.ptx.instructions import (
 )
 from mor_ref.ptx.instructions.operands import check_operands
 from mor_ref.ptx.names import WORDS, Names, Place, mangled, names_of
+from mor_ref.ptx.places import SharedMemory, globals_of, own_of, shared_of, variables_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.remarks import Undefined, by_options
 from mor_ref.ptx.rows import Found, found_in
@@ -39,17 +40,6 @@ HANDLERS = {
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
 _LABEL, _INSTRUCTION, _MOVE = " L", "  ", "   "  # the beginnings of lines
 _JUMP = re.compile(r"\bgoto \w|\breturn;")
-_WORD = re.compile(r"[\w$%]+")
-_GAP = 16  # between variables in shared memory, so that an index that is off by one is found
-
-
-@dataclass(frozen=True)
-class SharedMemory:
-    """Variables in shared memory: their places, and the size of all without the launch's own."""
-
-    places: dict[str, tuple[int, int]]  # offset and size
-    size: int
-    dynamic: tuple[str, ...]  # those whose size a launch sets; they begin at `size`
 
 
 @dataclass(frozen=True)
@@ -60,6 +50,7 @@ class Translated:
     shared: SharedMemory
     parameters: tuple[int, ...]  # the place of each
     parameters_size: int
+    variables: tuple[str, ...]  # of the module, that it may use
     undefined: tuple[Undefined, ...]
     products: int  # that a sum may be rounded with
 
@@ -69,23 +60,15 @@ def _row(opcode: str, count: int) -> Found | None:
     return found_in(ROWS, opcode, count)
 
 
-def globals_of(program: Program) -> dict[str, tuple[int, int]]:
-    """Return the offset and the size of each variable of the module in its own memory."""
-    found: dict[str, tuple[int, int]] = {}
-    end = 0
-    for variable in program.variables.values():
-        if variable.space in ("global", "const"):
-            begin = -(-(end + _GAP) // max(16, variable.alignment)) * max(16, variable.alignment)
-            found[variable.name] = begin, variable.size
-            end = begin + variable.size
-    return found
-
-
 def translated(program: Program, name: str) -> Translated:
     """Return a kernel as C++, with the functions that it calls."""
     entry = program.functions[name]
     functions = [entry, *_called(program, entry)]
-    shared = _shared(program, functions)
+    for function in functions:
+        if function.refused:
+            raise PtxError(function.refused)
+    used = variables_of(program, functions)
+    shared = shared_of([*used, *own_of(functions)])
     places = {
         each: Place("global", f"(m.globals + {offset})", size)
         for each, (offset, size) in globals_of(program).items()
@@ -112,8 +95,10 @@ def translated(program: Program, name: str) -> Translated:
         undefined += found
     text.append('extern "C" __attribute__((visibility("default")))')
     text.append(f"void mor_ptx_kernel(Machine& m) {{ f_{mangled(entry.name)}(m, 0); }}")
-    whole = "\n".join(text) + "\n"
-    return Translated(whole, shared, tuple(offsets), end, tuple(undefined), flow.count)
+    return Translated(
+        "\n".join(text) + "\n", shared, tuple(offsets), end, tuple(each.name for each in used),
+        tuple(undefined), flow.count,
+    )  # fmt: skip
 
 
 def _called(program: Program, entry: Function) -> list[Function]:
@@ -131,32 +116,6 @@ def _called(program: Program, entry: Function) -> list[Function]:
                     found[name] = function
                     waiting.append(function)
     return list(found.values())
-
-
-def _shared(program: Program, functions: list[Function]) -> SharedMemory:
-    """Return the places of the variables that these functions name."""
-    named = set()
-    own = []
-    for function in functions:
-        for statement in function.statements:
-            if isinstance(statement, Instruction):
-                named |= {word for each in statement.operands for word in _WORD.findall(each)}
-            elif isinstance(statement, Variable) and statement.space == "shared":
-                own.append(statement)
-    used = [each for each in program.variables.values() if each.name in named] + own
-    places, end, dynamic, most = {}, 0, [], 16
-    for variable in used:
-        if variable.space != "shared":
-            continue
-        most = max(most, variable.alignment)
-        if not variable.size:
-            dynamic.append(variable.name)
-            continue
-        begin = -(-(end + _GAP) // variable.alignment) * variable.alignment if end else 0
-        places[variable.name] = begin, variable.size
-        end = begin + variable.size
-    size = -(-(end + (_GAP if end else 0)) // most) * most
-    return SharedMemory(places, size if dynamic else end, tuple(dynamic))
 
 
 def _signature(function: Function) -> str:
