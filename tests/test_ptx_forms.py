@@ -7,7 +7,8 @@ import pytest
 from kernels import needed
 from ptx_programs import HEADER, program
 
-from mor_ref.ptx import LaunchError, Module, PtxError
+from mor_ref.cuda.unavailable import CudaError
+from mor_ref.ptx import LaunchError, Module, PtxError, Schedule
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -308,6 +309,15 @@ def test_wrong_grids(given):
         kernel[given, 1]
     with pytest.raises(LaunchError, match="shared is 'a'; give a number of bytes"):
         kernel[1, 1, "a"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"workers": -1}, {"workers": 0}, {"workers": 1.5}, {"filling": 256}, {"order": "a"}]
+)
+def test_wrong_schedules(given):
+    ((name, value),) = given.items()
+    with pytest.raises(CudaError, match=f"{name} is {value!r}; give a whole number from"):
+        Schedule(**given)
 
 
 ADDED = """st.shared.b32 [shared], 1; mov.u64 %d5, shared; cvta.shared.u64 %d5, %d5;

@@ -29,6 +29,7 @@ FLAGS = (
     "-shared", "-fvisibility=hidden", "-pthread",
 )  # fmt: skip
 _MOST_ERROR = 200  # characters, as host/launch.h has it
+_MOST_ORDER, _MOST_WORKERS = (1 << 32) - 1, 1024
 
 
 class HostError(CudaError):
@@ -140,6 +141,14 @@ class Schedule:
     order: int = 0
     filling: int = 0xFF
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none of a schedule."""
+        bounds = {"order": (0, _MOST_ORDER), "filling": (0, 0xFF), "workers": (1, _MOST_WORKERS)}
+        for name, (least, most) in bounds.items():
+            given = getattr(self, name)
+            if not isinstance(given, int | np.integer) or not least <= given <= most:
+                raise HostError(f"{name} is {given!r}; give a whole number from {least} to {most}")
 
     def launch_of(self, grid: tuple[int, ...], block: tuple[int, ...]) -> Launch:
         """Return the launch of a grid of blocks, three sides each."""

@@ -69,12 +69,7 @@ def translated(program: Program, name: str) -> Translated:
             raise PtxError(function.refused)
     used = variables_of(program, functions)
     shared = shared_of([*used, *own_of(functions)])
-    places = {
-        each: Place("global", f"(m.globals + {offset})", size)
-        for each, (offset, size) in globals_of(program).items()
-    }
-    places |= {each: Place("shared", f"{at}u", size) for each, (at, size) in shared.places.items()}
-    places |= {each: Place("shared", f"{shared.size}u", 0) for each in shared.dynamic}
+    places = _places(program, shared)
     offsets, end = [], 0
     for parameter in entry.parameters:
         begin = -(-end // parameter.alignment) * parameter.alignment
@@ -99,6 +94,16 @@ def translated(program: Program, name: str) -> Translated:
         "\n".join(text) + "\n", shared, tuple(offsets), end, tuple(each.name for each in used),
         tuple(undefined), flow.count,
     )  # fmt: skip
+
+
+def _places(program: Program, shared: SharedMemory) -> dict[str, Place]:
+    """Return the variables of the module in memory."""
+    places = {
+        each: Place("global", f"(m.globals + {offset})", size)
+        for each, (offset, size) in globals_of(program).items()
+    }
+    places |= {each: Place("shared", f"{at}u", size) for each, (at, size) in shared.places.items()}
+    return places | {each: Place("shared", f"{shared.size}u", 0) for each in shared.dynamic}
 
 
 def _called(program: Program, entry: Function) -> list[Function]:
