@@ -260,8 +260,9 @@ def test_malformed_modules_are_refused_with_their_line():
             Module(text)["run"][1, 1]()
 
 
-OTHERS = """.pragma "nounroll"; .global .texref picture; .func f() { ret; } .func g(); .alias g, f;
-.global .u64 table[2] = {0, f}; .global .u64 tables[1] = {table};
+OTHERS = """.pragma "nounroll"; .global .texref picture; .func g();
+.func f() { .reg .b32 %r<1>; st.global.u32 [count], 3; ret; } .alias g, f;
+.global .u32 count; .global .u64 table[2] = {0, f}; .global .u64 tables[1] = {table};
 .global .align 4 .u32 rows[2][3] = {{1}, {4, 5}}; .const .v2 .u32 pairs[] = {{6, 7}, {8, 9}};
 .entry clusters() .reqnctapercluster 2, 1, 1 { ret; }
 .entry calls() { P: .callprototype (.param .b32 _) _ (); ret; }
@@ -269,7 +270,7 @@ OTHERS = """.pragma "nounroll"; .global .texref picture; .func f() { ret; } .fun
 """
 READ = """.visible .entry run(.param .u64 out) {
   .reg .b64 %d<2>; .reg .b32 %r<9>; ld.param.u64 %d1, [out];
-  ld.global.u32 %r0, [rows]; ld.global.u32 %r1, [rows+4]; ld.global.u32 %r2, [rows+12];
+  call g, (); ld.global.u32 %r0, [count]; ld.global.u32 %r1, [rows+4]; ld.global.u32 %r2, [rows+12];
   ld.global.u32 %r3, [rows+16]; ld.const.v2.u32 {%r4, %r5}, [pairs+8];
   st.global.v4.u32 [%d1], {%r0, %r1, %r2, %r3}; st.global.v2.u32 [%d1+16], {%r4, %r5}; ret; }
 """
@@ -279,11 +280,11 @@ def test_other_kernels_of_a_module_may_have_what_is_refused():
     """Each is refused when it is launched; rows of initial values have their places."""
     module, out = Module(HEADER + OTHERS + READ), np.zeros(6, np.uint32)
     module["run"][1, 1](out)
-    assert out.tolist() == [1, 0, 4, 5, 8, 9]
+    assert out.tolist() == [3, 0, 4, 5, 8, 9]
     refused = {
-        "clusters": "line 7: .*.reqnctapercluster is not supported",
-        "calls": "line 8: .*.callprototype is not supported",
-        "names": "line 5: table: initial value 'f' is not supported",
+        "clusters": "line 8: .*.reqnctapercluster is not supported",
+        "calls": "line 9: .*.callprototype is not supported",
+        "names": "line 6: table: initial value 'f' is not supported",
     }
     for name, words in refused.items():
         with pytest.raises(PtxError, match=words):

@@ -29,7 +29,8 @@ _STRANGE = re.compile(r'"[^"\n]*"|(?P<it>[^\t-\r -~])')
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.(entry|func)\b")
 _NAME = re.compile(r"\s*([\w$%]+)\s*")
 # A kernel that needs one of these is refused by its own line.
-_UNUSED = re.compile(r"\.pragma\b|\.alias\b|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b")
+_UNUSED = re.compile(r"\.pragma\b[^;]*;|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b[^;]*;")
+_ALIAS = re.compile(r"\.alias\s+([\w$%]+)\s*,\s*([\w$%]+)\s*;")
 _IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
 _THREADS = re.compile(r"\.(reqntid|maxntid)\s+([\d,\s]+)")
 
@@ -82,10 +83,11 @@ def parsed(text: str) -> Program:
     while (at := _skipped(source, at)) < len(source.text):
         if found := _HEAD.match(source.text, at):
             at = _take_head(source, found, head)
-        elif found := _TO_THE_LINE_END.match(source.text, at):
+        elif found := _TO_THE_LINE_END.match(source.text, at) or _UNUSED.match(source.text, at):
             at = found.end()
-        elif unused := _UNUSED.match(source.text, at):
-            at = source.to(";", unused.end()) + 1
+        elif (alias := _ALIAS.match(source.text, at)) and alias.group(2) in defined:
+            functions[alias.group(1)] = replace(functions[alias.group(2)], name=alias.group(1))
+            at = alias.end()
         elif source.text.startswith(".section", at):
             at = source.past_braces(source.to("{", at))
         elif found := _FUNCTION.match(source.text, at):
