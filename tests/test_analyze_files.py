@@ -14,7 +14,7 @@ from analyzing import BF16, run, sentence, write
 from extras import imported
 from safetensors.numpy import save_file
 
-from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in, tensors_of
 from mor_ref.analysis.tensors import analyze, settings_for
 
 __all__ = ["run"]  # a fixture
@@ -124,8 +124,8 @@ def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
     path = write(tmp_path / "x.npz", {f"x{k}": np.ones((64, 64), np.float32) for k in range(6)})
     given = []
 
-    def watched(file):
-        for tensor in tensors_in(file):
+    def watched(files):
+        for file, tensor, is_again in tensors_of(files):
 
             def load(tensor=tensor):
                 assert [ref() for ref in given] == [None] * len(given)
@@ -133,9 +133,9 @@ def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
                 given.append(weakref.ref(x))
                 return x
 
-            yield StoredTensor(tensor.name, tensor.shape, tensor.dtype, load)
+            yield file, StoredTensor(tensor.name, tensor.shape, tensor.dtype, load), is_again
 
-    monkeypatch.setattr(listing, "tensors_in", watched)
+    monkeypatch.setattr(listing, "tensors_of", watched)
     listed = listing.list_tensors([str(path)])
     assert not given
     reports, _ = command._analyze_all(listed.stored, settings_for(), None)

@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 from mor_ref.analysis.comparisons import compare_files
 from mor_ref.analysis.listing import Selection, list_tensors
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.verify.own_inputs import from_files
 
 BF16 = ml_dtypes.bfloat16
 
@@ -54,6 +55,19 @@ def parts(directory):
     index = {"metadata": {}, "weight_map": places}
     (directory / "model.safetensors.index.json").write_text(json.dumps(index))
     return {name: (first | second)[name] for name in ("layers.2.w", "layers.10.w", "norm")}
+
+
+def test_a_tensor_of_several_given_names_is_taken_once(tmp_path, monkeypatch):
+    """As with a model*: its parts, and the index that names them."""
+    monkeypatch.chdir(tmp_path)
+    parts(tmp_path)
+    np.save("x.npy", numbers())
+    files = sorted(path.name for path in tmp_path.glob("model*"))
+    listed = list_tensors([*files, ".", "x.npy", "./x.npy"])
+    names = [tensor.name for _, tensor in listed.stored]
+    assert names == ["extra", "layers.10.w", "layers.2.w", "norm", "x.npy"]
+    assert (listed.left_out, listed.without) == ({"given more than once": 7}, [])
+    assert [one.name for one in from_files([*files, "x.npy", "x.npy"])] == names
 
 
 @pytest.mark.parametrize("name", ["", "model.safetensors.index.json"])

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mor_ref.analysis.comparison import is_matrix
-from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_of
 
+_AGAIN = "given more than once"
 Stored = tuple[str, StoredTensor]  # the given name of a file, and a tensor in it
 
 
@@ -59,20 +60,18 @@ class Selection:
 
 
 def list_tensors(files: Iterable[str], selection: Selection | None = None) -> Listed:
-    """Return the tensors of files, from their headers alone."""
-    wanted, listed = selection or Selection(), Listed()
-    for file in files:
-        is_without = True
-        for tensor in tensors_in(file):
-            is_without = False
-            if isinstance(tensor, SkippedTensor):
-                listed.skipped.append((file, tensor))
-                continue
-            reason = wanted.reason_against(tensor)
-            if reason is None:
-                listed.stored.append((file, tensor))
-            else:
-                listed.left_out[reason] = listed.left_out.get(reason, 0) + 1
-        if is_without:
-            listed.without.append(file)
+    """Return the tensors of files, each once, from their headers alone."""
+    wanted, listed, named = selection or Selection(), Listed(), list(files)
+    with_tensors = set()
+    for file, tensor, is_again in tensors_of(named):
+        with_tensors.add(file)
+        if isinstance(tensor, SkippedTensor) and not is_again:
+            listed.skipped.append((file, tensor))
+            continue
+        reason = _AGAIN if is_again else wanted.reason_against(tensor)
+        if reason is None and isinstance(tensor, StoredTensor):
+            listed.stored.append((file, tensor))
+        elif reason is not None:
+            listed.left_out[reason] = listed.left_out.get(reason, 0) + 1
+    listed.without.extend(file for file in named if file not in with_tensors)
     return listed

@@ -5,8 +5,9 @@ be larger than the memory.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from mor_ref.analysis.gguf_files import gguf
 from mor_ref.analysis.numpy_files import npy, npz
@@ -20,12 +21,39 @@ from mor_ref.analysis.stored_tensors import (
 )
 from mor_ref.analysis.torch_files import torch_tensors
 
-__all__ = ["SkippedTensor", "StoredTensor", "tensors_in"]
+__all__ = ["SkippedTensor", "StoredTensor", "tensors_in", "tensors_of"]
 
 _INDEX = ".index.json"
 # The kinds of files of a model; a directory may have the same tensors in several.
 _OF_MODELS = ((".safetensors",), (".bin", ".pt", ".pth"), (".gguf",))
 _NOT_OF_TENSORS = {"training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"}
+
+Tensor = StoredTensor | SkippedTensor
+Placed = Iterator[tuple[Path, Tensor]]  # the file that has a tensor, and the tensor
+
+
+class Given(NamedTuple):
+    """A tensor, the name that was given for its file, and whether an earlier name has it, too."""
+
+    file: str
+    tensor: Tensor
+    is_again: bool
+
+
+def tensors_of(files: Iterable[str]) -> Iterator[Given]:
+    """Yield the tensors of several files, as `tensors_in` has them.
+
+    A model may be given by its directory, by its index and by its parts.
+    """
+    before: set[tuple[Path, str]] = set()
+    for file in files:
+        found: set[tuple[Path, str]] = set()
+        for path, tensor in _placed(file):
+            # The tensor of a .npy has the name of the file, as it was given.
+            key = path.resolve(), "" if tensor.name == file else tensor.name
+            found.add(key)
+            yield Given(file, tensor, key in before)
+        before |= found
 
 
 def tensors_in(file: str) -> Tensors:
@@ -34,6 +62,11 @@ def tensors_in(file: str) -> Tensors:
     A .npy file has one tensor, with the name of the file. Other files name their tensors. A
     .safetensors file has no order; here, layer 2 comes before layer 10.
     """
+    yield from (tensor for _, tensor in _placed(file))
+
+
+def _placed(file: str) -> Placed:
+    """Yield the tensors of a file or a directory, each with the file that has it."""
     path = Path(file)
     known = ", ".join(_LISTERS)
     if not file:
@@ -41,20 +74,24 @@ def tensors_in(file: str) -> Tensors:
     if path.is_dir():
         yield from _model(file)
         return
-    lister = _index if path.name.endswith(_INDEX) else _LISTERS.get(path.suffix.lower())
-    if lister is None:
+    is_index = path.name.endswith(_INDEX)
+    lister = None if is_index else _LISTERS.get(path.suffix.lower())
+    if lister is None and not is_index:
         raise ValueError(f"{file} ends in {path.suffix!r}; give a file that ends in one of {known}")
     if not path.is_file():
         raise FileNotFoundError(f"{file} is not there; give the path of one of {known}")
     if not path.stat().st_size:
         raise ValueError(f"{file} is empty; save or download it again")
-    yield from lister(file)
+    if lister is None:
+        yield from _index(file)
+    else:
+        yield from ((path, tensor) for tensor in lister(file))
 
 
 # ---------------------------------------------------------------------- files of several parts
 
 
-def _model(directory: str) -> Tensors:
+def _model(directory: str) -> Placed:
     """Yield the tensors of a directory: by an index if there is one, else of all of its files."""
     there = sorted(path for path in Path(directory).iterdir() if path.is_file())
     for endings in _OF_MODELS:
@@ -72,7 +109,7 @@ def _model(directory: str) -> Tensors:
     )
 
 
-def _index(file: str) -> Tensors:
+def _index(file: str) -> Placed:
     """Yield the tensors that an index names, from the files that it says."""
     path = Path(file)
     with reading(path):
@@ -88,19 +125,19 @@ def _index(file: str) -> Tensors:
     yield from _of_parts(file, wanted)
 
 
-def _of_parts(whole: str, wanted: Mapping[str, set[str] | None]) -> Tensors:
+def _of_parts(whole: str, wanted: Mapping[str, set[str] | None]) -> Placed:
     """Yield the tensors of several files, as those of one; None takes all of a file."""
-    found: dict[str, StoredTensor | SkippedTensor] = {}
+    found: dict[str, tuple[Path, Tensor]] = {}
     for part, names in wanted.items():
-        there = {tensor.name: tensor for tensor in tensors_in(part)}
+        there = {placed[1].name: placed for placed in _placed(part)}
         missing = sorted((names or set()) - there.keys())
         if missing:
             raise ValueError(f"{part} has no tensor {missing[0]}, which {whole} names there")
-        for name, tensor in there.items():
+        for name, placed in there.items():
             if names is None or name in names:
                 if name in found:
                     raise ValueError(f"{whole} has {name} in two files; name one of the files")
-                found[name] = tensor
+                found[name] = placed
     for name in sorted(found, key=numbers_as_such):
         yield found[name]
 

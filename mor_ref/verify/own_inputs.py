@@ -11,7 +11,7 @@ from typing import Any
 from mor_ref.analysis.bit_files import ENDINGS, bits_in
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.stored_tensors import DTYPES, SkippedTensor, StoredTensor
-from mor_ref.analysis.tensor_files import tensors_in
+from mor_ref.analysis.tensor_files import tensors_of
 from mor_ref.arrays import numbers_from
 from mor_ref.golden.inputs.own_tensors import SOURCES, OwnTensor
 from mor_ref.operations.given_words import BITS, WORD
@@ -47,7 +47,7 @@ class OwnInputs:
 def from_files(
     files: Iterable[str], selection: Selection = ALL, *, with_words: bool = False
 ) -> OwnInputs:
-    """Return the tensors of files.
+    """Return the tensors of files, each once.
 
     The words of a tensor are the array TENSOR/random_word of any of the files.
     """
@@ -55,11 +55,10 @@ def from_files(
     words = _words_in(named) if with_words else {}
 
     def each() -> Iterator[OwnTensor | SkippedTensor]:
-        for file in named:
-            for one in tensors_in(file):
-                is_word = with_words and one.name.endswith(_END)
-                if not is_word and selection.reason_against(one) is None:
-                    yield _taken(one, words)
+        for _, one, is_again in tensors_of(named):
+            is_word = with_words and one.name.endswith(_END)
+            if not is_word and not is_again and selection.reason_against(one) is None:
+                yield _taken(one, words)
 
     skipped = tuple(one for one in each() if isinstance(one, SkippedTensor))
     found = OwnInputs(
