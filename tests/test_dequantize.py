@@ -1,5 +1,6 @@
 """From the codes and scales of files back to numbers."""
 
+import json
 import sys
 
 import ml_dtypes
@@ -167,6 +168,70 @@ def test_codes_without_scales(run, tmp_path, arguments, names, dtype):
     assert sorted(found) == names
     for array in found.values():
         assert np.array_equal(array, right.astype(np.float32), equal_nan=True)
+
+
+def put_safetensors(path, arrays):
+    """Write arrays by name with their dtypes, also those that NumPy has no name for."""
+    header, content = {}, b""
+    for name, (dtype, array) in arrays.items():
+        place = [len(content), len(content) + array.nbytes]
+        header[name] = {"dtype": dtype, "shape": [*array.shape], "data_offsets": place}
+        content += array.tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content)
+
+
+@pytest.mark.parametrize(
+    ("fmt", "dtype", "name"),
+    [
+        ("e4m3", ml_dtypes.float8_e4m3fn, "F8_E4M3"),
+        ("e5m2", ml_dtypes.float8_e5m2, "F8_E5M2"),
+        ("e8m0", ml_dtypes.float8_e8m0fnu, "F8_E8M0"),
+        ("bf16", ml_dtypes.bfloat16, "BF16"),
+        ("f16", np.float16, "F16"),
+    ],
+)
+def test_codes_have_the_dtypes_that_files_have(run, tmp_path, fmt, dtype, name):
+    """The scales next to them are numbers, and not codes."""
+    words = np.arange(0, 1 << 16, 257, np.uint16) if np.dtype(dtype).itemsize == 2 else None
+    codes = np.arange(256, dtype=np.uint8) if words is None else words
+    right = codes.view(dtype).astype(np.float32)
+    scale = np.ones((4, 1), np.float32)
+    path, out = tmp_path / "model.safetensors", tmp_path / "x.npz"
+    put_safetensors(path, {"w.weight": (name, codes), "w.weight_scale": ("F32", scale)})
+    status, printed, _ = run("decode", path, "--format", fmt, "--out", out)
+    assert (status, printed.splitlines()[1:3]) == (
+        0,
+        ["skipped: 1 tensor", f"  w.weight_scale (4x1 F32): its dtype is not {fmt}"],
+    )
+    assert list(read(out)) == ["w.weight"]
+    assert np.array_equal(read(out)["w.weight"], right, equal_nan=True)
+    for kind in ("V", "i"):  # raw bytes, as NumPy saves those of ml_dtypes, or integers
+        array = codes.view(f"{kind}{codes.itemsize}")
+        np.save(tmp_path / "codes.npy", array)
+        assert run("decode", tmp_path / "codes.npy", "--format", fmt, "--out", out)[0] == 0
+        assert np.array_equal(read(out)["codes"], right, equal_nan=True)
+
+
+def test_another_format_than_that_of_the_dtype_is_refused(run, tmp_path):
+    path, out, codes = tmp_path / "x.safetensors", tmp_path / "y.npz", np.zeros((2, 32), np.uint8)
+    arrays = {"a/code": ("F8_E5M2", codes), "a/scale": ("U8", codes[:, :1])}
+    put_safetensors(path, arrays | {"b": ("I8", codes)})
+    given = (path, "--format", "e4m3", "--out", out)
+    status, _, errors = run("decode", *given, "--exclude", "b")
+    assert status == 2
+    assert "no codes of e4m3: a (2x32 F8_E5M2): its dtype is not e4m3" in " ".join(errors.split())
+    assert run("decode", *given, "--include", "b")[0] == 0
+    assert list(read(out)) == ["b"]
+    status, _, errors = run("decode", *given, "--include", "c")
+    assert "has no array TENSOR/code of the chosen names" in " ".join(errors.split())
+    given = ("dequantize", path, "--out", out, "--recipe")
+    status, _, errors = run(*given, "mxfp8")
+    assert status == 2
+    assert "code of tensor 'a' has dtype F8_E5M2; under mxfp8_e4m3:floor:32, give e4m3" in errors
+    status, printed, _ = run(*given, "mxfp8_e5m2")
+    assert (status, "b (2x32 I8): it is not TENSOR/FIELD" in printed) == (0, True)
+    assert list(read(out)) == ["a"]
 
 
 def test_an_array_in_a_file_of_its_own(run, tmp_path):

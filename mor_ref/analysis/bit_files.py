@@ -7,28 +7,44 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
 
-from mor_ref.analysis.stored_tensors import numbers_as_such, reading
+from mor_ref.analysis.safetensors_files import entries_of
+from mor_ref.analysis.stored_tensors import mapped, numbers_as_such, reading
 
 ENDINGS = (".safetensors", ".npz", ".npy")
-_KINDS = ("uint8", "uint16", "uint32", "uint64", "float32")  # binary32 is taken by its bits
+# The bytes of the dtypes of .safetensors files, and the formats that they are.
+_DTYPES = {
+    **{f"{sign}{8 * size}": (size, None) for sign in "UI" for size in (1, 2, 4, 8)},
+    "F32": (4, "f32"),
+    "F16": (2, "f16"),
+    "BF16": (2, "bf16"),
+    "F8_E4M3": (1, "e4m3"),
+    "F8_E5M2": (1, "e5m2"),
+    "F8_E8M0": (1, "e8m0"),
+    "F8_E4M3FNUZ": (1, "e4m3fnuz"),
+    "F8_E5M2FNUZ": (1, "e5m2fnuz"),
+}
+_RAW = 2  # most bytes of an element that NumPy saves as raw bytes: one of ml_dtypes
 
 
 @dataclass(frozen=True)
 class StoredBits:
-    """An array of bit patterns in a file; `load` reads it."""
+    """An array in a file; `load` reads its bit patterns.
+
+    `dtype` is the one of the file, and `format` the format that it is; None if it is of integers,
+    or of raw bytes, as NumPy saves the small floats of ml_dtypes. If it is of neither, `itemsize`
+    is 0, `format` is the dtype, and nothing reads it.
+    """
 
     shape: tuple[int, ...]
+    dtype: str
     itemsize: int
+    format: str | None
     load: Callable[[], NDArray[np.unsignedinteger[Any]]]
 
 
 def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
-    """Yield the fields of each tensor of a file; the field of an array without one is "".
-
-    Arrays of other numbers than unsigned integers and float32 are left out.
-    """
+    """Yield the fields of each tensor of a file; the field of an array without one is ""."""
     path = Path(file)
     if path.suffix not in ENDINGS:
         raise ValueError(f"FILE is {file!r}; give a file that ends in one of {', '.join(ENDINGS)}")
@@ -44,29 +60,16 @@ def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, StoredBits]]:
-    with reading(path), safe_open(path, framework="numpy") as opened:
-        parts = [(name, opened.get_slice(name)) for name in opened.keys()]  # noqa: SIM118 (no dict)
-        found = [(name, tuple(part.get_shape()), part.get_dtype()) for name, part in parts]
-    dtypes = {"U8": 1, "U16": 2, "U32": 4, "U64": 8, "F32": 4}
-    for name, shape, dtype in found:
-        if dtype in dtypes:
-            yield name, StoredBits(shape, dtypes[dtype], _loader(path, name))
-
-
-def _loader(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[Any]]]:
-    def load() -> NDArray[np.unsignedinteger[Any]]:
-        with reading(path), safe_open(path, framework="numpy") as file:
-            return _bits(file.get_tensor(name))
-
-    return load
+    for name, one in entries_of(path):
+        size, fmt = _DTYPES.get(one.dtype, (0, one.dtype))
+        read = mapped(path, np.dtype(f"u{size}" if size else "V"), one.offset, one.shape)
+        yield name, StoredBits(one.shape, one.dtype, size, fmt, read)
 
 
 def _npz(path: Path) -> Iterator[tuple[str, StoredBits]]:
     with reading(path), np.load(path, allow_pickle=False) as archive:
         for name in archive.files:
-            array = archive[name]
-            if array.dtype.name in _KINDS:
-                yield name, StoredBits(array.shape, array.itemsize, _member(path, name))
+            yield name, _of_numpy(archive[name], _member(path, name))
 
 
 def _member(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[Any]]]:
@@ -80,11 +83,20 @@ def _member(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[An
 def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
     with reading(path):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.dtype.name in _KINDS:
-        yield path.stem, StoredBits(array.shape, array.itemsize, lambda: _bits(array))
+    yield path.stem, _of_numpy(array, lambda: _bits(array))
+
+
+def _of_numpy(
+    array: NDArray[Any], load: Callable[[], NDArray[np.unsignedinteger[Any]]]
+) -> StoredBits:
+    dtype, fmt = array.dtype, {"float16": "f16", "float32": "f32"}.get(array.dtype.name)
+    is_raw = dtype.kind == "V" and dtype.names is None and dtype.itemsize <= _RAW
+    if fmt is None and not is_raw and dtype.kind not in "ui":
+        return StoredBits(array.shape, dtype.name, 0, dtype.name, load)
+    return StoredBits(array.shape, dtype.name, dtype.itemsize, fmt, load)
 
 
 def _bits(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
     """Return the bit patterns of an array, in the byte order of the machine."""
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
-    return plain.view(np.uint32) if plain.dtype == np.float32 else plain
+    return plain.view(f"u{plain.itemsize}")

@@ -51,7 +51,7 @@ def gguf(file: str) -> Tensors:
     for one in described:
         if one.kind in _FLOATS:
             dtype = _FLOATS[one.kind]
-            load = mapped(path, dtype, start + one.offset, one.shape)
+            load = mapped(path, DTYPES[dtype], start + one.offset, one.shape)
             yield StoredTensor(one.name, one.shape, dtype, load)
         elif one.kind in _INTEGERS:
             yield SkippedTensor(one.name, one.shape, _INTEGERS[one.kind], "it holds integers")

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors import safe_open
 
 from mor_ref.analysis.stored_tensors import (
+    DTYPES,
     SMALL,
     SkippedTensor,
     StoredTensor,
@@ -27,22 +28,36 @@ _KINDS = {
 _LENGTH = 8  # bytes of the length of the header
 
 
+class Entry(NamedTuple):
+    """A tensor of a file: its dtype and its shape, and the bytes before its numbers."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+
 def safetensors(file: str) -> Tensors:
     """Yield the tensors of a file, in the order of their names: layer 2 before layer 10."""
     path = Path(file)
-    with reading(path), safe_open(path, framework="numpy") as opened:  # checks all of the header
-        names = sorted(opened.keys(), key=numbers_as_such)
-        start, header = _header(path)
-    for name in names:
-        one = header[name]
-        shape, dtype = tuple(one["shape"]), one["dtype"]
+    for name, (dtype, shape, offset) in entries_of(path):
         if dtype in _NAMES:
             known = _NAMES[dtype]
-            load = mapped(path, known, start + one["data_offsets"][0], shape)
-            yield StoredTensor(name, shape, known, load)
+            yield StoredTensor(name, shape, known, mapped(path, DTYPES[known], offset, shape))
         else:
             kind = _KINDS.get(dtype[:1], "no numbers")
             yield SkippedTensor(name, shape, dtype, f"it holds {kind}")
+
+
+def entries_of(path: Path) -> list[tuple[str, Entry]]:
+    """Return the tensors of a file by name, layer 2 before layer 10."""
+    with reading(path), safe_open(path, framework="numpy") as opened:  # checks all of the header
+        names = sorted(opened.keys(), key=numbers_as_such)
+        start, header = _header(path)
+    found = ((name, header[name]) for name in names)
+    return [
+        (name, Entry(one["dtype"], tuple(one["shape"]), start + one["data_offsets"][0]))
+        for name, one in found
+    ]
 
 
 def _header(path: Path) -> tuple[int, dict[str, Any]]:

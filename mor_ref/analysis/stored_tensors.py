@@ -99,16 +99,16 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def mapped(
-    path: Path, dtype: str, offset: int, shape: tuple[int, ...]
+    path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]
 ) -> Callable[[], NDArray[Any]]:
     """Return a reader of numbers at a place of a file, which are read when they are looked at."""
     size = int(np.prod(shape, dtype=np.int64))
 
     def load() -> NDArray[Any]:
         if not size:
-            return np.empty(shape, DTYPES[dtype])
+            return np.empty(shape, dtype)
         with reading(path):
-            there = np.memmap(path, DTYPES[dtype], "r", offset, size)
+            there = np.memmap(path, dtype, "r", offset, size)
             return np.asarray(there).reshape(shape)
 
     return load

@@ -1,19 +1,21 @@
 """`mor-ref dequantize` and `mor-ref decode`: codes in files, back to numbers."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref import decode
 from mor_ref.analysis.bit_files import StoredBits, bits_in
+from mor_ref.analysis.listing import Selection
+from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, recipe_of
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts_in_words import counted
+from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.way_back import WayBackOf
 
 _F32 = np.dtype(np.float32)
+_FEW = 3  # skipped tensors of an error
 
 
 def run(file: str, recipe: str, out: str) -> None:
@@ -24,7 +26,13 @@ def run(file: str, recipe: str, out: str) -> None:
         raise ValueError(
             f"recipe is {own.text}, but {file} was quantized with {made_by}; give that"
         )
-    found = {name: WayBackOf(own, name, fields) for name, fields in bits_in(file)}
+    found, skipped = {}, []
+    for name, fields in bits_in(file):
+        if fields.keys() == {""}:
+            array = fields[""]
+            skipped.append(SkippedTensor(name, array.shape, array.dtype, "it is not TENSOR/FIELD"))
+        else:
+            found[name] = WayBackOf(own, name, fields)
     if not found:
         raise ValueError(
             f"{file} has no fields of tensors; give a file that mor-ref quantize wrote"
@@ -33,35 +41,54 @@ def run(file: str, recipe: str, out: str) -> None:
         for name, one in found.items():
             written.put(name, one.numbers())
             print(f"{name}: {_sides(one.shape)} f32")
+    for line in lines_of_skipped(tuple(skipped)):
+        print(line)
     print(f"{out}: {counted(len(found), 'tensor')} from {own.text}")
 
 
-def run_decode(file: str, fmt: str, field: str, out: str) -> None:
+def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> None:
     """Write the numbers of codes without scales."""
     form, path = as_format(fmt), file_of_arrays("out", out, [file])
-    found = {}
-    for name, fields in bits_in(file):
-        stored = _codes_of(fields, field)
-        if stored is not None:
-            found[name] = stored
+    found, skipped = _codes_in(file, form.name, field, wanted)
+    if not found and skipped:
+        reasons = "; ".join(map(str, skipped[:_FEW]))
+        raise ValueError(f"{file} has no codes of {form.name}: {reasons}; give the right --format")
     if not found:
-        raise ValueError(f"{file} has no array TENSOR/{field}; name the field with --field")
+        chosen = "" if wanted == Selection() else " of the chosen names"
+        raise ValueError(f"{file} has no array TENSOR/{field}{chosen}; name the field with --field")
     with array_file(path, (Entry(name, _F32, one.shape) for name, one in found.items())) as written:
         for name, one in found.items():
             written.put(name, _decoded(name, one, form.name))
             print(f"{name}: {_sides(one.shape)} f32")
+    for line in lines_of_skipped(skipped):
+        print(line)
     print(f"{out}: {counted(len(found), 'tensor')} from {form.name}")
 
 
-def _codes_of(fields: Mapping[str, StoredBits], field: str) -> StoredBits | None:
-    return fields.get(field) or fields.get("")
+def _codes_in(
+    file: str, fmt: str, field: str, wanted: Selection
+) -> tuple[dict[str, StoredBits], tuple[SkippedTensor, ...]]:
+    """Return the codes of the wanted tensors, and the arrays whose dtype is another format."""
+    found, skipped = {}, []
+    for name, fields in bits_in(file):
+        stored = fields.get(field) or fields.get("")
+        if stored is None:
+            continue
+        other = SkippedTensor(name, stored.shape, stored.dtype, f"its dtype is not {fmt}")
+        if wanted.reason_against(other) is not None:
+            continue
+        if stored.format in (None, fmt):
+            found[name] = stored
+        else:
+            skipped.append(other)
+    return found, tuple(skipped)
 
 
 def _decoded(name: str, stored: StoredBits, fmt: str) -> NDArray[np.float32]:
     try:
         return decode(stored.load(), fmt)
     except ValueError as error:
-        raise ValueError(f"tensor {name!r}: {error}") from error
+        raise ValueError(f"tensor {name!r}: {error}, or leave it out with --exclude") from error
 
 
 def _sides(shape: tuple[int, ...]) -> str:

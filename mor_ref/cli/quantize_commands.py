@@ -53,11 +53,16 @@ def decode_file(
     fmt: Annotated[str, typer.Option("--format", help="The format of the codes.")],
     out: OutOption,
     field: Annotated[str, typer.Option(help="The arrays TENSOR/FIELD that have codes.")] = "code",
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
 ) -> None:
     """Write the numbers that codes stand for without a scale, as float32.
 
-    Arrays without a field in their name are codes, too. An array of the result is named TENSOR.
+    Arrays without a field in their name are codes, too. Codes are integers, or have the dtype of
+    the format; arrays of another dtype are skipped and named. An array of the result is named
+    TENSOR.
     """
+    from mor_ref.analysis.listing import Selection
     from mor_ref.cli import dequantize
 
-    dequantize.run_decode(file, fmt, field, out)
+    dequantize.run_decode(file, fmt, field, out, Selection(include, exclude))

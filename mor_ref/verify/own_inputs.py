@@ -90,7 +90,7 @@ def _words_in(files: Iterable[str]) -> dict[str, Callable[[], Any]]:
         for file in files
         if file.endswith(ENDINGS)
         for tensor, fields in bits_in(file)
-        if WORD in fields
+        if WORD in fields and fields[WORD].format is None
     }
 
 

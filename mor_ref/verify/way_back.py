@@ -135,13 +135,18 @@ class _Coded:
         fmt = format_meant(operation.field(name)[0], self.asked.parameters)
         size, whole = bytes_of(fmt), f"{self.start}{name}"
         stored = self.fields[whole]
+        if stored.format not in (None, fmt):
+            raise ValueError(
+                f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; under "
+                f"{self.text}, give {fmt}, or its bits as unsigned integers"
+            )
         if stored.itemsize != size or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
                 f"{stored.itemsize} bytes an entry; {shape} and {size} are right under "
                 f"{self.text}"
             )
-        array = stored.load().reshape(shape)
+        array = np.require(stored.load(), requirements=["C", "A"]).reshape(shape)
         if array.size and int(array.max()) >> bits_of(fmt):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which does not fit "
