@@ -139,6 +139,21 @@ def test_units_of_a_mixture_come_from_the_output(run, tmp_path, monkeypatch):
     assert np.array_equal(load_file(y)["x"].view(np.uint32), right)
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize("recipe", ["int8:row", "uint8:peg:asymmetric:5_permuted_groups"])
+def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype):
+    """AFF-009: a file of mor-ref quantize says the dtype."""
+    x = np.random.default_rng(8).standard_normal((3, 70)).astype(dtype)
+    x_file, codes = tmp_path / "x.safetensors", tmp_path / "codes.safetensors"
+    save_file({"a": x}, x_file)
+    given = ("--recipe", recipe, "--out")
+    assert run("quantize", x_file, *given, codes)[0] == 0
+    assert run("dequantize", codes, *given, tmp_path / "y.npz")[0] == 0
+    (case,) = cases_of(own_recipe(recipe), from_arrays({"a": x}))
+    right = exact_fields(as_treatment(recipe).asked.operation, case)["y"]
+    assert np.array_equal(read(tmp_path / "y.npz")["a"].view(np.uint32), right)
+
+
 def test_packed_codes_take_the_place_of_codes(run, tmp_path):
     save_file(tensors(), tmp_path / "x.safetensors")
     codes, y = tmp_path / "codes.safetensors", tmp_path / "y.safetensors"

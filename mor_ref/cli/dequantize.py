@@ -8,11 +8,11 @@ from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, recipe_of
+from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, metadata_of
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import lines_of_skipped
-from mor_ref.verify.way_back import WayBackOf
+from mor_ref.verify.way_back import RECIPE, WayBackOf, sources_in
 
 _F32 = np.dtype(np.float32)
 _FEW = 3  # skipped tensors of an error
@@ -21,7 +21,8 @@ _FEW = 3  # skipped tensors of an error
 def run(file: str, recipe: str, out: str) -> None:
     """Write y of all tensors."""
     own, path = own_recipe(recipe), file_of_arrays("out", out, [file])
-    made_by = recipe_of(file)
+    metadata = metadata_of(file)
+    made_by, sources = metadata.get(RECIPE), sources_in(metadata)
     if made_by not in (None, own.text):
         raise ValueError(
             f"recipe is {own.text}, but {file} was quantized with {made_by}; give that"
@@ -32,7 +33,7 @@ def run(file: str, recipe: str, out: str) -> None:
             array = fields[""]
             skipped.append(SkippedTensor(name, array.shape, array.dtype, "it is not TENSOR/FIELD"))
         else:
-            found[name] = WayBackOf(own, name, fields)
+            found[name] = WayBackOf(own, name, fields, sources.get(name, "f32"))
     if not found:
         raise ValueError(
             f"{file} has no fields of tensors; give a file that mor-ref quantize wrote"

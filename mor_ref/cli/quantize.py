@@ -9,6 +9,7 @@ from mor_ref.treatments import own_recipe
 from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import from_files, lines_of_skipped
+from mor_ref.verify.way_back import metadata_for
 
 
 def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete: bool) -> int:
@@ -18,16 +19,16 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
     """
     own, path = own_recipe(recipe), file_of_arrays("out", out, files)
     inputs = from_files(files, wanted, with_words=own.is_random)
-    fields = {
-        case.name: dict(fields_of(own.asked.operation, case.parameters, case.shape))
-        for case in unread_cases(own, inputs)
-    }
+    fields, sources = {}, {}
+    for case in unread_cases(own, inputs):
+        fields[case.name] = dict(fields_of(own.asked.operation, case.parameters, case.shape))
+        sources[case.name] = case.parameters["source"]
     entries = (
         Entry(f"{tensor}{SEPARATOR}{name}", field.dtype, field.shape)
         for tensor, known in fields.items()
         for name, field in known.items()
     )
-    with array_file(path, entries, own.text) as file:
+    with array_file(path, entries, metadata_for(own, sources)) as file:
         for case in unread_cases(own, inputs):
             _write(own.asked.operation, case.read(), fields[case.name], file)
             rows, columns = case.shape

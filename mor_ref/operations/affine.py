@@ -20,6 +20,7 @@ from mor_ref.operations.operation import (
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.shapes import of_numbers
+from mor_ref.operations.way_back import rounded_to
 
 if TYPE_CHECKING:
     from mor_ref import Affine
@@ -137,7 +138,7 @@ def on_device(found: "affine.Affine") -> dict[str, Any]:
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
-    """Return y of codes (AFF-009), of numbers of binary32."""
+    """Return y of codes (AFF-009); of numbers of binary32 if the parameters have no source."""
     code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
     block = partition(code.shape, as_cut(parameters["block"])).block
 
@@ -148,7 +149,7 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
         else:
             zero = of_numbers(arrays["zero_point"].view(np.int32), block, code.shape)
             y = (code - zero).astype(np.float32) * scale
-    return bits32(y)
+    return rounded_to(parameters.get("source", "f32"), bits32(y))
 
 
 def admit(parameters: Parameters) -> None:

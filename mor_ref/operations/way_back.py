@@ -35,6 +35,16 @@ def restored(
     return y
 
 
+def rounded_to(source: str, y: Words) -> Words:
+    """Return numbers of binary32 rounded to the format of the tensor that was quantized."""
+    from mor_ref import decode, encode  # imports Numba
+
+    if source == "f32":
+        return y
+    codes = encode(y.view(np.float32), source, overflow="ieee")
+    return decode(codes, source).view(np.uint32)
+
+
 def unpacked(packed: Unsigned) -> Unsigned:
     """Return the two codes of each byte, side by side (NVF-011)."""
     return np.stack([packed & 15, packed >> 4], axis=-1).reshape(len(packed), -1)

@@ -1,6 +1,8 @@
 """The way back of a user's results: from the codes and scales of tensors to numbers."""
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from mor_ref import encode
 from mor_ref.analysis.bit_files import StoredBits
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import bits_of, bytes_of, format_meant
 from mor_ref.operations.operation import WayBack
@@ -20,15 +23,34 @@ from mor_ref.treatments import Asked, OwnRecipe, rungs_of
 _PAIR = 2  # codes in a byte
 _HALF = np.uint32(16)  # bits of binary32 that bfloat16 lacks
 Words = NDArray[np.uint32]
+RECIPE, _SOURCES = "recipe", "sources"  # of the metadata of a file
+
+
+def metadata_for(recipe: OwnRecipe, sources: Mapping[str, str]) -> dict[str, str]:
+    """Return what a file says: the recipe, and the formats of the tensors that were quantized."""
+    return {RECIPE: recipe.text, _SOURCES: json.dumps(sources)}
+
+
+def sources_in(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return the formats of the tensors that were quantized, by name, if a file says them."""
+    with suppress(ValueError):
+        found = json.loads(metadata.get(_SOURCES, "{}"))
+        if isinstance(found, dict) and {*SOURCES.values()}.issuperset(found.values()):
+            return found
+    return {}
 
 
 @dataclass(frozen=True)
 class WayBackOf:
-    """The way back of one tensor: its fields in a file, under a recipe."""
+    """The way back of one tensor: its fields in a file, under a recipe.
+
+    `source` is the format of the numbers that were quantized, to which some y are rounded.
+    """
 
     recipe: OwnRecipe
     name: str
     fields: Mapping[str, StoredBits]
+    source: str = "f32"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,7 +70,11 @@ class WayBackOf:
 
     @property
     def _whole(self) -> "_Coded":
-        return _Coded(self.recipe.text, self.name, self.recipe.asked, self.fields)
+        return self._coded(self.recipe.asked)
+
+    def _coded(self, asked: Asked, start: str = "") -> "_Coded":
+        own = Asked(asked.operation, {**asked.parameters, "source": self.source})
+        return _Coded(self.recipe.text, self.name, own, self.fields, start)
 
     def _rungs(self) -> list[tuple[int, "_Coded"]]:
         """Return the rungs of a policy that have codes and scales, by their number in the ladder.
@@ -59,7 +85,7 @@ class WayBackOf:
         known = rungs_of(asked)
         names = as_policy(asked.parameters["policy"]).names if known else ()
         return [
-            (k, _Coded(self.recipe.text, self.name, known[name], self.fields, f"{name}."))
+            (k, self._coded(known[name], f"{name}."))
             for k, name in enumerate(names)
             if name in known and _has_codes(known[name])
         ]

@@ -8,9 +8,10 @@ import json
 import math
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +25,6 @@ ENDINGS = (".safetensors", ".npz", ".npy")
 _DTYPES = {"uint8": "U8", "uint16": "U16", "uint32": "U32", "float32": "F32", "uint64": "U64"}
 _RANKS = list(_DTYPES)
 _ALIGNED = 8  # bytes
-_RECIPE = "recipe"
 
 
 class Entry(NamedTuple):
@@ -59,23 +59,21 @@ def file_of_arrays(argument: str, given: str, read: Iterable[str] = ()) -> Path:
     return path
 
 
-def recipe_of(file: str) -> str | None:
-    """Return the recipe that a file says its arrays follow; None if it cannot be read."""
-    if not file.endswith(".safetensors"):
-        return None
-    with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
-        found: str | None = (opened.metadata() or {}).get(_RECIPE)
-        return found
-    return None
+def metadata_of(file: str) -> Mapping[str, str]:
+    """Return what a file says about its arrays; nothing if it cannot be read."""
+    if file.endswith(".safetensors"):
+        with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
+            return opened.metadata() or {}
+    return {}
 
 
 @contextmanager
 def array_file(
-    path: Path, entries: Iterable[Entry], recipe: str | None = None
+    path: Path, entries: Iterable[Entry], metadata: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[ArrayFile]:
     """Open a file for these arrays; nobody sees it before all of them are there.
 
-    A .safetensors file says which recipe its arrays follow.
+    Only a .safetensors file has the metadata.
     """
     listed = list(entries)
     if path.suffix == ".npy" and len(listed) != 1:
@@ -90,7 +88,7 @@ def array_file(
             with zipfile.ZipFile(file, "w") as archive:
                 yield _Npz(archive, listed)
         else:
-            yield _Safetensors(file, listed, recipe)
+            yield _Safetensors(file, listed, metadata)
 
 
 def _place(entry: Entry) -> tuple[int, str]:
@@ -100,10 +98,10 @@ def _place(entry: Entry) -> tuple[int, str]:
 class _Safetensors:
     """The order of the arrays, and the header, are those of the library safetensors."""
 
-    def __init__(self, file: IO[bytes], entries: list[Entry], recipe: str | None) -> None:
+    def __init__(self, file: IO[bytes], entries: list[Entry], metadata: Mapping[str, str]) -> None:
         self._file = file
         self._entries: dict[str, tuple[Entry, int]] = {}
-        header: dict[str, Any] = {} if recipe is None else {"__metadata__": {_RECIPE: recipe}}
+        header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
         end = 0
         for entry in sorted(entries, key=_place):
             self._entries[entry.name] = entry, end
