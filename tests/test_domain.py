@@ -7,7 +7,7 @@ import pytest
 from verifying import undiagnosed
 
 import mor_ref
-from mor_ref import golden
+from mor_ref import golden, layouts
 from mor_ref.cli import main
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
@@ -139,9 +139,7 @@ def test_of_a_tensor_the_blocks_are_left_out(recipe, domain):
 
     found = mor_ref.verify(wrong_there, inputs={"x": x}, recipe=recipe, domain=domain)
     assert found.verdict == "match"
-    said = (
-        f"{marks.sum()} numbers left out: outside the domain {domain}, or in a block or unit with"
-    )
+    said = f"{marks.sum()} numbers left out: outside the domain {domain}, or in a block, unit or"
     assert found.results[0].left_out.startswith(said)
     name = "output" if "mor" in recipe else "code"
     (compared,) = (one.compared for one in found.results[0].fields if one.name == name)
@@ -209,6 +207,58 @@ def test_an_amax_that_a_nan_spoils_leaves_out_the_tensor(recipe):
     assert found.conformance.level == "not run"
     x[~np.isfinite(x)] = 1
     found = mor_ref.verify(spoiled, inputs={"x": x}, recipe=recipe, domain="finite")
+    assert found.verdict == "mismatch"
+
+
+FEW = {
+    "nvfp4": ["code"],
+    "nvfp4:te_row": ["block_scale"],
+    "nvfp4:torchao": ["block_scale@swizzled_128x4"],
+    "e4m3:gam:4x16": ["scale", "code"],
+    "mor:three_way:4x16": ["output", "choice"],
+}
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("recipe", FEW)
+def test_an_amax_outside_may_show_in_any_field(recipe):
+    """The candidate ignores negative numbers, and returns no scale of the tensor."""
+    x = a_tensor("nonnegative")
+    x[5, 20] = -300
+
+    def of_positive(operation, parameters, inputs):
+        y = np.maximum(inputs["x"].view(np.float32), 0)
+        found = OPERATIONS[operation].engine(parameters, {"x": y.view(np.uint32)})
+        plain = {name: found[name.split("@")[0]].copy() for name in FEW[recipe]}
+        for array in plain.values():
+            array[wrong] ^= 1
+        if "nvfp4:torchao" in recipe:
+            (name,) = plain
+            plain[name] = layouts.swizzled_128x4(plain[name])
+        return plain
+
+    asked = {"inputs": {"x": x}, "recipe": recipe, "domain": "nonnegative"}
+    wrong = slice(0, 0)
+    is_of_rows = "row" in recipe
+    assert mor_ref.verify(of_positive, **asked).verdict == ("match" if is_of_rows else "not run")
+    wrong = slice(8, 9)
+    assert mor_ref.verify(of_positive, **asked).verdict == ("mismatch" if is_of_rows else "not run")
+    x[5, 20] = -0.25  # the amax is inside
+    assert mor_ref.verify(of_positive, **asked).verdict == "mismatch"
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("recipe", ["e4m3:fp32:4x16", "nvfp4:amax=300", "mor:three_way:4x16:fp32"])
+def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):
+    x = a_tensor("nonnegative")
+    x[5, 20] = -300
+
+    def wrong(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        name = "output" if operation == "mor" else "code"
+        return {name: found[name] ^ 1}
+
+    found = mor_ref.verify(wrong, inputs={"x": x}, recipe=recipe, domain="nonnegative")
     assert found.verdict == "mismatch"
 
 

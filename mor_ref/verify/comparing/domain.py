@@ -104,8 +104,8 @@ def said_of_left_out(found: Iterable[_Left]) -> str:
     said = [f"{' and '.join(parts)} outside the domain {domain} left out"] if parts else []
     if numbers:
         said.append(
-            f"{counted(numbers, 'number')} left out: outside the domain {domain}, or in a block or "
-            "unit with one outside"
+            f"{counted(numbers, 'number')} left out: outside the domain {domain}, or in a block, "
+            "unit or tensor with one outside"
         )
     return "; ".join(said)
 

@@ -2,21 +2,23 @@
 
 An entry of a block with such a number is left out. The amax of a tensor or of a group can follow
 from it, too: if the number is not finite, or is at least as large as all numbers inside. All of the
-tensor or group is left out then, if the candidate's scale of it is not the expected one.
+tensor or group is left out then, if the candidate's scale of it is not the expected one. If the
+candidate does not give that scale, all is left out if any other field differs there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.model.views import DIGEST, seen
+from mor_ref.golden.model.views import DIGEST, SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.values import Floats, Marks, values_of
 
@@ -46,6 +48,14 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
         if axes in _OF_AMAX:
             differs = _differs(case.arrays[name], answer.get(name)).reshape(may_be[axes].shape)
             numbers |= of_numbers(may_be[axes] & differs, sides[axes], shape)
+    if not any(axes in _OF_AMAX and name in answer for name, axes in fields.items()):
+        whole = _axes_of_amax(operation, case.parameters)
+        if whole is not None and may_be[whole].any():
+            left = {name: _any(numbers, sides[axes]) for name, axes in fields.items()}
+            other = np.zeros(shape, np.bool_)
+            for name, marks in _differing(case, answer, left):
+                other |= of_numbers(marks, sides[fields[name]], shape)
+            numbers |= of_numbers(may_be[whole] & _any(other, sides[whole]), sides[whole], shape)
     found = {
         name: _of_axes(may_be[axes] if axes in _OF_AMAX else _any(numbers, sides[axes]), axes)
         for name, axes in fields.items()
@@ -64,6 +74,35 @@ def in_views(marks: Marks, views: list[str], parameters: Parameters) -> Marks:
 
 def _outputs(operation: str) -> Mapping[str, str]:
     return {name: axes for name, (_, axes) in OPERATIONS[operation].outputs.items()}
+
+
+def _axes_of_amax(operation: str, parameters: Parameters) -> str | None:
+    """Return the axes of the scale that follows from the amax of more than a block, if one does."""
+    if {"amax", "global_scale"} & parameters.keys():  # it is given
+        return None
+    asked = Asked(operation, parameters)
+    for one in (asked, *rungs_of(asked).values()):
+        whole = OPERATIONS[one.operation].whole_amax
+        axes = {*_outputs(one.operation).values()}
+        if "ends" in axes or (whole is not None and whole.is_needed(one.parameters)):
+            return "group" if "group" in axes and one is asked else "ends"
+    return None
+
+
+def _differing(
+    case: Case, answer: Answer, left: Mapping[str, Marks]
+) -> Iterator[tuple[str, Marks]]:
+    """Yield where fields differ beyond the marks that are left out.
+
+    A field in another layout differs everywhere if it does at all.
+    """
+    for key, given in answer.items():
+        name, *views = key.split(SEPARATOR)
+        if name not in left or not VIEWS.keys() >= {*views} or unsuited(views, case.parameters):
+            continue
+        expected = seen(case.arrays[name], views, case.parameters)
+        differs = _differs(expected, given) & ~in_views(left[name], views, case.parameters)
+        yield name, np.full(left[name].shape, differs.any()) if views else differs
 
 
 def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, ...]) -> Marks:
