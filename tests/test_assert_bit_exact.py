@@ -246,3 +246,25 @@ def test_the_parameters_of_a_record_give_it_again(record, columns):
     assert {*case.expected} <= {*exact}
     for name, array in case.expected.items():
         assert np.array_equal(array, exact[name]), name
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, "u1", ">i4"])
+def test_codes_of_integers_have_the_dtypes_of_kernels(dtype):
+    """As int8, by their bits, or wider: they are the same integers."""
+    x = np.random.default_rng(0).standard_normal((8, 64), dtype=np.float32)
+    record = mor_ref.quantize_affine(x, "int8")
+    codes = record.codes.view(dtype) if dtype == "u1" else record.codes.astype(dtype)
+    assert_bit_exact({"code": codes}, record)
+    wrong = codes.copy()
+    wrong[3, 5] ^= 1
+    with pytest.raises(AssertionError, match="code: 1 of 512 differ"):
+        assert_bit_exact({"code": wrong}, record)
+    found = mor_ref.verify(lambda *_: {"code": codes}, inputs={"x": x}, recipe="int8")
+    assert found.verdict == "match"
+
+
+def test_signed_codes_are_their_bits():
+    codes = mor_ref.encode(np.linspace(-2, 2, 9), "e4m3")
+    assert_bit_exact(codes.view(np.int8), codes, "e4m3")
+    with pytest.raises(ValueError, match="actual holds -"):
+        assert_bit_exact(codes.view(np.int8).astype(np.int16), codes, "e4m3")

@@ -25,6 +25,7 @@ from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_oth
 from mor_ref.verify.comparing.names_given import misnamed
 from mor_ref.verify.comparing.nibbles import first_unlike, format_of_nibbles, of_halves
 from mor_ref.verify.comparing.outside_domain import in_views
+from mor_ref.verify.comparing.words import as_words
 
 MISSING = "is missing"
 
@@ -38,7 +39,7 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
     if views:
         viewed = seen(expected, views, case.parameters)
         return viewed, _of_shape(viewed, actual)
-    array = np.asarray(actual)
+    array = np.asarray(as_words(expected, actual))
     # An array without entries could have rows without end, each with its digests.
     if array.dtype.kind in "ui" and digests_shape(array.shape) == expected.shape:
         return expected, seen(array, split(field)[1], case.parameters)
@@ -46,11 +47,12 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 
 def _of_shape(expected: Unsigned, actual: Any) -> Any:
-    """Return a single number as the array of one entry that is expected, such as one scale."""
+    """Return integers as words, and a single number as an array of one entry, such as one scale."""
     if actual is None or isinstance(actual, NoArray):
         return actual
-    is_single = expected.size == 1 and np.ndim(actual) == 0
-    return np.reshape(actual, expected.shape) if is_single else actual
+    found = as_words(expected, actual)
+    is_single = expected.size == 1 and np.ndim(found) == 0
+    return np.reshape(found, expected.shape) if is_single else found
 
 
 class Placed(NamedTuple):
@@ -266,7 +268,8 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     array = np.asarray(actual)
     if array.dtype.kind not in "ui":
         return f"has dtype {array.dtype}; give bit patterns as unsigned integers"
-    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+    is_wide = array.dtype.kind == "i" and array.itemsize > expected.itemsize
+    if is_wide and array.size and int(array.min()) < 0:
         return f"holds {int(array.min())}; give bit patterns as unsigned integers"
     if array.shape != expected.shape:
         return f"has shape {array.shape}, and {expected.shape} is expected"

@@ -21,6 +21,7 @@ from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.values import Floats, Marks, values_of
+from mor_ref.verify.comparing.words import as_words
 
 _OF_AMAX = ("ends", "group")  # axes of the fields that follow from the amax of more than a block
 _BLOCKS = ("grid", "unit")
@@ -122,7 +123,7 @@ def _differs(expected: NDArray[Any], given: Any) -> Marks:
     """Return where a field that was given differs; nowhere if it was not, or not so."""
     if not isinstance(given, np.ndarray) or given.size != expected.size:
         return np.zeros(expected.shape, np.bool_)
-    found: Marks = given.reshape(expected.shape) != expected
+    found: Marks = as_words(expected, given).reshape(expected.shape) != expected
     return found
 
 
