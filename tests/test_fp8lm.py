@@ -13,6 +13,7 @@ from kernels import needed
 from mor_ref import formats, fp8lm, golden
 from mor_ref.api import fp8lm_steps
 from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
+from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
 from mor_ref.exact import fp8lm_adam as exact_adam
@@ -79,6 +80,14 @@ def test_scales_by_hand():
         fp8lm.scale(-1.0)
     with pytest.raises(ValueError, match="fmt is 'bf16', which is not known"):
         fp8lm.scale(1.0, fmt="bf16")
+
+
+def test_a_ratio_in_one_division_changes_the_scale():
+    """FLM-002: Q / a is 2^-7, two steps above 57344, and Q by a rounded reciprocal below it."""
+    amax, e4m3 = 57344.0078125, formats["e4m3"]
+    assert exact.scale_of(amax, 1.0, e4m3, 0, "msamp").scale == 2.0**-8
+    with applied(DEVIATIONS["fp8lm_ratio_in_one_division"]):
+        assert exact.scale_of(amax, 1.0, e4m3, 0, "msamp").scale == 2.0**-7
 
 
 def numbers(count, seed, spread=6):
@@ -255,10 +264,7 @@ def test_single_steps_of_adam(exponent):
         first = exact_adam.moment(old[0], float(inverse), float(rest.beta1), old[3])
         square = exact_adam.product(old[3], old[3])
         second = exact_adam.moment(old[1], float(inverse), float(rest.beta2), square)
-        kept = exact_adam.difference(
-            1.0, exact_adam.product(float(rest.lr), float(rest.weight_decay))
-        )
-        weight = exact_adam.product(exact_adam.product(old[2], 1.0), kept)
+        weight = exact_adam.decayed(old[2], float(rest.lr), float(rest.weight_decay))
         last = exact_adam.updated(weight, first, second, float(rate), float(root), float(rest.eps))
         right.append((first, second, last))
     inverses = np.array([inverse, inverse, 1], np.float32)
@@ -273,6 +279,31 @@ def test_the_scale_of_weights_that_are_zero_stays():
     parts = [fp8lm.cast(zeros, 4.0, fmt=fmt) for fmt in ("e4m3", "f16", "f16")]
     after = fp8lm.adam(fp8lm.AdamState(1, *parts), zeros)
     assert [part.scale for part in (after.first, after.second, after.master)] == [1, 1, 4]
+
+
+def test_a_nan_does_not_count_in_the_scales_of_moments():
+    """FLM-014: as fmaxf of CUDA, which skips it; the scale of the weights stays."""
+    state = fp8lm.begin_adam([1.0, 2.0])
+    after = fp8lm.adam(state, [math.nan, 0.5])
+    assert after.first.codes.tolist() == [0x7F, fp8lm.adam(state, [0.0, 0.5]).first.codes[1]]
+    right = exact_adam.adam(
+        moments_of(state),
+        [math.nan, 0.5],
+        Adam(*map(float, np.float32([1e-3, 0.9, 0.999, 1e-8, 0]))),
+    )
+    assert moments_of(after) == right
+    assert [part.scale for part in (after.first, after.second)] == [8192, 2.0**27]
+
+
+def test_what_msamp_computes_in_binary64():
+    """FLM-008, FLM-013: the deviations have its bits."""
+    with applied(DEVIATIONS["fp8lm_shared_root_in_binary64"]):
+        for count in range(1, 65):
+            found = exact.shared_scales([3.5] * count, formats["e4m3"], "msamp_max", "msamp").scale
+            assert found == np.float32(128) * np.float32(1.0 / math.sqrt(count)), count
+    with applied(DEVIATIONS["fp8lm_decay_in_binary64"]):
+        for lr, decay in np.float32(np.random.default_rng(1).random((2000, 2))).tolist():
+            assert exact_adam.decay_factor(lr, decay) == np.float32(1 - lr * decay)
 
 
 @needs("torch")

@@ -156,6 +156,11 @@ def largest_magnitude(x: Floats) -> np.float32:
     return np.float32(np.max(np.abs(x), initial=0))
 
 
+def largest_of_numbers(x: Floats) -> np.float32:
+    """Return the largest |x|; a NaN does not count (FLM-014)."""
+    return np.float32(np.fmax.reduce(np.abs(x), axis=None, initial=0))
+
+
 def history(
     state: History,
     amax: float,

@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 
 from mor_ref.api.decoding import decode
 from mor_ref.api.encoding import encode
-from mor_ref.api.fp8lm import Cast, Floats, cast, floats, inverse, largest_magnitude, scale
+from mor_ref.api.fp8lm import (
+    Cast,
+    Floats,
+    cast,
+    floats,
+    inverse,
+    largest_magnitude,
+    largest_of_numbers,
+    scale,
+)
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, copied_to
@@ -163,6 +172,8 @@ def adam(
 ) -> AdamState:
     """Return the state of Adam after a step; each number is rounded to binary32 first.
 
+    The weight decay is that of AdamW: it shrinks the weights, and is not added to the gradient.
+
     >>> from mor_ref import fp8lm
     >>> after = fp8lm.adam(fp8lm.begin_adam([1.0, -2.0]), [0.5, 0.25], lr=0.125)
     >>> after.step, after.master.y.tolist(), after.first.codes.tolist()
@@ -195,7 +206,7 @@ def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> Adam
     rates = rate_and_root(lr, beta1, beta2, state.step + 1)
     flat = np.ascontiguousarray(g).reshape(-1)
     moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
-    amaxes = [float(largest_magnitude(one)) for one in (m, v, w)]
+    amaxes = [*map(float, (largest_of_numbers(m), largest_of_numbers(v), largest_magnitude(w)))]
     factors = stored_scales(amaxes, float(state.master.scale))
     new = [
         cast(one.reshape(g.shape), factor, fmt=kind)

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
-from mor_ref.exact.arithmetic import difference, product, quotient, rn32, total
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64, total
 from mor_ref.exact.encoding import encode, floor_log2
 from mor_ref.exact.fp8lm import Element, Scale
 
@@ -20,25 +20,30 @@ _SCALES, _CASTS, _SUMS, _ADAM = (
 _SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
 _OF_MSAMP = (*_SCALES, *_SHARED, *_STORED)  # the suites of scales under msamp
 _OF_EXACT = (*_SCALES, *_SHARED)
-_NO_RATIO = dict.fromkeys((*_SHARED, *_STORED), "The scale is the same without the ratio.")
 _NO_MARGIN = dict.fromkeys((*_SHARED, *_STORED), "The margin is 0.")
 _ONE_BEFORE = {"fp8lm_shared": "The scale before is 1, whose inverse is 1."}
 
 # ---------------------------------------------------------------------- scales
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-002", "FLM-003"), domain=_OF_MSAMP)
+def _of_profile(name: str) -> Callable[..., bool]:
+    return lambda *arguments: bool(arguments[-1] == name)
+
+
+@deviation(
+    fp8lm.scale_of, where=_of_profile("msamp"), rules=("FLM-002", "FLM-003"), domain=_OF_MSAMP
+)
 def fp8lm_scales_of_the_paper(reference: Reference, *arguments: Any) -> Scale:
     """The scale is exact, as the paper has it, also if that of MS-AMP is asked for."""
-    del reference
-    return fp8lm.scale_exactly(*arguments)
+    found: Scale = reference(*arguments[:-1], "exact")
+    return found
 
 
-@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_OF_EXACT)
+@deviation(fp8lm.scale_of, where=_of_profile("exact"), rules=("FLM-004",), domain=_OF_EXACT)
 def fp8lm_scales_of_the_code(reference: Reference, *arguments: Any) -> Scale:
     """The scale is that of MS-AMP, also if the exact one is asked for."""
-    del reference
-    return fp8lm.scale_of_msamp(*arguments)
+    found: Scale = reference(*arguments[:-1], "msamp")
+    return found
 
 
 @deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_OF_MSAMP)
@@ -66,14 +71,11 @@ def fp8lm_scale_stays(
     return found._replace(scale=previous, scale_inv=quotient(1.0, previous))
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-002",), domain=_OF_MSAMP, exemptions=_NO_RATIO)
-def fp8lm_ratio_in_one_division(
-    reference: Reference, amax: float, previous: float, largest: float, margin: int
-) -> Scale:
+@deviation(fp8lm.ratio_of, rules=("FLM-002",), domain=_OF_MSAMP)
+def fp8lm_ratio_in_one_division(reference: Reference, largest: float, amax: float) -> float:
     """The ratio is Q / amax, rounded once."""
-    ratio = quotient(largest, amax)
-    found: Scale = reference(amax, previous, largest, margin)
-    return found._replace(ratio=ratio, exponent=fp8lm.exponent_of(ratio, margin))
+    del reference
+    return quotient(largest, amax)
 
 
 @deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_OF_MSAMP)
@@ -184,6 +186,13 @@ def fp8lm_inverse_first(
     del reference
     old = product(beta, product(code_value, inverse))
     return total(old, product(difference(1.0, beta), term))
+
+
+@deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float) -> float:
+    """The factor of the decay is rounded once, from binary64, as MS-AMP has it."""
+    del reference
+    return rn32_of_binary64(1.0 - lr * weight_decay)
 
 
 @deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)

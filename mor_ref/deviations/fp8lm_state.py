@@ -10,7 +10,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import FIRST_MOMENT, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
-from mor_ref.exact.arithmetic import difference, product, quotient, rn32
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64
 from mor_ref.exact.fp8lm import SharedScales
 
 Reference = Callable[..., Any]
@@ -155,13 +155,10 @@ def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> SharedSc
 def fp8lm_shared_root_in_binary64(
     reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
 ) -> SharedScales:
-    """The square root is not rounded to binary32 before the division."""
-    found: SharedScales = reference(amaxes, fmt, reduction, profile)
+    """The scale is multiplied by RN32(1 / sqrt(N)), computed in binary64, as MS-AMP has it."""
     largest = fp8lm.largest_magnitude(amaxes)
     whole = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
-    if not 0 < whole < math.inf:
-        return found
-    shared = rn32(Fraction(whole / math.sqrt(len(amaxes))))
+    shared = product(whole, rn32_of_binary64(1.0 / math.sqrt(len(amaxes))))
     return _anew(reference, shared, amaxes, fmt, reduction, profile)
 
 

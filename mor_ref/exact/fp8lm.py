@@ -85,6 +85,12 @@ def rn32_of_log2(ratio: float) -> float:
 
 
 @step
+def ratio_of(largest: float, amax: float) -> float:
+    """Return the ratio of msamp (FLM-002)."""
+    return product(largest, quotient(1.0, amax))
+
+
+@step
 def exponent_of(ratio: float, margin: int) -> float:
     """Return the exponent of msamp (FLM-002)."""
     if ratio == 0:
@@ -97,7 +103,7 @@ def exponent_of(ratio: float, margin: int) -> float:
 @step
 def scale_of_msamp(amax: float, previous: float, largest: float, margin: int) -> Scale:
     """Return the scale as MS-AMP has it (FLM-002, FLM-003)."""
-    ratio = product(largest, quotient(1.0, amax))
+    ratio = ratio_of(largest, amax)
     exponent = exponent_of(ratio, margin)
     if amax > 0 and math.isfinite(amax):
         found = math.ldexp(1.0, int(abs(exponent))) if abs(exponent) <= 127 else math.inf
@@ -119,6 +125,7 @@ def scale_exactly(amax: float, previous: float, largest: float, margin: int) -> 
     return Scale(ratio, exponent, found, quotient(1.0, found))
 
 
+@step
 def scale_of(
     amax: float, previous: float, fmt: Format, margin: int, profile: ScaleProfile
 ) -> Scale:

@@ -1,5 +1,6 @@
 """FP8-LM: steps of Adam, with states that are stored in few bits."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -36,6 +37,17 @@ def moment(code_value: float, inverse: float, beta: float, term: float) -> float
     return total(old, product(difference(1.0, beta), term))
 
 
+@step
+def decay_factor(lr: float, weight_decay: float) -> float:
+    """Return the factor of a weight (FLM-013)."""
+    return difference(1.0, product(lr, weight_decay))
+
+
+def decayed(weight: float, lr: float, weight_decay: float) -> float:
+    """Return a weight after its decay (FLM-013)."""
+    return product(weight, decay_factor(lr, weight_decay)) if weight_decay else weight
+
+
 def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
     """Return the state after a step (FLM-011 to FLM-014)."""
     kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
@@ -43,17 +55,16 @@ def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
     steps = state.step + 1
     rate = quotient(numbers.lr, correction(numbers.beta1, steps))
     root = square_root(correction(numbers.beta2, steps))
-    kept = difference(1.0, product(numbers.lr, numbers.weight_decay))
     found: tuple[list[float], list[float], list[float]] = ([], [], [])
     for m, v, w, g in zip(state.first, state.second, state.master, gradient, strict=True):
         first = moment(kinds[0].value(m), inverses[0], numbers.beta1, g)
         second = moment(kinds[1].value(v), inverses[1], numbers.beta2, product(g, g))
-        weight = product(kinds[2].value(w), inverses[2])
-        weight = product(weight, kept) if numbers.weight_decay else weight
+        weight = decayed(product(kinds[2].value(w), inverses[2]), numbers.lr, numbers.weight_decay)
         change = updated(weight, first, second, rate, root, numbers.eps)
         for numbers_of, number in zip(found, (first, second, change), strict=True):
             numbers_of.append(number)
-    scales = stored_scales([largest_magnitude(one) for one in found], state.scales[2])
+    counted = [[x for x in one if not math.isnan(x)] for one in found[:2]]
+    scales = stored_scales(list(map(largest_magnitude, (*counted, found[2]))), state.scales[2])
     codes = [
         [cast(x, scale, kind).code for x in one]
         for one, scale, kind in zip(found, scales, kinds, strict=True)

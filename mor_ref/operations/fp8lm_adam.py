@@ -34,8 +34,8 @@ _SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).vi
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute with the exact model."""
-    from mor_ref.exact.arithmetic import difference, product
-    from mor_ref.exact.fp8lm_adam import moment, updated
+    from mor_ref.exact.arithmetic import product
+    from mor_ref.exact.fp8lm_adam import decayed, moment, updated
 
     del parameters
     found: dict[str, list[float]] = {name: [] for name in _MADE}
@@ -47,8 +47,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     ):
         m = moment(values["first"][k], i, beta1, g)
         v = moment(values["second"][k], j, beta2, product(g, g))
-        w = product(values["master"][k], inverse)
-        w = product(w, difference(1.0, product(lr, decay))) if decay else w
+        w = decayed(product(values["master"][k], inverse), lr, decay)
         for name, number in zip(_MADE, (m, v, updated(w, m, v, rate, root, eps)), strict=True):
             found[name].append(number)
     return {name: f32_array(numbers) for name, numbers in found.items()}
