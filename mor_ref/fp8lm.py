@@ -11,6 +11,7 @@ from mor_ref.api.fp8lm import (
     auto_scale,
     cast,
     history,
+    next_mu,
     partition,
     scale,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "begin_adam",
     "cast",
     "history",
+    "next_mu",
     "partition",
     "scale",
     "shared_scale",

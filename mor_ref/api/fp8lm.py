@@ -13,8 +13,10 @@ from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, copied_to, numbers_from
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import (
     AUTOMATIC,
+    FIRST_MOMENT,
     PAPER_PARTS,
     PAPER_WINDOW,
     SCALE_PROFILES,
@@ -81,6 +83,20 @@ def floats(argument: str, given: object) -> Floats:
     return binary32_words(numbers).view(np.float32).reshape(numbers.shape)
 
 
+def one_number(argument: str, given: object) -> np.float32:
+    """Return one number of binary32; refuse several."""
+    found = floats(argument, given)
+    if found.shape != ():
+        raise ValueError(f"{argument} has the shape {found.shape}; give one number")
+    return np.float32(found)
+
+
+def check_amax(amaxes: Floats | np.float32) -> None:
+    """Refuse an amax that is negative (FLM-001)."""
+    if np.any(amaxes < 0):
+        raise ValueError(f"amax is {np.min(amaxes)}; give the largest |x| of each tensor")
+
+
 @untraced
 def scale(
     amax: "ArrayLike",
@@ -104,11 +120,14 @@ def scale(
     target = format_of(fmt)
     steps = whole_number("margin", margin, -_LARGEST_MARGIN, _LARGEST_MARGIN)
     amaxes = floats("amax", amax)
-    if np.any(amaxes < 0):
-        raise ValueError(f"amax is {amaxes.min()}; give the largest |x| of each tensor")
-    before = np.broadcast_to(
-        floats("previous", 1.0 if previous is None else previous), amaxes.shape
-    )
+    check_amax(amaxes)
+    given = floats("previous", 1.0 if previous is None else previous)
+    if given.shape not in ((), amaxes.shape):
+        raise ValueError(
+            f"previous has the shape {given.shape}, but amax {amaxes.shape}; give one number, or "
+            "one for each tensor"
+        )
+    before = np.broadcast_to(given, amaxes.shape)
     from mor_ref.engine.fp8lm import scales  # imports Numba
 
     ratio, exponent, found = (np.empty(amaxes.size, np.float32) for _ in range(3))
@@ -136,7 +155,7 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
     ([98, 254], [0.3125, -3.5])
     """
     target = format_of(fmt)
-    factor = np.float32(floats("scale", scale).reshape(()))
+    factor = one_number("scale", scale)
     back = inverse(factor)
     codes, y = codes_and_y(floats("x", x), factor, target)
     return Cast(codes, factor, back, y)
@@ -177,8 +196,11 @@ def history(
     """
     if not state.window:
         raise ValueError("window is empty; give an amax for each step, such as (0.0,) * 16")
-    newest = float(floats("amax", amax).reshape(()))
-    window = (*state.window[1:], newest if np.isfinite(newest) else 0.0)
+    if wrong := [one for one in state.window if not 0 <= one < np.inf]:
+        raise ValueError(f"window holds {wrong[0]}; give finite amaxes from 0 on")
+    newest = one_number("amax", amax)
+    check_amax(newest)
+    window = (*state.window[1:], float(newest) if np.isfinite(newest) else 0.0)
     found = scale(max(window), state.scale, fmt=fmt, margin=margin, profile=profile)
     return History(window, float(found.scale))
 
@@ -201,19 +223,25 @@ def auto_scale(
     """
     known_name("profile", profile, AUTOMATIC)
     steps = whole_number("window", window, 1, _LONGEST_WINDOW)
+    from mor_ref.api.dot import codes_from
+
+    given = codes_from(codes, formats[FIRST_MOMENT], "codes")
+    count = int(np.count_nonzero((given & 0x7F) == _SATURATED))
+    return AutoScale(next_mu(state.mu, count, given.size, profile, threshold, steps), count)
+
+
+def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
+    """Return mu after a step whose gradient has so many saturated codes (FLM-010)."""
     from mor_ref.engine.fp8lm import growth  # imports Numba
 
-    given = np.asarray(codes)
-    count = int(np.count_nonzero((given & 0x7F) == _SATURATED))
     if profile == "paper":
-        too_many, steps = count * PAPER_PARTS > given.size, PAPER_WINDOW
+        too_many, window = count * PAPER_PARTS > size, PAPER_WINDOW
     else:
-        with np.errstate(all="ignore"):
-            share = np.float32(count) / np.float32(given.size)
-        too_many = bool(share > np.float32(threshold))
-    mu = np.float32(state.mu)
+        with np.errstate(invalid="ignore"):  # of a gradient without codes
+            too_many = bool(np.float32(count) / np.float32(size) > np.float32(threshold))
+    before = np.float32(mu)
     with np.errstate(over="ignore"):
-        return AutoScale(float(mu / np.float32(2) if too_many else mu * growth(steps)), count)
+        return float(before / np.float32(2) if too_many else before * growth(window))
 
 
 def partition(numels: Sequence[int], ranks: int) -> tuple[int, ...]:

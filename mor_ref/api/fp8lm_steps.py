@@ -1,5 +1,6 @@
 """FP8-LM: the all-reduce of gradients, and Adam with states of 6 bytes for each parameter."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,9 +92,16 @@ def shared_scale(
     """
     known_name("profile", profile, REDUCTIONS)
     known_name("sums", sums, SUMS)
-    x = np.asarray([floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)], np.float32)
-    if not len(x):
+    tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
+    if not tensors:
         raise ValueError("ranks is empty; give a tensor for each rank")
+    for i, one in enumerate(tensors):
+        if one.shape != tensors[0].shape:
+            raise ValueError(
+                f"ranks[{i}] has the shape {one.shape}, but ranks[0] {tensors[0].shape}; give "
+                "tensors of one shape"
+            )
+    x = np.asarray(tensors, np.float32)
     target = format_of(fmt)
     amax = np.array([largest_magnitude(one) for one in x], np.float32)
     own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
@@ -179,19 +187,18 @@ def adam(
     >>> after.step, after.master.y.tolist(), after.first.codes.tolist()
     (1, [0.875, -2.125], [125, 117])
     """
-    check_rate("lr", lr)
-    check_rate("eps", eps)
-    check_rate("weight_decay", weight_decay)
-    check_rate("beta1", beta1, 1)
-    check_rate("beta2", beta2, 1)
+    given = Adam(lr, beta1, beta2, eps, weight_decay)
+    with np.errstate(over="ignore"):
+        rounded = Adam(*np.array(given, np.float64).astype(np.float32))
+    for name, own, number in zip(Adam._fields, given, rounded, strict=True):
+        check_rate(name, own, number, 1 if name in ("beta1", "beta2") else math.inf)
     g = floats("gradient", gradient)
     if g.shape != state.master.codes.shape:
         raise ValueError(
             f"gradient has shape {g.shape}, but the state {state.master.codes.shape}; give a "
             "number for each parameter"
         )
-    given = Adam(*np.array([lr, beta1, beta2, eps, weight_decay], np.float64).astype(np.float32))
-    return _after_step(state, g, given)
+    return _after_step(state, g, rounded)
 
 
 def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> AdamState:

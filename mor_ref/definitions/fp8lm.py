@@ -33,8 +33,10 @@ class Adam(NamedTuple):
     weight_decay: float
 
 
-def check_rate(argument: str, given: float, below: float = math.inf) -> None:
-    """Refuse a number of Adam that is negative, not finite, or too large."""
-    if not 0 <= given < below:
+def check_rate(argument: str, given: float, rounded: float, below: float) -> None:
+    """Refuse a number of Adam that is negative, or not finite or too large in binary32."""
+    if not 0 <= rounded < below:
         end = "" if below == math.inf else f" and below {below:g}"
-        raise ValueError(f"{argument} is {given!r}; give a finite number from 0 on{end}")
+        raise ValueError(
+            f"{argument} is {given!r}; give a finite number from 0 on{end}, also in binary32"
+        )

@@ -8,7 +8,15 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
-from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64, total
+from mor_ref.exact.arithmetic import (
+    FLT_MAX,
+    difference,
+    product,
+    quotient,
+    rn32,
+    rn32_of_binary64,
+    total,
+)
 from mor_ref.exact.encoding import encode, floor_log2
 from mor_ref.exact.fp8lm import Element, Scale
 
@@ -121,6 +129,33 @@ def fp8lm_divided_by_the_inverse(
     return found._replace(code=code, y=product(fmt.value(code), inverse))
 
 
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+def fp8lm_product_not_rounded(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
+    """The product of x and the scale is not rounded to binary32 before its code is taken."""
+    found: Element = reference(x, scale, fmt)
+    exact = x * scale  # in binary64, which holds products of binary32 numbers
+    if not abs(exact) <= FLT_MAX:
+        return found
+    code = encode(exact, fmt, "rne")
+    return Element(code, product(fmt.value(code), quotient(1.0, scale)))
+
+
+@deviation(
+    fp8lm.cast,
+    where=lambda _x, _scale, fmt: bool(fmt.bits == 16),
+    rules=("FLM-005",),
+    domain=_CASTS,
+)
+def fp8lm_nan_clamped_in_f16(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
+    """min(max(x * s, -Q), Q) makes a NaN the negative largest number of f16."""
+    found: Element = reference(x, scale, fmt)
+    if not math.isnan(product(x, scale)):
+        return found
+    return found._replace(
+        code=fmt.largest_code | fmt.sign_bit, y=product(-fmt.largest, quotient(1.0, scale))
+    )
+
+
 # ---------------------------------------------------------------------- sums
 
 
@@ -152,6 +187,16 @@ def fp8lm_ranks_backwards(
 ) -> int:
     """Ranks are added from the last one, as a ring does in some of its parts."""
     return int(reference(values[::-1], fmt, sums))
+
+
+@deviation(fp8lm.sum_of, rules=("FLM-009",), domain=_SUMS)
+def fp8lm_sums_keep_negative_zero(
+    reference: Reference, values: Sequence[float], fmt: Format, sums: str
+) -> int:
+    """A sum begins with the first rank, as in a ring, so that zeros that are all -0 have it."""
+    found = int(reference(values, fmt, sums))
+    is_negative = all(v == 0 and math.copysign(1.0, v) < 0 for v in values)
+    return fmt.sign_bit if is_negative else found
 
 
 @deviation(fp8lm.sum_of, rules=("FLM-009",), domain=_SUMS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.fp8lm import FIRST_MOMENT, SECOND_MOMENT
+from mor_ref.definitions.fp8lm import FIRST_MOMENT, PAPER_PARTS, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64
@@ -33,9 +33,18 @@ def fp8lm_windows_lag(
 def fp8lm_windows_keep_infinities(
     reference: Reference, window: Sequence[float], amax: float
 ) -> tuple[float, ...]:
-    """An infinite amax counts as the largest number."""
+    """An infinite amax is kept, so that the scale is that of an infinity."""
     found: tuple[float, ...] = reference(window, amax)
-    return (*found[:-1], 3.4028234663852886e38) if math.isinf(amax) else found
+    return (*found[:-1], amax) if math.isinf(amax) else found
+
+
+@deviation(fp8lm.history, rules=("FLM-006",), domain=_WINDOWS)
+def fp8lm_windows_keep_all(
+    reference: Reference, window: Sequence[float], amax: float
+) -> tuple[float, ...]:
+    """An amax that is infinite or NaN is kept."""
+    found: tuple[float, ...] = reference(window, amax)
+    return (*found[:-1], amax)
 
 
 @deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
@@ -45,24 +54,57 @@ def fp8lm_mu_grows_linearly(reference: Reference, window: int) -> float:
     return rn32(1 + Fraction(1, window))
 
 
-@deviation(fp8lm.auto_scale, rules=("FLM-010",), domain=_MU)
-def fp8lm_mu_counts_one_sign(
-    reference: Reference, mu: float, codes: Sequence[int], *rest: Any
-) -> tuple[int, float]:
-    """Codes that are NaN count as saturated, and saturated codes do not."""
-    found: tuple[int, float] = reference(mu, [code ^ 1 for code in codes], *rest)
-    return found
+def _by_profile(name: str) -> Callable[..., bool]:
+    return lambda _count, _size, profile, _threshold: bool(profile == name)
 
 
-@deviation(fp8lm.auto_scale, rules=("FLM-010",), domain=_MU)
+@deviation(fp8lm.are_too_many, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_never_halves(reference: Reference, *_: Any) -> bool:
+    """No number of saturated codes is too large."""
+    del reference
+    return False
+
+
+@deviation(fp8lm.are_too_many, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_halves_for_one(
+    reference: Reference, count: int, size: int, profile: str, threshold: float
+) -> bool:
+    """One saturated code is too many, whatever the size of the gradient."""
+    del reference, size, profile, threshold
+    return count > 0
+
+
+@deviation(fp8lm.are_too_many, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_counts_one_less(reference: Reference, count: int, *rest: Any) -> bool:
+    """One saturated code is not counted."""
+    return bool(reference(max(count - 1, 0), *rest))
+
+
+@deviation(fp8lm.are_too_many, where=_by_profile("paper"), rules=("FLM-010",), domain=_MU)
 def fp8lm_mu_at_the_threshold(
-    reference: Reference, mu: float, codes: Sequence[int], *rest: Any
-) -> tuple[int, float]:
-    """Mu halves only if two codes saturate."""
-    first = next((i for i, code in enumerate(codes) if code & 0x7F == 0x7E), None)
-    less = [code for i, code in enumerate(codes) if i != first]
-    found: tuple[int, float] = reference(mu, less or codes, *rest)
-    return found
+    reference: Reference, count: int, size: int, profile: str, threshold: float
+) -> bool:
+    """Under paper, a share of the threshold halves mu, too."""
+    del reference, profile, threshold
+    return count * PAPER_PARTS >= size
+
+
+@deviation(fp8lm.are_too_many, where=_by_profile("paper"), rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_share_of_paper_rounded(
+    reference: Reference, count: int, size: int, profile: str, threshold: float
+) -> bool:
+    """Under paper, the share is that of the code, in binary32."""
+    del profile
+    return bool(reference(count, size, "msamp", threshold))
+
+
+@deviation(fp8lm.are_too_many, where=_by_profile("msamp"), rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_share_of_code_exact(
+    reference: Reference, count: int, size: int, profile: str, threshold: float
+) -> bool:
+    """Under msamp, the share is not rounded to binary32, as in the paper."""
+    del profile
+    return bool(reference(count, size, "paper", threshold))
 
 
 @deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=_RATES)
@@ -167,6 +209,15 @@ def fp8lm_shared_sums_are_not_means(reference: Reference, *arguments: Any) -> Sh
     """The inverse is not divided by the number of ranks."""
     found: SharedScales = reference(*arguments)
     return found._replace(scale_inv=quotient(1.0, found.scale))
+
+
+@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-009",), domain=_SHARED)
+def fp8lm_shared_mean_by_a_reciprocal(reference: Reference, *arguments: Any) -> SharedScales:
+    """The inverse is multiplied by RN32(1 / N), as torch divides by a number on a GPU."""
+    found: SharedScales = reference(*arguments)
+    count = float(len(arguments[0]))
+    inverse = product(quotient(1.0, found.scale), quotient(1.0, count))
+    return found._replace(scale_inv=inverse)
 
 
 @deviation(fp8lm_adam.stored_scales, rules=("FLM-014",), domain=_STORED)

@@ -158,7 +158,9 @@ def mixed_most_error(reference: Reference, errors: list[int]) -> int:
 @deviation(mixed.least, rules=("MFQ-004",), domain=IN_MIXED, exemptions=_FAR_SUMS)
 def mixed_roots_compared(reference: Reference, errors: list[int]) -> int:
     """The roots of the sums are compared in binary32, so that near sums are equal."""
-    return int(reference([rn32(Fraction(math.isqrt(error << 64), 1 << 32)) for error in errors]))
+    return int(
+        reference([rn32(Fraction(math.isqrt(int(error) << 64), 1 << 32)) for error in errors])
+    )
 
 
 @deviation(mixed.least, rules=("MFQ-004",), domain=IN_MIXED, exemptions=_FAR_SUMS)

@@ -25,6 +25,12 @@ def selection_without_nan(_: Reference, x: float, least: float) -> bool:
     return abs(x) > least
 
 
+@deviation(selection.rounded_limit, rules=_COLUMN, domain=_DOMAIN)
+def selection_limit_in_binary64(_: Reference, limit: float) -> float:
+    """The limit is not rounded to binary32 before it is compared."""
+    return limit
+
+
 @deviation(selection.place, rules=_RANK, domain=_DOMAIN)
 def selection_place_from_one(_: Reference, count: int, share: float) -> int:
     """The place of the threshold counts from 1, as that of torch.kthvalue does."""

@@ -219,18 +219,28 @@ def growth(window: int) -> float:
     return math.ldexp(low + goes_up, -23)
 
 
-@step
 def auto_scale(
     mu: float, codes: Sequence[int], profile: str, threshold: float, window: int
 ) -> tuple[int, float]:
     """Return the saturated codes, and mu after a step (FLM-010)."""
     count = sum(code & 0x7F == _SATURATED for code in codes)
+    return count, next_mu(mu, count, len(codes), profile, threshold, window)
+
+
+def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
+    """Return mu after a step whose gradient has so many saturated codes (FLM-010)."""
+    if are_too_many(count, size, profile, threshold):
+        return quotient(mu, 2.0)
+    return product(mu, growth(PAPER_WINDOW if profile == "paper" else window))
+
+
+@step
+def are_too_many(count: int, size: int, profile: str, threshold: float) -> bool:
+    """Return whether so many codes of a gradient halve mu (FLM-010)."""
     if profile == "paper":
-        too_many, window = count * PAPER_PARTS > len(codes), PAPER_WINDOW
-    else:
-        share = quotient(rn32(Fraction(count)), rn32(Fraction(len(codes)))) if codes else math.nan
-        too_many = share > rn32_of_binary64(threshold)
-    return count, quotient(mu, 2.0) if too_many else product(mu, growth(window))
+        return count * PAPER_PARTS > size
+    share = quotient(rn32(Fraction(count)), rn32(Fraction(size)))
+    return share > rn32_of_binary64(threshold)
 
 
 def square_root(x: float) -> float:

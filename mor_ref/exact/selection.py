@@ -19,8 +19,14 @@ def selected(x: Rows, by: str, limit: float) -> Selected:
     """Return which numbers are selected (SEL-001, SEL-002)."""
     if by == "rank":
         return by_rank(x, limit)
-    least = rn32_of_binary64(limit)
+    least = rounded_limit(limit)
     return by_column([[is_outlier(number, least) for number in row] for row in x])
+
+
+@step
+def rounded_limit(limit: float) -> float:
+    """Return the limit in binary32 (SEL-002)."""
+    return rn32_of_binary64(limit)
 
 
 @step
@@ -78,7 +84,7 @@ def pb_llm(w: Rows, share: float, grid: str) -> Rows:
 
 def llm_int8(x: Rows, limit: float) -> Rows:
     """Return y of activations under LLM.int8 (SEL-004)."""
-    least = rn32_of_binary64(limit)
+    least = rounded_limit(limit)
     rest = [[0.0 if is_outlier(number, least) else number for number in row] for row in x]
     found = integers(rest, "int8", "bnb_int8_row", symmetric=True)
     chosen = selected(x, "column", limit)

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.bool_]
 _LARGEST, _ONE = 0x7F7FFFFF, 0x3F800000  # FLT_MAX and 1, as bits
-_MOST_CODES, _MOST_STEPS, _MOST_RANKS = 1 << 11, 1 << 14, 255
-_SATURATED, _OTHER = 0x7E, 0xFD
+_DRAWN_CODES, _MOST_CODES = 1 << 11, (1 << 31) - 1
+_MOST_STEPS, _MOST_RANKS = 1 << 14, 255
 _THRESHOLD = 1e-5
 
 
 def exact_windows(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute the windows with the exact model."""
-    from mor_ref.exact.fp8lm import history
+    from mor_ref.exact.fp8lm import history, largest_magnitude
 
     found = []
     for own, steps in zip(arrays["window"], arrays["amax"], strict=True):
         window = tuple(numbers_of(own, "f32"))
         for amax in numbers_of(steps, "f32"):
             window = history(window, amax)
-            found.append(max(window))
+            found.append(largest_magnitude(window))
     return {"largest": f32_array(found).reshape(arrays["amax"].shape)}
 
 
@@ -59,23 +59,18 @@ def cuda_windows(device: "Device", _: Parameters, arrays: DeviceArrays) -> Devic
 
 def exact_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute mu with the exact model."""
-    from mor_ref.exact.fp8lm import auto_scale
+    from mor_ref.exact.fp8lm import next_mu
 
     given = parameters["automatic"], _THRESHOLD, parameters["steps"]
-    return _mu(arrays, lambda mu, codes: auto_scale(mu, codes, *given)[1])
+    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *given))
 
 
 def engine_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute mu with the public function."""
-    from mor_ref import fp8lm
+    from mor_ref.fp8lm import next_mu
 
-    profile, window = parameters["automatic"], parameters["steps"]
-
-    def next_mu(mu: float, codes: list[int]) -> float:
-        given = np.array(codes, np.uint8)
-        return fp8lm.auto_scale(fp8lm.AutoScale(mu), given, profile=profile, window=window).mu
-
-    return _mu(arrays, next_mu)
+    given = parameters["automatic"], _THRESHOLD, parameters["steps"]
+    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *given))
 
 
 def cuda_mu(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -87,14 +82,14 @@ def cuda_mu(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> D
     return {"next_mu": mus(device, saturated, size, mu, *how)}
 
 
-def _mu(arrays: Arrays, next_mu: Callable[[float, list[int]], float]) -> Arrays:
-    """Return mu after each step; a gradient has so many saturated codes, and other codes."""
+def _mu(arrays: Arrays, next_mu: Callable[[float, int, int], float]) -> Arrays:
+    """Return mu after each step; a gradient has so many codes, and so many of them saturate."""
     found = []
     given = (numbers_of(arrays["mu"], "f32"), *(arrays[n].tolist() for n in ("size", "saturated")))
     for first, size, steps in zip(*given, strict=True):
         mu = first
         for count in steps:
-            mu = next_mu(mu, [_SATURATED] * count + [_OTHER] * (size - count))
+            mu = next_mu(mu, count, size)
             found.append(mu)
     return {"next_mu": f32_array(found).reshape(arrays["saturated"].shape)}
 
@@ -159,7 +154,7 @@ def _is_window(_: Parameters, arrays: Arrays) -> Rows:
 def random_mu(_: Parameters, draws: Draws) -> Arrays:
     """Draw sizes of gradients, and how many codes saturate: few, and none in most steps."""
     words, each = draws.words(0), draws.of_numbers().words(1).reshape(-1, draws.width)
-    size = share(bits_at(words, 0, 16), 16, _MOST_CODES) + np.uint64(1)
+    size = share(bits_at(words, 0, 16), 16, _DRAWN_CODES) + np.uint64(1)
     count = np.where(bits_at(each, 8, 2) == 0, bits_at(each, 0, 2), 0)
     saturated = np.minimum(count, size[:, np.newaxis])
     return {"saturated": saturated, "size": size, "mu": bits_at(words, 32, 30)}

@@ -57,6 +57,34 @@ def sums(parameters: Parameters, size: Size, count: int, ranks: int, dtype: str)
     return found
 
 
+def sums_of_zeros(fmt: Format) -> Unsigned:
+    """Return rows of three ranks whose sums, or first sums, are zeros of either sign."""
+    one, dtype = fmt.largest_code // 2, "u1" if fmt.bits <= 8 else "u2"
+    zero, minus, other = 0, fmt.sign_bit, one | fmt.sign_bit
+    rows = [(minus, minus, minus), (minus, zero, minus), (zero, minus, minus), (zero, zero, zero),
+            (one, other, minus), (minus, one, other), (other, one, zero), (minus, minus, one),
+            (minus, minus, other)]  # fmt: skip
+    return np.array(rows, dtype)
+
+
+def products(fmt: Format) -> dict[str, Bits]:
+    """Return x and scales whose product is next to a tie of the format, and rounds to it."""
+    scales = (np.arange(1, 60, dtype=np.uint32) * np.uint32(0x23456) + np.uint32(0x3F800000)).view(
+        np.float32
+    )
+    found = []
+    step = max(1, fmt.largest_code // 120)
+    for code in range(0, fmt.largest_code, step):
+        tie = (fmt.value(code) + fmt.value(code + 1)) / 2
+        x = (tie / scales.astype(np.float64)).astype(np.float32)
+        exact = x.astype(np.float64) * scales
+        # The even code is the one of the tie; the product itself has the other one.
+        turns = (exact > tie if code % 2 == 0 else exact < tie) & (exact.astype(np.float32) == tie)
+        found += [(x[k], scales[k]) for k in np.flatnonzero(turns)[:1]]
+    pairs = np.array(found, np.float32)
+    return {"x": pairs[:, 0].copy().view(np.uint32), "scale": pairs[:, 1].copy().view(np.uint32)}
+
+
 def steps_of_adam(size: Size, count: int) -> dict[str, Unsigned]:
     """Return parameters with their states, gradients and numbers."""
     drawn = fp8lm_adam.random_inputs({}, Draws(0, count * size.factor, size.seed))

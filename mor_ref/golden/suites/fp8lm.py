@@ -4,7 +4,14 @@ import itertools
 from collections.abc import Iterator
 
 from mor_ref.definitions.fp8lm import FORMATS, SCALE_PROFILES, SUMS, format_of
-from mor_ref.golden.inputs.fp8lm import casts, scales, steps_of_adam, sums
+from mor_ref.golden.inputs.fp8lm import (
+    casts,
+    products,
+    scales,
+    steps_of_adam,
+    sums,
+    sums_of_zeros,
+)
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 
 _MARGINS = (0, 1, 20)
@@ -23,6 +30,8 @@ def _cast_cases(size: Size) -> Iterator[Case]:
     for fmt in FORMATS:
         parameters = {"format": fmt}
         yield Case(fmt, parameters, casts(format_of(fmt), parameters, size, _RANDOM_CASTS))
+    for fmt in FORMATS:
+        yield Case(f"{fmt}.products", {"format": fmt}, products(format_of(fmt)))
 
 
 def _sum_cases(size: Size) -> Iterator[Case]:
@@ -31,6 +40,9 @@ def _sum_cases(size: Size) -> Iterator[Case]:
         dtype = "u1" if format_of(fmt).bits <= 8 else "u2"
         codes = sums(parameters, size, _RANDOM_SUMS, ranks, dtype)
         yield Case(f"{fmt}.{how}.{ranks}", parameters, {"code": codes})
+    for fmt, how in itertools.product(FORMATS, SUMS):
+        parameters = {"format": fmt, "sums": how}
+        yield Case(f"{fmt}.{how}.zeros", parameters, {"code": sums_of_zeros(format_of(fmt))})
 
 
 def _adam_cases(size: Size) -> Iterator[Case]:

@@ -23,6 +23,7 @@ _LR = (0x3A83126F, 0x38D1B717, 0x3F800000, 0x00000001)
 _BETA = (0x3F666666, 0x3F7FBE77, 0x3F7D70A4, 0x3F000000, 0x00000000, 0x3F7FFFFF)
 _STEPS = (1, 2, 3, 10, 100, 999, 12345)
 _RANKS = (1, 2, 3, 8)
+_SATURATED = (1, 2, 3, 7, 10, 167, 168, 400, 1000, 1677, 20_000)
 
 
 def _words(count: int, size: Size, stream: int) -> Unsigned:
@@ -54,6 +55,21 @@ def _mu_cases(size: Size) -> Iterator[Case]:
             }
             parameters = {"automatic": automatic, "steps": steps}
             yield Case(f"{automatic}.{steps}", parameters, arrays)
+    for automatic, steps in itertools.product(AUTOMATIC, (9, 187)):
+        parameters = {"automatic": automatic, "steps": steps}
+        yield Case(f"{automatic}.thresholds.{steps}", parameters, _thresholds())
+
+
+def _thresholds() -> dict[str, Unsigned]:
+    """Return gradients of 100,000 codes for each saturated one, one fewer, and one more."""
+    pairs = [(k, 100_000 * k + off) for k in _SATURATED for off in (-1, 0, 1)]
+    counts, sizes = np.array(pairs, np.uint32).T
+    steps = np.array([0, 1, -1, 0, 0], np.int64)
+    return {
+        "saturated": (counts[:, np.newaxis] + steps).astype(np.uint32),
+        "size": sizes.copy(),
+        "mu": np.array(_MU, np.uint32)[np.arange(len(pairs)) % len(_MU)],
+    }
 
 
 def _rate_cases(_: Size) -> Iterator[Case]:
@@ -81,6 +97,11 @@ def _shared_cases(size: Size) -> Iterator[Case]:
         for width in (2, 3, 7):
             drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, width))
             yield Case(f"{name}.{width}", parameters, {"amax": drawn["amax"].astype(np.uint32)})
+    for fmt, profile in itertools.product(("e4m3", "e5m2"), SCALE_PROFILES):  # 1/5 is not exact
+        parameters = {"format": fmt, "reduction": "msamp_max", "profile": profile}
+        drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, 5))
+        arrays = {"amax": drawn["amax"].astype(np.uint32)}
+        yield Case(f"{fmt}.msamp_max.{profile}.5", parameters, arrays)
 
 
 def _stored_cases(size: Size) -> Iterator[Case]:

@@ -12,6 +12,7 @@ from mor_ref.golden.suites.tensor_cases import tensor_case
 # 0.3 * 100 is 30 as rounded, and less before; 0.29 * 100 is below 29.
 _SHARES = (0.0, 0.3, 0.29, 0.07, 0.9, 1.0)
 _LIMITS = (6.0, 2.5, 0.1)
+_ROUNDS_DOWN = 0x3F333333  # 0.7 is above it
 _SIX, _NAN, _INFINITY, _SIGN = 0x40C00000, 0x7FC00000, 0x7F800000, 0x80000000
 
 
@@ -47,6 +48,9 @@ def _cases(size: Size) -> Iterator[Case]:
     for k, tensor in enumerate(tensors(size)):
         yield tensor_case(tensor, by="rank", limit=_SHARES[k % len(_SHARES)])
         yield tensor_case(tensor, by="column", limit=_LIMITS[k % len(_LIMITS)])
+    below = _ROUNDS_DOWN + np.array([[0, -1, 1, _SIGN], [0, 0, 0, -1]])
+    tensor = Tensor("rounded_limit.f32", "f32", below.astype(np.uint32))
+    yield tensor_case(tensor, by="column", limit=0.7)
 
 
 SELECTED = Suite(
