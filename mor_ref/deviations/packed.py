@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mor_ref.definitions.levels import LevelKind
-from mor_ref.definitions.shared import SharedKind
+from mor_ref.definitions.shared import BLOCK, SharedKind
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact.levels import packed_row
 from mor_ref.exact.shared import SharedBlock, packed
@@ -27,8 +27,42 @@ def packed_codes_first(reference: Reference, block: SharedBlock, kind: SharedKin
 def packed_blocks_from_the_highest_bit(
     reference: Reference, block: SharedBlock, kind: SharedKind
 ) -> bytes:
-    """The first code is in the highest bits."""
+    """The first code is in the highest bits of the first byte of codes."""
+    found: bytes = reference(block, kind)
+    codes = [element.code for element in block.elements]
+    word = 0
+    for code in [*codes, *[0] * (BLOCK - len(codes))]:
+        word = word << kind.code_bits | code
+    head = 1 + kind.shifts
+    return found[:head] + word.to_bytes(len(found) - head, "big")
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_codes_backwards(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The last code is in the lowest bits."""
     found: bytes = reference(replace(block, elements=block.elements[::-1]), kind)
+    return found
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_bytes_backwards(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The bytes of the codes have the highest first."""
+    found: bytes = reference(block, kind)
+    head = 1 + kind.shifts
+    return found[:head] + found[head:][::-1]
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_signs_in_the_lowest_bit(
+    reference: Reference, block: SharedBlock, kind: SharedKind
+) -> bytes:
+    """The sign of a code is its lowest bit."""
+    top = kind.code_bits - 1
+    moved = [
+        replace(element, code=(element.code & (1 << top) - 1) << 1 | element.code >> top)
+        for element in block.elements
+    ]
+    found: bytes = reference(replace(block, elements=moved), kind)
     return found
 
 
