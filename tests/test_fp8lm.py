@@ -283,11 +283,10 @@ def test_a_nan_does_not_count_in_the_scales_of_moments():
 
 
 def test_what_msamp_computes_in_binary64():
-    """FLM-008, FLM-013: the deviations have its bits."""
-    with applied(DEVIATIONS["fp8lm_shared_root_in_binary64"]):
-        for count in range(1, 65):
-            found = exact.shared_scales([3.5] * count, formats["e4m3"], "msamp_max", "msamp").scale
-            assert found == np.float32(128) * np.float32(1.0 / math.sqrt(count)), count
+    """FLM-008, FLM-013: a profile and a deviation have its bits."""
+    for count in range(1, 65):
+        found = fp8lm.shared_scale([[3.5]] * count, profile="msamp_0_4_max").scale
+        assert found == np.float32(128) * np.float32(1.0 / math.sqrt(count)), count
     with applied(DEVIATIONS["fp8lm_decay_in_binary64"]):
         for lr, decay in np.float32(np.random.default_rng(1).random((2000, 2))).tolist():
             assert exact_adam.decay_factor(lr, decay) == np.float32(1 - lr * decay)

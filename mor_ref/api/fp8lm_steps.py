@@ -24,6 +24,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, copied_to
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
+    BY_AMAX,
     FIRST_MOMENT,
     MASTER,
     REDUCTIONS,
@@ -83,7 +84,8 @@ def shared_scale(
 ) -> SharedScale:
     """Return the mean of a tensor of each rank, as an all-reduce in FP8 has it.
 
-    `profile` is "paper", "msamp_min" or "msamp_max"; `sums` is "exact" or "by_rank".
+    `profile` is "paper", "msamp_min", "msamp_max" or "msamp_0_4_max". `sums` is "exact" or
+    "by_rank".
 
     >>> from mor_ref import fp8lm
     >>> found = fp8lm.shared_scale([[1.0, 2.0], [4.0, 0.5]])
@@ -92,20 +94,11 @@ def shared_scale(
     """
     known_name("profile", profile, REDUCTIONS)
     known_name("sums", sums, SUMS)
-    tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
-    if not tensors:
-        raise ValueError("ranks is empty; give a tensor for each rank")
-    for i, one in enumerate(tensors):
-        if one.shape != tensors[0].shape:
-            raise ValueError(
-                f"ranks[{i}] has the shape {one.shape}, but ranks[0] {tensors[0].shape}; give "
-                "tensors of one shape"
-            )
-    x = np.asarray(tensors, np.float32)
+    x = _of_one_shape(ranks)
     target = format_of(fmt)
     amax = np.array([largest_magnitude(one) for one in x], np.float32)
     own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
-    if profile == "msamp_max":
+    if profile in BY_AMAX:
         codes = cast(x, float(shared), fmt=fmt).codes
     else:
         casts = [cast(one, float(s), fmt=fmt) for one, s in zip(x, own, strict=True)]
@@ -121,6 +114,20 @@ def shared_scale(
     return SharedScale(own, shared, back, changed, codes, added, y)
 
 
+def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
+    """Return the tensors of all ranks; refuse none, and other shapes than that of the first."""
+    tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
+    if not tensors:
+        raise ValueError("ranks is empty; give a tensor for each rank")
+    for i, one in enumerate(tensors):
+        if one.shape != tensors[0].shape:
+            raise ValueError(
+                f"ranks[{i}] has the shape {one.shape}, but ranks[0] {tensors[0].shape}; give "
+                "tensors of one shape"
+            )
+    return np.asarray(tensors, np.float32)
+
+
 def shared_scales(
     amax: Floats, fmt: str, profile: str, scale_profile: ScaleProfile
 ) -> tuple[Floats, np.float32, np.float32, NDArray[np.bool_]]:
@@ -129,9 +136,10 @@ def shared_scales(
     `amax` has the amax of each rank (FLM-007, FLM-008).
     """
     own, count = scale(amax, fmt=fmt, profile=scale_profile).scale, np.float32(amax.size)
-    if profile == "msamp_max":
-        whole = scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale
-        shared = np.float32(np.float32(whole) / np.sqrt(count))
+    if profile in BY_AMAX:
+        whole = np.float32(scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale)
+        by_vendor = whole * np.float32(1 / math.sqrt(amax.size))
+        shared = np.float32(whole / np.sqrt(count) if profile == "msamp_max" else by_vendor)
     else:
         shared = np.float32(own.min())
     with np.errstate(all="ignore"):

@@ -1,5 +1,7 @@
 """States of FP8-LM on a device."""
 
+import math
+
 import numpy as np
 
 from mor_ref.cuda import structures as rows
@@ -33,7 +35,8 @@ def shared_scales(
         "scale_inv": device.empty((height,), np.uint32),
         "requantized": device.empty((height, ranks), np.uint8),
     }
-    how = scaling(fmt, 0, profile), np.uint32(REDUCTIONS.index(reduction))
+    by_root = np.float32(1 / math.sqrt(ranks))
+    how = scaling(fmt, 0, profile), np.uint32(REDUCTIONS.index(reduction)), by_root
     arguments = (amax, np.uint64(height), np.uint64(ranks), *how, *found.values())
     launch(device, "fp8lm_state", "fp8lm_shared_scales", height, *arguments)
     return found

@@ -9,7 +9,8 @@ from mor_ref.definitions.formats import formats
 
 FORMATS = ("e4m3", "e5m2", "f16")
 SCALE_PROFILES = ("msamp", "exact")
-REDUCTIONS = ("paper", "msamp_min", "msamp_max")
+BY_AMAX = ("msamp_max", "msamp_0_4_max")  # reductions that share an amax, and the root of N
+REDUCTIONS = ("paper", "msamp_min", *BY_AMAX)
 SUMS = ("exact", "by_rank")
 AUTOMATIC = ("paper", "msamp")
 FIRST_MOMENT, SECOND_MOMENT, MASTER = "e4m3", "f16", "f16"

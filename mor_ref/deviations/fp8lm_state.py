@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.fp8lm import FIRST_MOMENT, PAPER_PARTS, SECOND_MOMENT
+from mor_ref.definitions.fp8lm import BY_AMAX, FIRST_MOMENT, PAPER_PARTS, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
-from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32
 from mor_ref.exact.fp8lm import SharedScales
 
 Reference = Callable[..., Any]
@@ -185,23 +184,35 @@ def fp8lm_shared_ranks_change(reference: Reference, *arguments: Any) -> SharedSc
     return found._replace(requantized=[True] * len(found.rank_scale))
 
 
-@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
-def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> SharedScales:
+@deviation(fp8lm.by_root, rules=("FLM-008",), domain=_SHARED)
+def fp8lm_shared_by_the_count(
+    reference: Reference, scale: float, ranks: int, reduction: str
+) -> float:
     """The scale of the largest amax is divided by the number of ranks, not by its root."""
-    count = float(len(arguments[0]))
-    whole = product(reference(*arguments).scale, fp8lm.square_root(count))
-    return _anew(reference, quotient(whole, count), *arguments)
+    del reference, reduction
+    return quotient(scale, float(ranks))
 
 
-@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
+def _by_root_of(name: str) -> Callable[..., bool]:
+    return lambda _scale, _ranks, reduction: bool(reduction == name)
+
+
+@deviation(fp8lm.by_root, where=_by_root_of("msamp_max"), rules=("FLM-008",), domain=_SHARED)
 def fp8lm_shared_root_in_binary64(
-    reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
-) -> SharedScales:
-    """The scale is multiplied by RN32(1 / sqrt(N)), computed in binary64, as MS-AMP has it."""
-    largest = fp8lm.largest_magnitude(amaxes)
-    whole = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
-    shared = product(whole, rn32_of_binary64(1.0 / math.sqrt(len(amaxes))))
-    return _anew(reference, shared, amaxes, fmt, reduction, profile)
+    reference: Reference, scale: float, ranks: int, reduction: str
+) -> float:
+    """The scale is multiplied by RN32(1 / sqrt(N)), as under msamp_0_4_max."""
+    del reduction
+    return float(reference(scale, ranks, "msamp_0_4_max"))
+
+
+@deviation(fp8lm.by_root, where=_by_root_of("msamp_0_4_max"), rules=("FLM-008",), domain=_SHARED)
+def fp8lm_shared_root_in_binary32(
+    reference: Reference, scale: float, ranks: int, reduction: str
+) -> float:
+    """The scale is divided by RN32(sqrt(N)), as under msamp_max."""
+    del reduction
+    return float(reference(scale, ranks, "msamp_max"))
 
 
 @deviation(fp8lm.shared_scales, rules=("FLM-009",), domain=_SHARED)
@@ -211,7 +222,7 @@ def fp8lm_shared_sums_are_not_means(reference: Reference, *arguments: Any) -> Sh
     return found._replace(scale_inv=quotient(1.0, found.scale))
 
 
-@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-009",), domain=_SHARED)
+@deviation(fp8lm.shared_scales, where=_by(*BY_AMAX), rules=("FLM-009",), domain=_SHARED)
 def fp8lm_shared_mean_by_a_reciprocal(reference: Reference, *arguments: Any) -> SharedScales:
     """The inverse is multiplied by RN32(1 / N), as torch divides by a number on a GPU."""
     found: SharedScales = reference(*arguments)

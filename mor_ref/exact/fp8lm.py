@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
+    BY_AMAX,
     PAPER_PARTS,
     PAPER_WINDOW,
     ScaleProfile,
@@ -156,14 +157,22 @@ def largest_magnitude(numbers: Sequence[float]) -> float:
 
 
 @step
+def by_root(scale: float, ranks: int, reduction: str) -> float:
+    """Return a scale by the root of the number of ranks (FLM-008)."""
+    if reduction == "msamp_max":
+        return quotient(scale, square_root(float(ranks)))
+    return product(scale, rn32_of_binary64(1.0 / math.sqrt(ranks)))
+
+
+@step
 def shared_scales(
     amaxes: Sequence[float], fmt: Format, reduction: str, profile: ScaleProfile
 ) -> SharedScales:
     """Return the scales of tensors with these amaxes, and the shared one (FLM-007, FLM-008)."""
     own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
-    if reduction == "msamp_max":
+    if reduction in BY_AMAX:
         whole = scale_of(largest_magnitude(amaxes), 1.0, fmt, 0, profile).scale
-        shared = quotient(whole, square_root(float(len(amaxes))))
+        shared = by_root(whole, len(amaxes), reduction)
     else:
         shared = min(own)
     changed = [reduction != "msamp_min" or scale != shared for scale in own]
@@ -177,7 +186,7 @@ def shared_scale(
     """Return the mean of the tensors of all ranks (FLM-007 to FLM-009)."""
     amaxes = [largest_magnitude(numbers) for numbers in ranks]
     own, shared, back, changed = shared_scales(amaxes, fmt, reduction, profile)
-    if reduction == "msamp_max":  # FLM-008
+    if reduction in BY_AMAX:  # FLM-008
         codes = [[cast(x, shared, fmt).code for x in numbers] for numbers in ranks]
     else:  # FLM-007
         codes = []

@@ -151,6 +151,8 @@ def shared(inputs, parameters, *, of=np.min, root=np.sqrt, mean=True, changes=No
     own = scales_of(amax.reshape(-1), fmt, profile).reshape(amax.shape)
     if rule == "msamp_max":
         scale = scales_of(amax.max(axis=1), fmt, profile) / root(count)
+    elif rule == "msamp_0_4_max":
+        scale = scales_of(amax.max(axis=1), fmt, profile) * f32(1 / np.sqrt(np.float64(count)))
     else:
         scale = of(own, axis=1)
     back = f32(1) / scale

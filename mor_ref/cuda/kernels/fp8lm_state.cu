@@ -3,7 +3,7 @@
 #include "fp8lm.cuh"
 #include "kernels.cuh"
 
-enum Fp8lmReduction { OF_PAPER, MSAMP_MIN, MSAMP_MAX };
+enum Fp8lmReduction { OF_PAPER, MSAMP_MIN, MSAMP_MAX, MSAMP_0_4_MAX };
 
 MOR_DEVICE float scale_of(u32 amax, const Fp8lmScaling& how) {
   const float a = number(amax);
@@ -26,8 +26,9 @@ MOR_KERNEL fp8lm_windows(const u32* amax, const u32* window, u64 rows, u64 steps
 MOR_EXPORT(fp8lm_windows)
 
 // FLM-007 and FLM-008: the scales of ranks, the shared one, its inverse by their number, and who is requantized.
-MOR_KERNEL fp8lm_shared_scales(const u32* amax, u64 rows, u64 ranks, Fp8lmScaling how, u32 reduction, u32* rank_scale,
-                               u32* scale, u32* scale_inv, u8* requantized) {
+// `by_root` is RN32(1 / sqrt(ranks)), computed in binary64.
+MOR_KERNEL fp8lm_shared_scales(const u32* amax, u64 rows, u64 ranks, Fp8lmScaling how, u32 reduction, float by_root,
+                               u32* rank_scale, u32* scale, u32* scale_inv, u8* requantized) {
   for (u64 n = first_of_thread(); n < rows; n += threads_of_grid()) {
     u32 largest = 0;
     float shared = number(Binary<u32>::infinity);
@@ -39,6 +40,7 @@ MOR_KERNEL fp8lm_shared_scales(const u32* amax, u64 rows, u64 ranks, Fp8lmScalin
     }
     const float count = float(i32(ranks));
     if (reduction == MSAMP_MAX) shared = __fdiv_rn(scale_of(largest, how), __fsqrt_rn(count));
+    if (reduction == MSAMP_0_4_MAX) shared = __fmul_rn(scale_of(largest, how), by_root);
     scale[n] = bits_of(shared);
     scale_inv[n] = bits_of(__fdiv_rn(__fdiv_rn(1.0f, shared), count));
     for (u64 k = n * ranks; k < (n + 1) * ranks; k++)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.definitions.fp8lm import AUTOMATIC, REDUCTIONS, SCALE_PROFILES, format_of
+from mor_ref.definitions.fp8lm import AUTOMATIC, SCALE_PROFILES, format_of
 from mor_ref.golden.inputs.edges import bell
 from mor_ref.golden.inputs.fp8lm import scales
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
@@ -23,6 +23,8 @@ _LR = (0x3A83126F, 0x38D1B717, 0x3F800000, 0x00000001)
 _BETA = (0x3F666666, 0x3F7FBE77, 0x3F7D70A4, 0x3F000000, 0x00000000, 0x3F7FFFFF)
 _STEPS = (1, 2, 3, 10, 100, 999, 12345)
 _RANKS = (1, 2, 3, 8)
+# Ranks by whose number, or by whose root, a product with a rounded reciprocal differs.
+_BY_ROOTS = (("msamp_max", 5), ("msamp_0_4_max", 5), ("msamp_0_4_max", 6), ("msamp_0_4_max", 7))
 _SATURATED = (1, 2, 3, 7, 10, 167, 168, 400, 1000, 1677, 20_000)
 
 
@@ -89,7 +91,8 @@ def _partition_cases(size: Size) -> Iterator[Case]:
 
 def _shared_cases(size: Size) -> Iterator[Case]:
     """Yield amaxes where a logarithm turns, of one rank, and of ranks whose amaxes are drawn."""
-    for fmt, how, profile in itertools.product(("e4m3", "e5m2"), REDUCTIONS, SCALE_PROFILES):
+    shared = ("paper", "msamp_min", "msamp_max")
+    for fmt, how, profile in itertools.product(("e4m3", "e5m2"), shared, SCALE_PROFILES):
         parameters = {"format": fmt, "reduction": how, "profile": profile}
         name = f"{fmt}.{how}.{profile}"
         turns = scales(format_of(fmt), parameters, size, 0)["amax"]
@@ -97,11 +100,12 @@ def _shared_cases(size: Size) -> Iterator[Case]:
         for width in (2, 3, 7):
             drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, width))
             yield Case(f"{name}.{width}", parameters, {"amax": drawn["amax"].astype(np.uint32)})
-    for fmt, profile in itertools.product(("e4m3", "e5m2"), SCALE_PROFILES):  # 1/5 is not exact
-        parameters = {"format": fmt, "reduction": "msamp_max", "profile": profile}
-        drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, 5))
+    of_roots = itertools.product(("e4m3", "e5m2"), SCALE_PROFILES, _BY_ROOTS)
+    for fmt, profile, (how, width) in of_roots:
+        parameters = {"format": fmt, "reduction": how, "profile": profile}
+        drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, width))
         arrays = {"amax": drawn["amax"].astype(np.uint32)}
-        yield Case(f"{fmt}.msamp_max.{profile}.5", parameters, arrays)
+        yield Case(f"{fmt}.{how}.{profile}.{width}", parameters, arrays)
 
 
 def _stored_cases(size: Size) -> Iterator[Case]:
