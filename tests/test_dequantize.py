@@ -139,12 +139,13 @@ def test_units_of_a_mixture_come_from_the_output(run, tmp_path, monkeypatch):
     assert np.array_equal(load_file(y)["x"].view(np.uint32), right)
 
 
+@pytest.mark.parametrize("ending", [".safetensors", ".npz"])
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
 @pytest.mark.parametrize("recipe", ["int8:row", "uint8:peg:asymmetric:5_permuted_groups"])
-def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype):
+def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype, ending):
     """AFF-009: a file of mor-ref quantize says the dtype."""
     x = np.random.default_rng(8).standard_normal((3, 70)).astype(dtype)
-    x_file, codes = tmp_path / "x.safetensors", tmp_path / "codes.safetensors"
+    x_file, codes = tmp_path / "x.safetensors", tmp_path / f"codes{ending}"
     save_file({"a": x}, x_file)
     given = ("--recipe", recipe, "--out")
     assert run("quantize", x_file, *given, codes)[0] == 0
@@ -297,10 +298,41 @@ def test_files_that_are_refused(run, tmp_path, arguments, message):
     assert [path.name for path in tmp_path.iterdir()] == ["codes.safetensors"]
 
 
-def test_another_recipe_than_that_of_the_file_is_refused(run, tmp_path):
+@pytest.mark.parametrize(
+    ("recipe", "field", "wrong", "message"),
+    [
+        ("seq2", "code", 4, "tensor 'a': code has 4, and codes of the recipe are from 0 to 3;"),
+        ("elastic1", "code", 3, "are from 0 to 2"),
+        ("mx6", "code", 32, "are from 0 to 31"),
+        ("int4", "code", -9, "code has -9, and codes of the recipe are from -8 to 7"),
+        ("mor:three_way:4x16", "choice", 3, "choice of tensor 'a' has 3, and rungs of mor:three"),
+    ],
+)
+def test_codes_that_a_recipe_lacks_are_refused(run, tmp_path, recipe, field, wrong, message):
+    x = np.random.default_rng(2).standard_normal((8, 32), dtype=np.float32)
+    np.savez(tmp_path / "x.npz", a=x)
+    codes, given = tmp_path / "codes.npz", ("--recipe", recipe, "--out")
+    assert run("quantize", tmp_path / "x.npz", *given, codes)[0] == 0
+    fields = read(codes)
+    if recipe == "int4":
+        fields["a/code"] = fields["a/code"].view(np.int32).astype(np.int8)
+    np.savez(codes, **fields)
+    assert run("dequantize", codes, *given, tmp_path / "y.npz")[0] == 0
+    right = fields["a/output"].astype(np.uint32) << 16 if "a/output" in fields else fields["a/y"]
+    assert np.array_equal(read(tmp_path / "y.npz")["a"].view(np.uint32), right)
+    fields[f"a/{field}"].flat[3] = wrong
+    np.savez(codes, **fields)
+    status, _, errors = run("dequantize", codes, *given, tmp_path / "y.npz")
+    assert status == 2
+    assert message in " ".join(errors.split())
+
+
+@pytest.mark.parametrize("ending", [".safetensors", ".npz"])
+def test_another_recipe_than_that_of_the_file_is_refused(run, tmp_path, ending):
     """Codes of e4m3 are numbers of e5m2 as well, but others."""
-    x, codes, y = (tmp_path / f"{name}.safetensors" for name in ("x", "codes", "y"))
-    save_file({"a": np.ones((2, 40), np.float32)}, x)
+    x, codes, y = (tmp_path / f"{name}{ending}" for name in ("x", "codes", "y"))
+    with array_file(x, [Entry("a", np.dtype(np.float32), (2, 40))]) as file:
+        file.put("a", np.ones((2, 40), np.float32))
     assert run("quantize", x, "--recipe", "mxfp8:rceil", "--out", codes)[0] == 0
     status, _, errors = run("dequantize", codes, "--recipe", "mxfp8_e5m2:rceil", "--out", y)
     assert status == 2

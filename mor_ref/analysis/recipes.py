@@ -84,6 +84,9 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]
             )
         if name in found:
             raise ValueError(f"recipe {name} is given twice; give it once")
+        same = next((other.name for other in found.values() if other.treatment == treatment), None)
+        if same is not None:
+            raise ValueError(f"recipe {name} is the same as {same}; give one of them")
         found[name] = Recipe(name, treatment)
     return tuple(found.values())
 

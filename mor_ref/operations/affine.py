@@ -20,7 +20,7 @@ from mor_ref.operations.operation import (
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.shapes import of_numbers
-from mor_ref.operations.way_back import rounded_to
+from mor_ref.operations.way_back import check_codes, rounded_to
 
 if TYPE_CHECKING:
     from mor_ref import Affine
@@ -141,7 +141,11 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y of codes (AFF-009); of numbers of binary32 if the parameters have no source."""
     code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
     block = partition(code.shape, as_cut(parameters["block"])).block
-
+    grid = integer_grid(parameters["grid"])
+    lowest, highest = grid.lowest, grid.highest
+    if profile.sign_by_numbers and parameters["symmetric"]:  # signed or not, as x is
+        lowest, highest = -(1 << grid.bits - 1), (1 << grid.bits) - 1
+    check_codes(code, lowest, highest)
     scale = of_numbers(arrays["scale"].view(np.float32), block, code.shape)
     with np.errstate(all="ignore"):
         if profile.stores_amax:

@@ -18,6 +18,7 @@ from mor_ref.operations.operation import (
     WayBack,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
+from mor_ref.operations.way_back import check_codes
 
 if TYPE_CHECKING:
     from mor_ref import Levels
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from mor_ref.exact.levels import LevelElement
 
 _NUMBERS = ("ratio", "clipped", "level", "y", "alpha_term")
+
+_TERNARY = 3  # codes of a kind without a width in bits
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -73,6 +76,7 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     from mor_ref import encode
 
     kind, code = level_kind(parameters["kind"]), arrays["code"].astype(np.float32)
+    check_codes(arrays["code"], 0, (1 << kind.bits if kind.bits else _TERNARY) - 1)
     if kind.grid == "integers":
         level = np.where(code > kind.highest, code - (1 << kind.bits), code)
     else:

@@ -19,6 +19,7 @@ from mor_ref.operations.operation import (
     WayBack,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
+from mor_ref.operations.way_back import check_codes
 
 if TYPE_CHECKING:
     from mor_ref import Shared
@@ -77,6 +78,7 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """
     kind, code = shared_kind(parameters["kind"]), arrays["code"].astype(np.int64)
     columns, half = code.shape[1], 1 << kind.magnitude_bits
+    check_codes(code, 0, 2 * half - 1)
     exponent = np.repeat(arrays["shared_exponent"].astype(np.int32), BLOCK, axis=1)[:, :columns]
     tau = np.repeat(arrays["tau"].astype(np.int32), PAIR, axis=1)[:, :columns]
     is_negative = code >= half

@@ -1,5 +1,7 @@
 """The way back of operations on tensors: from codes and scales to numbers."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +45,16 @@ def rounded_to(source: str, y: Words) -> Words:
         return y
     codes = encode(y.view(np.float32), source, overflow="ieee")
     return decode(codes, source).view(np.uint32)
+
+
+def check_codes(code: NDArray[np.integer[Any]], lowest: int, highest: int) -> None:
+    """Refuse codes that are not from `lowest` to `highest`."""
+    wrong = code[(code < lowest) | (code > highest)]
+    if wrong.size:
+        raise ValueError(
+            f"code has {int(wrong[0])}, and codes of the recipe are from {lowest} to {highest}; "
+            "give the recipe of the codes"
+        )
 
 
 def unpacked(packed: Unsigned) -> Unsigned:

@@ -62,7 +62,7 @@ class WayBackOf:
         """Return y; under a policy, the units of each rung are made from its codes and scales."""
         y = self._whole.restored()
         for index, rung in self._rungs():
-            choice = self._whole.array("choice")
+            choice = self._choice()
             if (choice == index).any():
                 y = np.where(self._spread(choice) == index, _as_bf16(rung.restored()), y)
         found = y.view(np.float32)
@@ -89,6 +89,17 @@ class WayBackOf:
             for k, name in enumerate(names)
             if name in known and _has_codes(known[name])
         ]
+
+    def _choice(self) -> NDArray[Any]:
+        """Return the numbers of the rungs of units; the last is that of bfloat16."""
+        choice = self._whole.array("choice")
+        last = len(as_policy(self.recipe.asked.parameters["policy"]).names) - 1
+        if choice.size and choice.max() > last:
+            raise ValueError(
+                f"choice of tensor {self.name!r} has {choice.max()}, and rungs of "
+                f"{self.recipe.text} are from 0 to {last}; give the recipe of the choices"
+            )
+        return choice
 
     def _spread(self, choice: NDArray[Any]) -> NDArray[Any]:
         """Return the choice of the unit of each number."""
@@ -122,7 +133,10 @@ class _Coded:
     def restored(self) -> Words:
         """Return the bits of y, in rows and columns."""
         arrays = {name: self.array(name) for name in self._taken}
-        return self._way.restore(self.asked.parameters, arrays)
+        try:
+            return self._way.restore(self.asked.parameters, arrays)
+        except ValueError as error:
+            raise ValueError(f"tensor {self.tensor!r}: {self.start}{error}") from error
 
     @property
     def shape_of_codes(self) -> tuple[int, ...]:
@@ -166,13 +180,16 @@ class _Coded:
                 f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; under "
                 f"{self.text}, give {fmt}, or its bits as unsigned integers"
             )
-        if stored.itemsize != size or np.prod(stored.shape) != np.prod(shape):
+        is_signed = stored.dtype[0] in "iI" and stored.itemsize < size  # as kernels write integers
+        if (stored.itemsize != size and not is_signed) or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
                 f"{stored.itemsize} bytes an entry; {shape} and {size} are right under "
                 f"{self.text}"
             )
         array = np.require(stored.load(), requirements=["C", "A"]).reshape(shape)
+        if is_signed:
+            array = array.view(f"i{stored.itemsize}").astype(f"i{size}").view(f"u{size}")
         if array.size and int(array.max()) >> bits_of(fmt):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which does not fit "

@@ -1,7 +1,8 @@
 """Files of arrays that are written part by part: they may be larger than the memory.
 
 A .safetensors file takes the rows of its arrays in any order. A .npz file takes whole arrays, and
-keeps one until all of its rows are there. A .npy file has one array, without its name.
+keeps one until all of its rows are there. A .npy file has one array, without its name. The first
+two can say something about their arrays, a .npz file in the comment of the archive.
 """
 
 import json
@@ -64,6 +65,11 @@ def metadata_of(file: str) -> Mapping[str, str]:
     if file.endswith(".safetensors"):
         with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
             return opened.metadata() or {}
+    if file.endswith(".npz"):
+        with suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(file) as archive:
+            found = json.loads(archive.comment)
+            if isinstance(found, dict) and all(isinstance(one, str) for one in found.values()):
+                return found
     return {}
 
 
@@ -73,7 +79,7 @@ def array_file(
 ) -> Iterator[ArrayFile]:
     """Open a file for these arrays; nobody sees it before all of them are there.
 
-    Only a .safetensors file has the metadata.
+    A .npy file has no metadata, and a .npz file has those that are short enough together.
     """
     listed = list(entries)
     if path.suffix == ".npy" and len(listed) != 1:
@@ -86,9 +92,19 @@ def array_file(
             yield _Npy(file, listed)
         elif path.suffix == ".npz":
             with zipfile.ZipFile(file, "w") as archive:
+                archive.comment = _comment(metadata)
                 yield _Npz(archive, listed)
         else:
             yield _Safetensors(file, listed, metadata)
+
+
+def _comment(metadata: Mapping[str, str]) -> bytes:
+    """Return metadata as the comment of an archive, as far as they fit."""
+    said: dict[str, str] = {}
+    for name, text in metadata.items():
+        if len(json.dumps(said | {name: text})) <= zipfile.ZIP_MAX_COMMENT:
+            said[name] = text
+    return json.dumps(said).encode() if said else b""
 
 
 def _place(entry: Entry) -> tuple[int, str]:
