@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.dot import WITHOUT_C, DotProfile
+from mor_ref.definitions.dot import CUTS, WITHOUT_C, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
@@ -46,11 +46,15 @@ def dot_terms_rounded_down(_: Reference, value: float | Fraction, unit: int) -> 
     return math.floor(Fraction(value) / Fraction(2) ** unit)
 
 
+def _is_halved(profile: DotProfile) -> bool:
+    return profile.family in (*CUTS, "e_fdpa")
+
+
 def _is_of_nvidia(profile: DotProfile) -> bool:
     return profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
 
 
-@deviation(dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS)
+@deviation(dot.chunk_length, where=_is_halved, rules=("DOT-003",), domain=DOTS)
 def dot_chunks_are_half_as_long(reference: Reference, profile: DotProfile) -> int:
     """A chunk has half of its products, as in the instruction of another architecture."""
     return int(reference(profile)) // 2

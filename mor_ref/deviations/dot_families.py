@@ -118,6 +118,12 @@ def dot_promoted_half_as_often(reference: Reference, profile: DotProfile) -> int
     return 2 * int(reference(profile))
 
 
+@deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
+def dot_promoted_twice_as_often(reference: Reference, profile: DotProfile) -> int:
+    """Partial sums are of 64 products, and not of 128."""
+    return int(reference(profile)) // 2
+
+
 @deviation(dot_binary32.f32_fma, rules=("DOT-013",), domain=_IN_DOT_ALONE)
 def dot_unfused(_: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Each product is rounded before it is added to c."""

@@ -51,6 +51,7 @@ def dot(
     return chunks[-1].c if chunks else c
 
 
+@step
 def dot_chunks(
     a: Sequence[int],
     b: Sequence[int],

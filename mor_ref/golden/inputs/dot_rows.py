@@ -96,6 +96,19 @@ def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
     return found
 
 
+def powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
+    """Return two powers of two with a product of this exponent, which the formats have if any."""
+    least, most = zip(*map(_exponents, of), strict=True)
+    first = max(exponent // 2, exponent - most[1], least[0])
+    first = min(first, exponent - least[1], most[0])
+    return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
+
+
+def _exponents(fmt: Format) -> tuple[int, int]:
+    """Return the exponents of the smallest number and of the largest one."""
+    return fmt.smallest_exponent - fmt.mantissa_bits, math.frexp(fmt.largest)[1] - 1
+
+
 def arrays_of(
     rows: Sequence[Row], profile: DotProfile, of: tuple[Format, Format], length: int
 ) -> Arrays:

@@ -9,7 +9,12 @@ from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, has_all
+from mor_ref.golden.inputs.dot_exponents import (
+    Codes,
+    rows_of_exponents,
+    scaled_rows_of_exponents,
+)
+from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, has_all, powers
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Arrays
 
@@ -20,13 +25,18 @@ _ONE = (1.0, 1.0)
 def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return rows of subnormal operands, infinities and NaN, alone and with each other.
 
-    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads.
+    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads. In the last
+    rows, it has a bit that the profile ignores. Then come rows in which exponents decide.
     """
-    rows = [*_of_subnormals(profile, of), *_of_infinities(), *_of_nans()]
+    rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
+    rows += rows_of_exponents(profile, of)
+    rows += [([(_NAN, 1.0)], 1.0), ([(1.0, _NAN)], 1.0)] if profile.ignored_bits else []
     found = dict(arrays_of([row for row in rows if has_all(row, of)], profile, of, length))
     for name, fmt in zip("ab", of, strict=True):
         lowest = 1 << profile.ignored_bits if fmt.name == "f32" else 1
         found[name] = _smallest_nans(found[name], fmt, lowest)
+        if profile.ignored_bits:
+            found[name][-2:] = _smallest_nans(found[name][-2:], fmt, 1)
     lowest = 1 << formats["f32"].mantissa_bits - formats[profile.start].mantissa_bits
     found["c"] = _smallest_nans(found["c"], formats["f32"], lowest)
     return found
@@ -54,24 +64,11 @@ def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[R
         pair = math.ldexp(small.smallest_subnormal, bits), large.largest
         pairs: Pairs = [pair if first == 0 else pair[::-1]]
         exponent = math.frexp(small.smallest_normal)[1] + math.frexp(large.largest)[1] - 2
-        below: Pairs = [_powers(exponent - profile.fraction_bits - 1, of)]
+        below: Pairs = [powers(exponent - profile.fraction_bits - 1, of)]
         yield [*pairs, *below] if profile.is_cut and has_all((below, 0.0), of) else pairs, 0.0
 
 
-def _powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
-    """Return two powers of two with a product of this exponent, which the formats have if any."""
-    least, most = zip(*map(_exponents, of), strict=True)
-    first = max(exponent // 2, exponent - most[1], least[0])
-    first = min(first, exponent - least[1], most[0])
-    return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
-
-
-def _exponents(fmt: Format) -> tuple[int, int]:
-    """Return the exponents of the smallest number and of the largest one."""
-    return fmt.smallest_exponent - fmt.mantissa_bits, math.frexp(fmt.largest)[1] - 1
-
-
-def _of_infinities() -> Iterator[Row]:
+def rows_of_infinities() -> Iterator[Row]:
     """Yield infinities times zeros and ones, with those of the other sign, and those of c."""
     for sign in (1, -1):
         yield [(sign * _INF, 1.0)], 0.0
@@ -99,35 +96,39 @@ def specials_with_scales(
 ) -> Arrays:
     """Return the same rows with scales of 1, and rows of ones and zeros with special scales."""
     scales, rows = formats[scale_format], specials(profile, of, length)
-    special = list(_with_special_scales(scales, length))
-    more = arrays_of([row for row, _ in special], profile, of, length)
+    special = [*_with_special_scales(scales, length)]
+    special += scaled_rows_of_exponents(profile, of, scales)
+    special = [row for row in special if has_all(row[0], of)]
+    more = arrays_of([row for row, *_ in special], profile, of, length)
     shape = len(rows["c"]) + len(special), -(-length // block)
-    one = scales.bias << scales.mantissa_bits
     found = {name: np.concatenate([rows[name], more[name]]) for name in rows}
     for n, name in enumerate(("scale_a", "scale_b")):
-        found[name] = np.full(shape, one, code_dtype(scales))
-        found[name][len(rows["c"]) :, 0] = [codes[n] for _, codes in special]
+        found[name] = np.full(shape, _one(scales), code_dtype(scales))
+        for row, (_, first, others) in zip(found[name][len(rows["c"]) :], special, strict=True):
+            row[0], row[1:] = first[n], others[n]
     return found
 
 
-def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, tuple[int, int]]]:
-    """Yield rows of ones or of zeros, with the scales of their first blocks.
+def _one(scales: Format) -> int:
+    """Return the code of 1."""
+    return scales.bias << scales.mantissa_bits
+
+
+def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield rows of ones or of zeros, with the scales of their first blocks, and others of 1.
 
     A scale is NaN, which meets each c, infinite, or subnormal next to the largest one.
     """
     ones, zeros, infinity = [_ONE] * length, [(0.0, 1.0)] * length, scales.infinity_code
-    one, largest = scales.bias << scales.mantissa_bits, scales.largest_code
+    one, largest = _one(scales), scales.largest_code
     nan = largest + 1 if infinity is None else infinity + 1
     least = 0 if scales.is_power_of_two else 1
+    found: list[tuple[Row, Codes]] = []
     for c in (0.0, _INF, -_INF):
-        yield (ones, c), (nan, one)
-        yield (ones, c), (one, nan)
-    yield (zeros, 0.0), (nan, one)
-    yield (zeros, 1.0), (one, nan)
-    yield (ones, 0.0), (least, largest)
-    yield (ones, 0.0), (largest, least)
+        found += [((ones, c), (nan, one)), ((ones, c), (one, nan))]
+    found += [((zeros, 0.0), (nan, one)), ((zeros, 1.0), (one, nan))]
+    found += [((ones, 0.0), (least, largest)), ((ones, 0.0), (largest, least))]
     if infinity is not None:
-        yield (ones, 0.0), (infinity, one)
-        yield (ones, -_INF), (one, infinity)
-        yield (zeros, 0.0), (infinity, one)
-        yield (ones, 0.0), (infinity, 0)
+        found += [((ones, 0.0), (infinity, one)), ((ones, -_INF), (one, infinity))]
+        found += [((zeros, 0.0), (infinity, one)), ((ones, 0.0), (infinity, 0))]
+    yield from ((row, codes, (one, one)) for row, codes in found)

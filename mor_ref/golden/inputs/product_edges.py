@@ -1,20 +1,31 @@
 """Rows of A and columns of B at the ends of binary32, and cut sums of subnormal elements."""
 
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
+from mor_ref.golden.inputs.dot_exponents import (
+    rows_across_chunks,
+    rows_of_exponents,
+    scaled_rows_of_exponents,
+)
+from mor_ref.golden.inputs.dot_rows import has_all, powers
+from mor_ref.golden.inputs.dot_specials import rows_of_infinities
 from mor_ref.golden.inputs.products import Kind
 from mor_ref.operations.bits import Unsigned, bits32
 from mor_ref.operations.operation import Arrays
 from mor_ref.operations.random_products import CHOICES, WIDEST, Blocks, operand
 
 Pairs = list[tuple[float, float]]
+Exponents = tuple[int, int]
 _NONE: Pairs = []
+_ZERO = 0, 0
 # Numbers of a and b in two blocks, and the exponents of the factors of both rows: entries of -0,
 # subnormal and infinite ones, a piece of -2^128, products of factors that are 0 or infinite, and a
 # subnormal sum in bfloat16.
@@ -32,23 +43,60 @@ _ENDS: tuple[tuple[Pairs, Pairs, int, int], ...] = (
 )
 
 
+class Edge(NamedTuple):
+    """The numbers of a row, with exponents of the factors of a and b.
+
+    They are those of all blocks, and of the first block and of the others.
+    """
+
+    pairs: Pairs
+    whole: Exponents = _ZERO
+    first: Exponents = _ZERO
+    others: Exponents = _ZERO
+
+
 def edges(kind: Kind) -> Arrays:
-    """Return rows at the ends of binary32, and one for each operand with a subnormal number."""
-    a, b = (formats[name] for name in kind.formats)
-    bits = DOT_PROFILES[kind.parameters["dot_profile"]].fraction_bits
-    of_b = [(y, x) for x, y in _behind_a_subnormal(b, a, bits)]
-    rows = [(_behind_a_subnormal(a, b, bits), _NONE, 0, 0), (of_b, _NONE, 0, 0), *_ENDS]
+    """Return rows at the ends of binary32, of subnormal numbers, and those exponents decide."""
+    of = formats[kind.formats[0]], formats[kind.formats[1]]
+    profile = DOT_PROFILES[kind.parameters["dot_profile"]]
+    bits, size = profile.fraction_bits, kind.parameters["scale_block"]
+    of_b = [(y, x) for x, y in _behind_a_subnormal(of[1], of[0], bits)]
+    rows = [Edge(_behind_a_subnormal(*of, bits)), Edge(of_b)]
+    rows += [Edge(_in_blocks(first, last, size), (a, b)) for first, last, a, b in _ENDS]
+    rows += [row for row in _of_exponents(kind, profile, of) if has_all((row.pairs, 0.0), of)]
     found: dict[str, Unsigned] = {}
-    for n, (name, fmt) in enumerate(zip("ab", (a, b), strict=True)):
+    for n, (name, fmt) in enumerate(zip("ab", of, strict=True)):
         codes = np.zeros((len(rows), kind.width), np.uint32)
-        for row, blocks in zip(codes, rows, strict=True):
-            for k, pairs in enumerate(blocks[:2]):
-                start = k * kind.parameters["scale_block"]
-                row[start : start + len(pairs)] = [_code(pair[n], fmt) for pair in pairs]
-        found |= operand(name, codes, _blocks(kind, fmt, [row[2:][n] for row in rows]))
+        for row, edge in zip(codes, rows, strict=True):
+            row[: len(edge.pairs)] = [_code(pair[n], fmt) for pair in edge.pairs]
+        found |= operand(name, codes, _blocks(kind, fmt, rows, n))
         if fmt.name == CHOICES[WIDEST]:  # y, which no scale multiplies
             found |= {name: codes, f"y_{name}": codes.astype(np.uint16)}
     return found
+
+
+def _in_blocks(first: Pairs, last: Pairs, size: int) -> Pairs:
+    """Return the pairs of two blocks, the first one filled with zeros."""
+    return [*first, *[(0.0, 0.0)] * (size - len(first)), *last] if last else first
+
+
+def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Edge]:
+    """Yield rows in which exponents decide; a block before gives the c of a row without scales."""
+    if profile.needs_scales:
+        scales = formats[kind.record.scale_format]
+        for (pairs, c), *codes in scaled_rows_of_exponents(profile, of, scales):
+            if c != 0:
+                continue
+            first, others = ([int(np.log2(scales.value(x))) for x in two] for two in codes)
+            yield Edge([*pairs], _ZERO, (first[0], first[1]), (others[0], others[1]))
+    elif profile.chunk:
+        for pairs, c in [*rows_of_exponents(profile, of), *rows_across_chunks(profile)]:
+            if c == 0:
+                yield Edge([*pairs])
+            elif 2 * profile.chunk <= kind.parameters["scale_block"]:
+                before: Pairs = [powers(math.frexp(c)[1] - 1, of)]
+                yield Edge(_in_blocks(before, [*pairs], profile.chunk))
+    yield from (Edge([*pairs]) for pairs, c in rows_of_infinities() if c == 0)
 
 
 def smallest_nans(kind: Kind) -> Arrays:
@@ -58,7 +106,7 @@ def smallest_nans(kind: Kind) -> Arrays:
         fmt = formats[of]
         codes = np.full((2, kind.width), encode(1.0, fmt), np.uint32)
         codes[n, 0] = fmt.nan_codes[0][0]
-        found |= operand(name, codes, _blocks(kind, fmt, [0, 0]))
+        found |= operand(name, codes, _blocks(kind, fmt, [Edge([]), Edge([])], n))
     return found
 
 
@@ -79,13 +127,14 @@ def _behind_a_subnormal(one: Format, other: Format, bits: int) -> Pairs:
     return [(one.value(1), top), small]
 
 
-def _blocks(kind: Kind, fmt: Format, exponents: list[int]) -> Blocks:
-    """Return two blocks for each row, whose factors are powers of two."""
+def _blocks(kind: Kind, fmt: Format, rows: list[Edge], n: int) -> Blocks:
+    """Return the blocks of each row, whose factors are powers of two, of operand n."""
     record, block = kind.record, kind.parameters["scale_block"]
-    factor = np.ldexp(np.float32(1), np.array(exponents)).astype(np.float32)
-    ones = np.ones(len(exponents), np.float32)
-    scale, overall = (ones, factor) if record.has_overall else (factor, ones)
-    of_row = (1 / scale if record.divides else scale)[:, np.newaxis]
-    scale = np.repeat(of_row, kind.width // block, axis=1)
+    whole = np.array([row.whole[n] for row in rows])
+    each = np.array([[row.first[n], row.others[n]] for row in rows])
+    each = np.repeat(each, (1, kind.width // block - 1), axis=1)
+    overall = np.ldexp(np.float32(1), whole if record.has_overall else 0 * whole)
+    each = each if record.has_overall else each + whole[:, np.newaxis]
+    scale = np.ldexp(np.float32(1), -each if record.divides else each)
     choice = np.full(scale.shape, CHOICES.index(fmt.name), np.uint8)
     return Blocks(choice, bits32(scale), bits32(overall), block, record)

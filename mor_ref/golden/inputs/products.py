@@ -117,7 +117,8 @@ def first_sum_of_minus_zero(kind: Kind) -> Arrays:
 def ends_of_cdna3(kind: Kind) -> Arrays:
     """Return blocks in bfloat16: products of 2^128 that cancel, a small sum that no c hides, and c.
 
-    The last bit of the second row is behind the 32 that are kept; c of the third one is cut.
+    The last bit of the second row is behind the 32 that are kept; c of the third one is cut. In the
+    last two rows, a zero times a large number has no exponent.
     """
     one, far, tie, low = (1.0, 1.0), 2.0**64, 2.0**-12, 2.0**-16
     first, later = [one, *[(0.0, 0.0)] * 7], [(tie, tie), (low, low)]
@@ -125,6 +126,8 @@ def ends_of_cdna3(kind: Kind) -> Arrays:
         [(far, far), (-far, far)],
         [*first, *later],
         [(-1.0, 1.0), (-(2.0**-6), 2.0**-6), *first[2:], (128.0, 128.0)],
+        [(2.0**100, 0.0), (2.0**-30, 2.0**-30)],
+        [(0.0, 2.0**100), (2.0**-30, 2.0**-30)],
     )
     return _blocks_of_bf16(kind, rows)
 

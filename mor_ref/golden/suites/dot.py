@@ -11,6 +11,7 @@ from mor_ref.golden.inputs.dot_borders import (
     filled_after_a_flush,
     flushed,
 )
+from mor_ref.golden.inputs.dot_pairs import OF_ANY, other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import (
     below_e0,
     drawn,
@@ -33,10 +34,6 @@ from mor_ref.operations.operation import Arrays, Parameters
 
 _CHUNKS, _ROWS, _SCALED = 16, 12, 48  # random rows of a case
 _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
-_OF_ANY = (("e4m3", "e4m3"), ("e5m2", "e2m1"), ("bf16", "bf16"), ("f16", "e3m2"), ("f32", "f32"))
-_OF_FP8 = (("e4m3", "e4m3"), ("e5m2", "e4m3"))
-_OF_F8F6F4 = (*_OF_FP8, ("e2m3", "e3m2"), ("e2m1", "e2m1"))
-_OF_FNUZ = (("e4m3fnuz", "e4m3fnuz"), ("e5m2fnuz", "e5m2fnuz"))
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
 _LENGTH, _FEW = 37, 4  # of rows that have no chunks
@@ -53,23 +50,12 @@ _LATER = (  # profiles that came later: their cases follow, so that those before
 _SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
 
-def _pairs(profile: DotProfile) -> tuple[tuple[str, str], ...]:
-    """Return pairs of formats that a profile admits."""
-    if not profile.formats:
-        return _OF_ANY
-    if len(profile.formats) == 1:
-        return ((profile.formats[0], profile.formats[0]),)
-    if profile.formats[0] in _OF_FNUZ[0]:
-        return _OF_FNUZ
-    return _OF_F8F6F4 if "e2m1" in profile.formats else _OF_FP8
-
-
 def _without_scales() -> Iterator[tuple[DotProfile, dict[str, str]]]:
     for name in sorted(DOT_PROFILES.specified, key=_LATER.__contains__):
         profile = DOT_PROFILES[name]
         if profile.needs_scales or profile.family == "int32":
             continue
-        for a, b in _pairs(profile):
+        for a, b in pairs_of(profile):
             yield profile, {"dot_profile": name, "format_a": a, "format_b": b}
 
 
@@ -100,15 +86,26 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             yield _case(profile, "negative_zeros", negative_zeros, profile.chunk)
         if profile.first_c:
             yield _case(profile, "subnormal_c", subnormal_starts, profile.chunk)
-    for profile, parameters in _without_scales():
+    for profile, parameters in _with_other_pairs():
         if profile.is_cut:
-            yield _special_case(profile, parameters)
+            yield _special_case(profile, parameters, size)
 
 
-def _special_case(profile: DotProfile, parameters: dict[str, str]) -> Case:
-    """Return a case of subnormal and special numbers, of one chunk."""
+def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
+    """Yield each profile without scales, and parameters of its formats, other pairs among them."""
+    yield from _without_scales()
+    for profile in _named_once():
+        for a, b in other_pairs(profile):
+            yield profile, {"dot_profile": profile.name, "format_a": a, "format_b": b}
+
+
+def _special_case(profile: DotProfile, parameters: dict[str, str], size: Size) -> Case:
+    """Return a case of subnormal and special numbers, and of random ones, of one chunk."""
     of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-    rows = specials(profile, of, profile.chunk or _FEW)
+    length = profile.chunk or _FEW
+    rows = specials(profile, of, length)
+    if (parameters["format_a"], parameters["format_b"]) not in pairs_of(profile):
+        rows = joined(rows, drawn("dot", parameters, (_FEW, length), size))
     return Case(f"{_name(parameters)}.specials", parameters, rows)
 
 
@@ -124,7 +121,7 @@ def _case(
     length: int,
 ) -> Case:
     """Return a case of the first formats of a profile."""
-    a, b = _pairs(profile)[0]
+    a, b = pairs_of(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
     found = rows(profile, (formats[a], formats[b]), length)
     return Case(f"{_name(parameters)}.{name}", parameters, found)
@@ -134,7 +131,7 @@ def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
     """Yield cases of sums next to ties: they came later, and so are the last ones."""
     for name in names:
         profile = DOT_PROFILES[name]
-        (a, b), *_ = _pairs(profile) if profile.formats else (("f32", "f32"),)
+        (a, b), *_ = pairs_of(profile) if profile.formats else (("f32", "f32"),)
         parameters = {"dot_profile": name, "format_a": a, "format_b": b}
         rows = nearly_ties(profile, (formats[a], formats[b]), profile.chunk or 4)
         yield Case(f"{_name(parameters)}.nearly_tied", parameters, rows)
@@ -165,10 +162,10 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.family == "ftz_mul_add":
             of = formats[parameters["format_a"]], formats[parameters["format_b"]]
             yield Case(f"{_name(parameters)}.flushed", parameters, flushed(profile, of))
-    yield from _later_row_cases()
+    yield from _later_row_cases(size)
 
 
-def _later_row_cases() -> Iterator[Case]:
+def _later_row_cases(size: Size) -> Iterator[Case]:
     """Yield cases of zeros with signs, of a c in f16, and of several instructions."""
     for profile in _named_once():
         length = PERIOD if profile.family == "promoted" else 2 * profile.chunk or _FEW
@@ -179,8 +176,8 @@ def _later_row_cases() -> Iterator[Case]:
             yield _case(
                 profile, "instructions", lambda row, of, _: flushed_by_instructions(row, of), 0
             )
-    for profile, parameters in _without_scales():
-        yield _special_case(profile, parameters)
+    for profile, parameters in _with_other_pairs():
+        yield _special_case(profile, parameters, size)
 
 
 def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
@@ -190,7 +187,7 @@ def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
         if profile.family == "switchback" or not (profile.scales or profile.family == "exact"):
             continue
         admitted = profile.scales or _SCALES_OF_EXACT
-        for a, b in _pairs(profile) if profile.scales else _OF_ANY[:3]:
+        for a, b in pairs_of(profile) if profile.scales else OF_ANY[:3]:
             for fmt, block in admitted:
                 yield profile, {"dot_profile": name, "format_a": a, "format_b": b}, fmt, block
 
@@ -211,17 +208,32 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
         yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)
         if profile.family == "promoted":
             yield _zeros_with_scales(profile, "negative_scales", negative_scales)
-    for profile, parameters, fmt, block in _with_scales():
+    yield from _special_cases_with_scales(size)
+
+
+def _special_cases_with_scales(size: Size) -> Iterator[Case]:
+    """Yield cases of subnormal and special numbers, of other pairs of formats too."""
+    cases = [*_with_scales()]
+    others = len(cases)
+    for profile in dict.fromkeys(profile for profile, *_ in cases):
+        fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
+        for a, b in other_pairs(profile):
+            of = {"dot_profile": profile.name, "format_a": a, "format_b": b}
+            cases.append((profile, of, fmt, block))
+    for n, (profile, parameters, fmt, block) in enumerate(cases):
         both = {**parameters, "scale_format": fmt, "scale_block": block}
-        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-        rows = specials_with_scales(profile, of, max(profile.chunk, block), fmt, block)
+        pair = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        length = max(profile.chunk, block)
+        rows = specials_with_scales(profile, pair, length, fmt, block)
+        if n >= others:
+            rows = joined(rows, drawn("dot_scaled", both, (_FEW, length), size))
         yield Case(f"{_name(both)}.specials", both, rows)
 
 
 def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:
     """Return a case of whole chunks of products of -0, in the first formats of a profile."""
     fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
-    a, b = _pairs(profile)[0]
+    a, b = pairs_of(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
     both = {**parameters, "scale_format": fmt, "scale_block": block}
     of, length = (formats[a], formats[b]), max(profile.chunk, block)

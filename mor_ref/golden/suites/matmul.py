@@ -60,7 +60,10 @@ _EDGES = (
     ("rtx_blackwell_fp8", "scaled", 32, ("e5m2", "e4m3"), 64),
     ("hopper_bf16", "scaled", 32, _BF16, 64),
     ("blackwell_mxfp8", "mx", 32, ("e5m2", "e5m2"), 64),
-    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 32),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
+    ("blackwell_mxfp4", "mx", 32, _FP4, 64),
+    ("cdna1_bf16", "scaled", 32, _BF16, 64),
+    ("cdna3_bf16", "scaled", 32, _BF16, 64),
 )
 _NANS = (("exact", "scaled"), ("hopper_fp8", "scaled"), ("blackwell_mxfp8", "mx"))
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0

@@ -1,0 +1,209 @@
+"""Dot products that differ: exponents of zeros, e0 and a subnormal c, groups, and accumulators."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.dot import GROUP, WITHOUT_C, DotProfile
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_PRODUCTS, IN_SCALED_DOTS
+from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term, cut, fraction_bits
+from mor_ref.exact.encoding import encode
+
+Reference = Callable[..., Any]
+
+
+def _zeros_are_of(operand: str) -> Deviation:
+    """Return the deviation of a test for zero that reads one operand."""
+
+    def has_exponent(one: Product) -> bool:
+        return bool(getattr(one, operand).value != 0)
+
+    def product(reference: Reference, one: Product, profile: DotProfile) -> Term:
+        found: Term = reference(one, profile)
+        exponents = one.a.exponent, one.b.exponent, one.scale_a.exponent, one.scale_b.exponent
+        return Term(found.value, sum(exponents)) if has_exponent(one) else found
+
+    def group(reference: Reference, part: list[Product], profile: DotProfile) -> Term:
+        found: Term = reference(part, profile)
+        exponent = part[0].scale_a.exponent + part[0].scale_b.exponent
+        return Term(found.value, exponent) if any(map(has_exponent, part)) else found
+
+    def products(
+        reference: Reference, part: list[Product], profile: DotProfile
+    ) -> tuple[Fraction, int | None]:
+        exponents = [one.a.exponent + one.b.exponent for one in part if has_exponent(one)]
+        if not exponents:
+            return Fraction(0), None
+        del reference
+        unit = max(exponents) - fraction_bits(profile)
+        values = (Fraction(one.of_elements) for one in part)
+        return sum(cut(value, unit) for value in values) * Fraction(2) ** unit, max(exponents)
+
+    return Deviation(
+        f"dot_zeros_are_of_{operand}",
+        f"A product counts as zero only if its element of {operand} is zero.",
+        ("DOT-007", "DOT-009", "DOT-017"),
+        DOTS,
+        (
+            Change(dot_nvidia.term_of_product, product),
+            Change(dot_nvidia.term_of_group, group),
+            Change(dot_amd.cut_products, products),
+        ),
+    )
+
+
+DOT_ZEROS_ARE_OF_A, DOT_ZEROS_ARE_OF_B = map(_zeros_are_of, "ab")
+_SUMS = (dot_nvidia.t_fdpa, dot_nvidia.gst_fdpa)
+
+
+@deviation(*_SUMS, rules=("DOT-002", "DOT-007"), domain=DOTS)
+def dot_e0_one_higher(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """e0 is one more, as on the architecture before: a bit of a small sum is lost."""
+    found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent + 1))
+    return found
+
+
+@deviation(*_SUMS, rules=("DOT-002", "DOT-007"), domain=DOTS)
+def dot_e0_one_lower(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """e0 is one less: a bit of a small sum is added up."""
+    found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent - 1))
+    return found
+
+
+@deviation(dot_nvidia.term_of_c, rules=("DOT-004", "DOT-007"), domain=DOTS)
+def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfile) -> Term:
+    """The exponent of a subnormal c is its field minus the bias, as of a normal one."""
+    found: Term = reference(c, profile)
+    is_subnormal = c != 0 and abs(c) < math.ldexp(1.0, formats[profile.start].smallest_exponent)
+    return replace(found, exponent=found.exponent - 1) if is_subnormal else found
+
+
+def _is_tf32(_code: int, _fmt: Format, profile: DotProfile) -> bool:
+    return profile.ignored_bits > 0
+
+
+@deviation(dot_terms.number, where=_is_tf32, rules=("DOT-005", "DOT-008"), domain=DOTS_ALONE)
+def dot_tf32_nan_before_cut(
+    reference: Reference, code: int, fmt: Format, profile: DotProfile
+) -> Factor:
+    """A NaN is one by its bits in binary32, also those that are read as 0."""
+    found: Factor = reference(code, fmt, profile)
+    return replace(found, value=math.nan) if math.isnan(fmt.value(code)) else found
+
+
+def _is_e4m3(_code: int, fmt: Format, _profile: DotProfile) -> bool:
+    return fmt.name == "e4m3"
+
+
+@deviation(dot_terms.number, where=_is_e4m3, rules=("DOT-001", "DOT-008"), domain=DOTS)
+def dot_nan_of_e4m3_is_a_number(
+    reference: Reference, code: int, fmt: Format, profile: DotProfile
+) -> Factor:
+    """The NaN of e4m3 is 480, the number that its code would have."""
+    found: Factor = reference(code, fmt, profile)
+    sign = -1.0 if code & fmt.sign_bit else 1.0
+    return Factor(480.0 * sign, 8) if math.isnan(found.value) else found
+
+
+def _adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:
+    return c != 0 and profile.family not in WITHOUT_C
+
+
+@deviation(dot.dot_chunks, where=_adds_to_c, rules=("DOT-003",), domain=(*DOTS_ALONE, "dot_scaled"))
+def dot_c_added_to_the_row(
+    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
+) -> list[Chunk]:
+    """All products are added up first, and c is added to their sum, in an epilogue."""
+    chunks: list[Chunk] = reference(a, b, 0.0, profile, *more)
+    if chunks:
+        chunks[-1] = replace(chunks[-1], c=_total(chunks[-1].c, c, profile))
+    return chunks
+
+
+def _total(x: float, y: float, profile: DotProfile) -> float:
+    """Return the nearest number to a sum in the format of the result."""
+    found = dot_binary32.total(x, y)
+    if profile.result == "f32" or not math.isfinite(found):
+        return found
+    fmt = formats[profile.result]
+    return fmt.value(encode(found, fmt, "rne", SpecialCases(overflow="ieee")))
+
+
+def _has_no_scales(*arguments: Any) -> bool:
+    return _is_cut(arguments[3]) and (len(arguments) < 6 or arguments[5] is None)
+
+
+def _is_cut(profile: DotProfile) -> bool:
+    return profile.family == "t_fdpa"
+
+
+@deviation(
+    dot.dot_chunks,
+    where=_has_no_scales,
+    rules=("DOT-003",),
+    domain=(*DOTS_ALONE, *IN_PRODUCTS),
+    exemptions={"dot_chunks": "A row is one chunk, and has one accumulator."},
+)
+def dot_two_accumulators(
+    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
+) -> list[Chunk]:
+    """Even and odd chunks have an accumulator each, which are added at the end."""
+    size, found = profile.chunk, []
+    for first, start in ((0, c), (size, 0.0)):
+        places = [k for n in range(first, len(a), 2 * size) for k in range(n, n + size)]
+        rows = ([row[k] for k in places if k < len(row)] for row in (a, b))
+        found.append(reference(*rows, start, profile, *more))
+    chunks: list[Chunk] = found[0]
+    if found[1]:
+        last = chunks[-1]
+        chunks[-1] = replace(last, c=_total(last.c, found[1][-1].c, profile))
+    return chunks
+
+
+@deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
+def dot_groups_are_halved(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Eight products are summed before they are cut."""
+    del reference
+    size = GROUP // 2
+    groups = [part[k : k + size] for k in range(0, len(part), size)]
+    return dot_nvidia.cut_chunk(
+        [dot_nvidia.term_of_group(group, profile) for group in groups], c, profile
+    )
+
+
+@deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
+def dot_groups_are_doubled(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Two groups with the same scales are summed before they are cut, as a block of 32."""
+    del reference
+    groups: list[list[Product]] = []
+    for k in range(0, len(part), GROUP):
+        group, before = part[k : k + GROUP], groups[-1] if k % (2 * GROUP) else None
+        if before and _scales(before[0]) == _scales(group[0]):
+            before += group
+        else:
+            groups.append(group)
+    return dot_nvidia.cut_chunk(
+        [dot_nvidia.term_of_group(group, profile) for group in groups], c, profile
+    )
+
+
+def _scales(one: Product) -> tuple[Factor, Factor]:
+    return one.scale_a, one.scale_b
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -1,0 +1,159 @@
+"""Rows of dot products in which the exponent of one term decides what is cut of the others."""
+
+import math
+from collections.abc import Iterator
+
+from mor_ref.definitions.dot import GROUP, ROUNDED_ONCE, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_rows import Pairs, Row, powers
+
+_SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that is cut next to a zero times a large number
+_HALF = (0.5, 0.5)
+_CANCELS: Pairs = [(1.0, 1.0), (-1.0, 1.0)]
+Codes = tuple[int, int]  # of the scales of a block of a and of one of b
+
+
+def rows_of_exponents(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield rows of zeros of one operand, of small sums, and of a subnormal c."""
+    yield from _zeros_of_one(profile, of)
+    yield from _at_ends(profile)
+    if profile.family in ROUNDED_ONCE:
+        yield from _at_e0(profile, of)
+        yield from _with_subnormal_c(profile, of)
+
+
+def _zeros_of_one(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield a zero times the largest number, next to a small c, and to a small product."""
+    for n, large in enumerate(of):
+        pair = (large.largest, 0.0) if n == 0 else (0.0, large.largest)
+        yield [pair], _SMALL[profile.start]
+        exponent = math.frexp(large.largest)[1] - 1 + of[1 - n].smallest_exponent
+        yield [pair, powers(exponent - profile.fraction_bits - 1, of)], 0.0
+
+
+def _at_ends(profile: DotProfile) -> Iterator[Row]:
+    """Yield sums that overflow or nearly do, and a tiny negative one."""
+    if profile.result == "f16":
+        for b in (4.0, 2.0):
+            yield [(4.0, b)], 65504.0
+    large, tiny = 2.0**64, 2.0**-100
+    for a, b in ((large, large), (-large, large), (-tiny, tiny)):
+        yield [(a, b)], 0.0
+
+
+def rows_across_chunks(profile: DotProfile) -> Iterator[Row]:
+    """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both."""
+    one, bit, zero = (1.0, 1.0), (1.5 * 2.0**-12, 2.0**-12), (0.0, 0.0)
+    half, chunk = profile.chunk // 2, profile.chunk
+    for places in ((half,), (chunk,), (chunk - 1, chunk), (chunk, 2 * chunk - 1)):
+        pairs = [one, *[zero] * (2 * chunk - 1)]
+        for k in places:
+            pairs[k] = pairs[k] if k == 0 else bit
+        yield pairs, 0.0
+
+
+def _at_e0(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield sums that the lowest bit above the cut of e0 changes, and that the next one does not.
+
+    In binary32 it makes the smallest number 0; in f16 it decides a tie.
+    """
+    smallest = formats[profile.result].smallest_exponent - profile.kept_bits
+    is_f16 = profile.result == "f16"
+    first = powers(formats["f16"].smallest_exponent - 11 if is_f16 else smallest, of)
+    for low in (0, 1):
+        a, b = powers(profile.zero_exponent - profile.fraction_bits - low, of)
+        yield [first, (a, b if is_f16 else -b)], 0.0
+
+
+def _with_subnormal_c(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield a subnormal c, and a product whose bit is the first one that its exponent cuts."""
+    smallest = formats[profile.start].smallest_exponent
+    a, b = powers(smallest - profile.fraction_bits - 1, of)
+    if profile.start == "f16":
+        yield [powers(smallest - 11, of), (a, b)], 2.0 ** (smallest - 9)
+    else:
+        yield [(a, -b)], 2.0 ** (smallest - 4)
+
+
+def scaled_rows_of_exponents(
+    profile: DotProfile, of: tuple[Format, Format], scales: Format
+) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield such rows with the scales of the first block, and those of all others."""
+    if profile.family == "gst_fdpa":
+        yield from _groups(scales)
+    if scales.is_power_of_two and profile.needs_scales:
+        yield from _scaled_at_e0(profile, of, scales)
+    if scales.is_power_of_two and profile.family == "st_fdpa":
+        yield from _after_a_chunk(profile, of, scales)
+
+
+def _groups(scales: Format) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield sums of groups that are half a unit of the cut, next to a first group with an exponent.
+
+    The first group cancels: its exponent cuts two groups, but not two halves of a group. Or it is
+    zero in one operand, and has no exponent.
+    """
+    if scales.is_power_of_two:
+        large, one = (scales.bias + 17,) * 2, (scales.bias,) * 2
+    else:  # 2^8 and 2^-9
+        large, one = (scales.bias + 8 << scales.mantissa_bits,) * 2, (1, 1)
+    zeros: Pairs = [(0.0, 0.0)] * (2 * GROUP - 2)
+    half: Pairs = [(0.0, 0.0)] * (GROUP // 2 - 1)
+    yield ([*_CANCELS, *zeros, _HALF, *half, _HALF], 0.0), large, one
+    yield ([*_CANCELS, *zeros, _HALF, *half, (0.0, 0.0), *half, _HALF], 0.0), large, one
+    for pair in ((1.0, 0.0), (0.0, 1.0)):
+        yield ([pair, pair, *zeros, _HALF], 0.0), large, one
+    yield from _exponents_of_groups(scales, large, one)
+
+
+def _exponents_of_groups(
+    scales: Format, large: Codes, one: Codes
+) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield a c next to groups that cancel: the exponent of their scales alone decides on it.
+
+    The scales are subnormal, or the products are above 1, or a scale is 0 and the other one large.
+    """
+    last = _exponent(one, scales) - 36  # below the cut of 35 bits
+    yield (_CANCELS, 2.0**last), one, one
+    yield ([(4.0, 4.0), (-4.0, 4.0)], 2.0 ** (_exponent(large, scales) - 35)), large, one
+    if not scales.is_power_of_two:
+        yield ([(1.0, 1.0)], 2.0**-40), (0, large[1]), one
+
+
+def _exponent(codes: Codes, scales: Format) -> int:
+    """Return the sum of the exponents of two scales (DOT-004)."""
+    low = scales.smallest_exponent
+    return sum(max((code >> scales.mantissa_bits) - scales.bias, low) for code in codes)
+
+
+def _scaled_at_e0(
+    profile: DotProfile, of: tuple[Format, Format], scales: Format
+) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield the sums at e0 that scales make small: of one block, or of two in one chunk."""
+    first = -149
+    for low in (0, 1):
+        last = profile.zero_exponent - profile.fraction_bits - low
+        if profile.family == "gst_fdpa":
+            pairs: Pairs = [(1.0, 1.0), *[(0.0, 0.0)] * (2 * GROUP - 1), (-1.0, 1.0)]
+            yield (pairs, 0.0), _halves(first, scales), _halves(last, scales)
+        else:
+            a, b = powers(last - first, of)
+            yield ([(1.0, 1.0), (a, -b)], 0.0), _halves(first, scales), _halves(0, scales)
+
+
+def _after_a_chunk(
+    profile: DotProfile, of: tuple[Format, Format], scales: Format
+) -> Iterator[tuple[Row, Codes, Codes]]:
+    """Yield a first chunk of 2^-60, then zeros of one operand; and a subnormal one."""
+    chunk: Pairs = [(1.0, 1.0), *[(0.0, 0.0)] * (profile.chunk - 1)]
+    one = _halves(0, scales)
+    for pair in ((of[0].largest, 0.0), (0.0, of[1].largest)):
+        yield ([*chunk, pair], 0.0), _halves(-60, scales), one
+    cut = formats["f32"].smallest_exponent - profile.fraction_bits - 1
+    yield ([*chunk, (1.0, -1.0)], 0.0), _halves(-130, scales), _halves(cut, scales)
+
+
+def _halves(exponent: int, scales: Format) -> Codes:
+    """Return the codes of two powers of two whose product has an exponent."""
+    return scales.bias + exponent // 2, scales.bias + exponent - exponent // 2
