@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref import encode
 from mor_ref.analysis.bit_files import StoredBits
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.inputs.own_tensors import SOURCES
@@ -17,11 +16,11 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import bits_of, bytes_of, format_meant
 from mor_ref.operations.operation import WayBack
 from mor_ref.operations.shapes import of_numbers, shapes_of, sides_of
+from mor_ref.operations.way_back import rounded_to
 from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, OwnRecipe, rungs_of
 
 _PAIR = 2  # codes in a byte
-_HALF = np.uint32(16)  # bits of binary32 that bfloat16 lacks
 Words = NDArray[np.uint32]
 RECIPE, _SOURCES = "recipe", "sources"  # of the metadata of a file
 
@@ -64,7 +63,8 @@ class WayBackOf:
         for index, rung in self._rungs():
             choice = self._choice()
             if (choice == index).any():
-                y = np.where(self._spread(choice) == index, _as_bf16(rung.restored()), y)
+                units = rounded_to("bf16", rung.restored())  # as the output has them (QNT-003)
+                y = np.where(self._spread(choice) == index, units, y)
         found = y.view(np.float32)
         return (found.T if self.recipe.axis == "columns" else found).reshape(self.shape)
 
@@ -112,12 +112,6 @@ def _has_codes(asked: Asked) -> bool:
     """Return whether y follows from the fields of an operation without y."""
     way = OPERATIONS[asked.operation].way_back
     return way is not None and ("y",) not in way.takes(asked.parameters)
-
-
-def _as_bf16(y: Words) -> Words:
-    """Return numbers as the output of a policy has them (QNT-003), as binary32."""
-    codes = encode(y.view(np.float32), "bf16", overflow="ieee")
-    return codes.astype(np.uint32) << _HALF
 
 
 @dataclass(frozen=True)
