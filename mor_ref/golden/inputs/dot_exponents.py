@@ -1,4 +1,4 @@
-"""Rows of dot products in which the exponent of one term decides what is cut of the others."""
+"""Rows of dot products in which the exponent of one term decides which bits others keep."""
 
 import math
 from collections.abc import Iterator
@@ -83,6 +83,8 @@ def scaled_rows_of_exponents(
     if profile.family == "gst_fdpa":
         yield from _groups(scales)
     if scales.is_power_of_two and profile.needs_scales:
+        smallest = (0, 2 * scales.bias)  # 2^-127 and its reciprocal
+        yield (_CANCELS, 2.0**-profile.fraction_bits), smallest, _halves(0, scales)
         yield from _scaled_at_e0(profile, of, scales)
     if scales.is_power_of_two and profile.family == "st_fdpa":
         yield from _after_a_chunk(profile, of, scales)

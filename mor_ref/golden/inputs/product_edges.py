@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
+from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
@@ -112,7 +113,9 @@ def smallest_nans(kind: Kind) -> Arrays:
 
 def _code(number: float, fmt: Format) -> int:
     """Return the code of a number; FP4 has 0 for NaN."""
-    return 0 if math.isnan(number) and not fmt.nan_codes else encode(number, fmt)
+    if math.isnan(number) and not fmt.nan_codes:
+        return 0
+    return encode(number, fmt, "rne", SpecialCases(overflow="ieee"))
 
 
 def _behind_a_subnormal(one: Format, other: Format, bits: int) -> Pairs:
