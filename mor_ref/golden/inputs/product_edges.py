@@ -57,7 +57,7 @@ class Edge(NamedTuple):
 
 
 def edges(kind: Kind) -> Arrays:
-    """Return rows at the ends of binary32, of subnormal numbers, and those exponents decide."""
+    """Return rows at the ends of binary32, of subnormal numbers, and of exponents that count."""
     of = formats[kind.formats[0]], formats[kind.formats[1]]
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     bits, size = profile.fraction_bits, kind.parameters["scale_block"]
@@ -82,7 +82,7 @@ def _in_blocks(first: Pairs, last: Pairs, size: int) -> Pairs:
 
 
 def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Edge]:
-    """Yield rows in which exponents decide; a block before gives the c of a row without scales."""
+    """Yield rows in which exponents decide; without scales, c is the sum of a chunk before."""
     if profile.needs_scales:
         scales = formats[kind.record.scale_format]
         for (pairs, c), *codes in scaled_rows_of_exponents(profile, of, scales):
