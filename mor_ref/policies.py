@@ -110,7 +110,7 @@ class Policy:
         """
         given = threshold if isinstance(threshold, Mapping) else {_RUNG_MEANT: threshold}
         metrics = {name: MeanRelativeError(each) for name, each in given.items()}
-        known = [rung.name for rung in self.ladder if isinstance(rung.metric, MeanRelativeError)]
+        known = _mean_rungs(self)
         if not metrics:
             raise ValueError(f"threshold is {threshold!r}, which names no rung; {_advice(known)}")
         for name in metrics:
@@ -127,10 +127,16 @@ class Policy:
         )
 
 
+def _mean_rungs(policy: Policy) -> list[str]:
+    """Return the names of the rungs that have a threshold."""
+    return [rung.name for rung in policy.ladder if isinstance(rung.metric, MeanRelativeError)]
+
+
 def _advice(known: list[str]) -> str:
     """Return the thresholds that a policy takes, as advice."""
     if not known:
-        return "omit it, or give the policy tensor or nvfp4"
+        names = [name for name in POLICIES.specified if _mean_rungs(POLICIES[name])]
+        return f"omit it, or give the policy {' or '.join(names)}"
     return f"give one for {' or '.join(known)}"
 
 

@@ -5,12 +5,14 @@ import os
 
 import forking
 import pytest
+import typer
 from inputs import ALL, UP_TO_16
 
-from mor_ref import exact, formats
+from mor_ref import Policy, cli, exact, formats
 from mor_ref.explain.encoding import explain
 from mor_ref.explain.numerals import parse_number
 from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.policies import POLICIES
 from mor_ref.verify.all_inputs import engine_codes
 
 SR = ["--rounding", "sr"]
@@ -265,6 +267,14 @@ def test_mistakes_end_with_status_2_and_a_sentence(arguments, message):
 def test_version_and_help():
     assert mor_ref("--version").startswith("mor-ref 0.")
     assert "explain" in mor_ref("--help")
+
+
+def test_the_help_of_options_lists_the_catalogues(monkeypatch):
+    monkeypatch.setitem(POLICIES, "mine", Policy("mine", POLICIES["tensor"].ladder))
+    command = typer.main.get_command(cli.app).commands["analyze"]
+    names = {option.name: option.help for option in command.get_params(command.make_context("analyze", ["x.npy"]))}
+    assert names["policy"] == "tensor (default), two_way, three_way, nvfp4 or mine."
+    assert names["scaling"] == "gam (default), e8m0 or fp32."
 
 
 def test_paragraphs_of_help_are_wrapped_once():

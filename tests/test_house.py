@@ -153,6 +153,7 @@ MAY_IMPORT = {
         "explain",
         "golden",
         "metrics",
+        "policies",
         "sources",
         "treatments",
         "verify",

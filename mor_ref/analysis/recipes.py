@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from mor_ref.analysis.tensors import Settings
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.levels import LEVEL_KINDS
+from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.policies import Thresholds
 from mor_ref.treatments import Situation, Table, Treatment, as_treatment, short_text, words_or_table
 
@@ -20,10 +22,9 @@ USUAL = (
     "mor:three_way",
 )
 
-# Of every scheme, the usual ones, from the most bits on.
+# Of every scheme, the usual ones.
 SCHEMES = (
-    "mx9",
-    "bfp16",
+    *(name for name in SHARED_KINDS.specified if not SHARED_KINDS[name].carries),
     "mxfp8:rceil",
     "int8",
     "int8:bnb_int8_row",
@@ -40,19 +41,13 @@ SCHEMES = (
     "e5m2:fp32:tensor",
     "mxint8",
     "mxfp6_e2m3",
-    "mx6",
     "nvfp4",
     "nvfp4:te_4over6_mse",
     "mxfp4",
     "int4:1x32",
     "uint4:1x32:asymmetric",
     "e2m1_or_int4:1x16",
-    "mx4",
-    "lsq4",
-    "lsq3",
-    "seq2",
-    "seq1.58",
-    "elastic1",
+    *LEVEL_KINDS.specified,
 )
 
 

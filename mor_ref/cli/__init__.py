@@ -18,8 +18,10 @@ from mor_ref.cli.options import (
     FILES,
     INPUTS,
     NAN,
+    POLICY,
     RECIPE,
     REPORT,
+    SCALING,
     SITE,
     ZERO_SIGN,
     ExcludeOption,
@@ -177,9 +179,7 @@ def run_exhaustive(
 def analyze_files(
     files: Annotated[list[str], FILES],
     recipe: Annotated[str | None, RECIPE] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="tensor (default), two_way, three_way or nvfp4.")
-    ] = None,
+    policy: Annotated[str | None, POLICY] = None,
     block: Annotated[
         str | None,
         typer.Option(help="The scaling block: tensor, row, column or RxC; default: 128x128."),
@@ -192,7 +192,7 @@ def analyze_files(
             "may be repeated. Default: 0.045, and 0.20 for nvfp4.",
         ),
     ] = None,
-    scaling: Annotated[str | None, typer.Option(help="gam (default), e8m0 or fp32.")] = None,
+    scaling: Annotated[str | None, SCALING] = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     threads: ThreadsOption = None,

@@ -1,9 +1,20 @@
-"""A kind of command that refuses a second value for an option that holds one."""
+"""A kind of command: its options have one value, and its help reads the catalogues."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from typer.core import TyperCommand
+
+OF_A_CATALOGUE = "A name of a catalogue."  # until the help of the command is asked for
+
+
+def _names_of(option: str) -> Iterable[str]:
+    """Return the names that an option takes; importing them would slow the help of all down."""
+    from mor_ref.definitions.scales import SCALINGS
+    from mor_ref.policies import POLICIES
+
+    return {"policy": POLICIES, "scaling": SCALINGS}[option]
 
 
 class Command(TyperCommand):
@@ -19,9 +30,16 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; the help of a flag names no value, for it has none."""
+        """Return the parameters.
+
+        The help of a flag names no value, for it has none. The help of an option that takes a name
+        of a catalogue lists the names; the first is the default.
+        """
         found = super().get_params(ctx)
         for option in found:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
+            if getattr(option, "help", None) == OF_A_CATALOGUE:
+                default, *others, last = _names_of(option.name)
+                option.help = f"{', '.join([f'{default} (default)', *others])} or {last}."
         return found

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.commands import OF_A_CATALOGUE
+
 RoundingOption = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +65,8 @@ ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or a
 DOMAIN = typer.Option(
     help="The inputs that are compared: all, finite, normal (with zeros), or nonnegative."
 )
+POLICY = typer.Option(help=OF_A_CATALOGUE)
+SCALING = typer.Option(help=OF_A_CATALOGUE)
 RECIPE = typer.Option(
     metavar="RECIPE",
     help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way.",

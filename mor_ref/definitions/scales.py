@@ -2,14 +2,20 @@
 
 import math
 import struct
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import as_format, formats
 
 Scaling = Literal["gam", "e8m0", "fp32"]
-SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
+STORED_IN: Mapping[Scaling, Format] = {  # the format of a stored scale (ERR-009)
+    "gam": formats["e8m0"],
+    "e8m0": formats["e8m0"],
+    "fp32": formats["f32"],
+}
+SCALINGS: tuple[Scaling, ...] = tuple(STORED_IN)
 
 _SMALLEST_LARGEST = 2.0
 _WIDEST = 8

@@ -1,14 +1,13 @@
 """Scaled formats as representations: a scale for each scaling block of the policy."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.scales import Scaling, ScalingBlocks, scaled_format
+from mor_ref.definitions.scales import STORED_IN, Scaling, ScalingBlocks, scaled_format
 from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from mor_ref.exact.blocks import Rows
     from mor_ref.exact.quantization import Element
 
-_F32, _E8M0 = formats["f32"], formats["e8m0"]
-_OF_A_SCALE: Mapping[Scaling, int] = {"gam": _E8M0.bits, "e8m0": _E8M0.bits, "fp32": _F32.bits}
+_MANTISSA_BITS = formats["f32"].mantissa_bits  # of the mantissa that a group shares
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class ScaledFormat:
     def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
         """Return the bits of all codes and of all scales (ERR-009)."""
         mantissas = math.prod(parts.group_grid) if scaling == "gam" else 0
-        scales = _OF_A_SCALE[scaling] * math.prod(parts.grid) + _F32.mantissa_bits * mantissas
+        scales = STORED_IN[scaling].bits * math.prod(parts.grid) + _MANTISSA_BITS * mantissas
         return with_scales(self.bits, parts, scales)
 
     def rows_together(self, shape: tuple[int, ...]) -> int:
