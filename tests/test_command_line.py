@@ -272,7 +272,8 @@ def test_version_and_help():
 def test_the_help_of_options_lists_the_catalogues(monkeypatch):
     monkeypatch.setitem(POLICIES, "mine", Policy("mine", POLICIES["tensor"].ladder))
     command = typer.main.get_command(cli.app).commands["analyze"]
-    names = {option.name: option.help for option in command.get_params(command.make_context("analyze", ["x.npy"]))}
+    asked = command.make_context("analyze", ["x.npy"])
+    names = {option.name: option.help for option in command.get_params(asked)}
     assert names["policy"] == "tensor (default), two_way, three_way, nvfp4 or mine."
     assert names["scaling"] == "gam (default), e8m0 or fp32."
 

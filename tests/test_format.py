@@ -184,7 +184,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         ({"sign": "twos-complement"}, "give exponent_bits=0"),
         (
             {"sign": "twos-complement", "exponent_bits": 0, "mantissa_bits": 0, "specials": "none"},
-            "no value but zero",
+            "its only value is 0; give 1",
         ),
         ({"exponent_bits": 0}, "exponent_bits is 0"),
         ({"mantissa_bits": 0}, "neither a zero nor an even neighbour"),

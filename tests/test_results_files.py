@@ -100,24 +100,24 @@ def test_raw_bytes_with_a_sidecar(tmp_path, order):
 RIGHT = "\n".join(f"{int(value):08x}" for value in case_of("decode", "e2m1").arrays["value"])
 WRONG = {
     "e2m1.txt": {
-        "1 2\n": "has 2 numbers in row 0, and 1 are right",
-        "1\n2\n": "has 2 rows, and 16 are right",
+        "1 2\n": "has 2 numbers in row 0, but 1 are expected",
+        "1\n2\n": "has 2 rows, but 16 are expected",
         RIGHT.replace("3f800000", "3g800000"): "has no hexadecimal number in 3g800000",
         RIGHT.replace("3f800000", "13f800000"): "has 13f800000, which does not fit 32 bits",
         RIGHT.replace(
             "3f800000", "0x3f800000"
         ): "has 0x3f800000; write hexadecimal numbers without",
-        "\N{BYTE ORDER MARK}1\n": "has 1 rows, and 16 are right",
+        "\N{BYTE ORDER MARK}1\n": "has 1 rows, but 16 are expected",
         "# x (input, f32, a\n1": "names 'x', which decode does not have; it has value, and their",
     },
     "e2m1.mem": {
         RIGHT.replace("3f800000", "3fxx0000"): "has undefined digits in 3fxx0000",
         f"{RIGHT}\n@0 0": "has word 0 twice",
         f"@1 {RIGHT}": "has no word 0",
-        f"{RIGHT} 0": "has 17 rows, and 16 are right",
+        f"{RIGHT} 0": "has 17 rows, but 16 are expected",
         "\x1b[2J": "has no hexadecimal number in \\x1b[2J",
     },
-    "e2m1.bin": {"abc": "has 3 bytes, and 64 are right: 64 of value"},
+    "e2m1.bin": {"abc": "has 3 bytes, but 64 are expected: 64 of value"},
 }
 
 
@@ -175,7 +175,7 @@ def test_what_does_not_say_its_fields(tmp_path):
     said = "e4m3.floor.txt does not say which fields it has, of scale, xs, y, code; name them in"
     assert said in result.failures[0].message
     result, _ = verified(tmp_path, "mx")
-    assert "has 1 numbers, and 10 are right: 10 of scale" in result.failures[0].message
+    assert "has 1 numbers, but 10 are expected: 10 of scale" in result.failures[0].message
 
 
 def test_two_files_of_one_case_are_refused(tmp_path):
@@ -244,5 +244,5 @@ def test_a_field_in_two_files_is_refused(tmp_path):
     (tmp_path / "own" / "w" / "scale.mem").unlink()
     written(tmp_path, "own", "w/code.txt", "7f 7f")
     found = mor_ref.verify(f"dir:{tmp_path}", inputs=x, recipe="mxfp8")
-    said = "own/w/code.txt has 2 numbers, and 32 are right: 32 of code"
+    said = "own/w/code.txt has 2 numbers, but 32 are expected: 32 of code"
     assert said in found.failures[0].message

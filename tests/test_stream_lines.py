@@ -62,10 +62,10 @@ def test_a_line_that_is_not_understood(line, shown, before):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        (" 00" * 32, "it has 64 numbers, and 65 are right"),
+        (" 00" * 32, "it has 64 numbers, but 65 are expected"),
         (" 00" * 34, "it has more than 65 numbers"),
-        (" 00" * 32 + " 0x7f", "number 65 is '0x7f', and 2 digits are right"),
-        ("0" + " 00" * 33, "number 32 is '000000000', and 8 digits are right"),
+        (" 00" * 32 + " 0x7f", "number 65 is '0x7f', but 2 digits are expected"),
+        ("0" + " 00" * 33, "number 32 is '000000000', but 8 digits are expected"),
     ],
 )
 def test_the_fault_of_a_long_line_is_named(ending, said):

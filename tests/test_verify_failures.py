@@ -148,7 +148,7 @@ def test_a_mismatch_before_a_failure_is_one(module):
     assert "  it failed: candidate:breaking_wrong raised ArithmeticError" in done.stdout
     assert "first mismatching field: accepted " in done.stdout
     assert "explains" in done.stdout
-    counts = "0 match, 1 mismatch, 0 not run; in 1 suite with a mismatch, it failed as well"
+    counts = "0 match, 1 mismatch, 0 not run; it also failed in 1 suite with a mismatch"
     assert f"candidate:breaking_wrong: failed ({counts})" in done.stdout
     root = ET.parse(module / "r.xml").getroot()[0]  # noqa: S314  # written a line before
     assert "it failed" in root.find("testcase/failure").text
@@ -194,28 +194,29 @@ def test_complete_asks_for_suites_that_are_known(tmp_path):
         assert verify(candidate, suites_in(bundled_files(), ["decisions"])).verdict == "match"
 
 
-def test_a_folder_in_which_nothing_is_known(module):
+def test_a_directory_in_which_nothing_is_known(module):
     """The status is 3, and the message has the found and the expected."""
-    folder = module / "results"
-    folder.mkdir()
-    (folder / "decisions.npz").write_bytes(b"")
+    directory = module / "results"
+    directory.mkdir()
+    (directory / "decisions.npz").write_bytes(b"")
     done = run(module, "dir:results", "--suite", "decisions")
     assert done.returncode == 3
     assert (
         "results has no file of results, but decisions.npz; give one with SUITE.saf"
         in (done.stdout.splitlines()[0])
     )
-    for name, key, message in (
-        ("decision", "mean_relative_error/accepted", "not suites: decision; the nearest to"),
-        ("decisions", "mean/accepted", "  not cases of this suite: mean; the nearest to mean is"),
-        ("decisions", "mean_relative_error/ok", "  not fields of this suite: ok; the nearest to"),
+    accepted, ok = "mean_relative_error/accepted", "mean_relative_error/ok"
+    for name, key, nothing, message in (
+        ("decision", accepted, "answer", "not suites: decision; the nearest to"),
+        ("decisions", "mean/accepted", "answer", "  not cases of this suite: mean; the nearest"),
+        ("decisions", ok, "known field", "  not fields of this suite: ok; the nearest to"),
     ):
-        for file in folder.iterdir():
+        for file in directory.iterdir():
             file.unlink()
-        save_file({key: np.zeros(3, np.uint8)}, folder / f"{name}.safetensors")
+        save_file({key: np.zeros(3, np.uint8)}, directory / f"{name}.safetensors")
         done = run(module, "dir:results", "--suite", "decisions")
         assert done.returncode == 3
-        assert done.stdout.startswith("decisions: not run, the candidate has no answer\n")
+        assert done.stdout.startswith(f"decisions: not run, the candidate has no {nothing}\n")
         assert message in done.stdout
 
 

@@ -153,7 +153,7 @@ def test_how_much_differs_is_said_of_how_much():
     )
     line, _ = wrong(lambda code: {"code": code.astype(float)})
     assert line == (
-        "mx_blocks: mismatch, 0 entries differ and 1 field of a case cannot be compared, "
+        "mx_blocks: mismatch, 1 field of a case cannot be compared, "
         f"in 1 of 1 case compared; the suite has {cases}"
     )
 

@@ -97,7 +97,10 @@ def _analyze_all(
     reports: list[TensorReport] = []
     mapped: tuple[TensorReport, BlockMap] | None = None
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    progress = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not stored
+    )
+    with progress:
         task = progress.add_task("", total=sum(_weight(tensor) for _, tensor in stored))
         analyses = analyses_of(stored, settings, workers)
         for _, tensor in stored:

@@ -35,7 +35,7 @@ class Command(TyperCommand):
         The help of a flag names no value, for it has none. The help of an option that takes a name
         of a catalogue lists the names; the first is the default.
         """
-        found = super().get_params(ctx)
+        found: list[Any] = super().get_params(ctx)
         for option in found:
             if getattr(option, "is_flag", False):
                 option.metavar = ""

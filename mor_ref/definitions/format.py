@@ -194,7 +194,7 @@ def _impossible_layout(fmt: Format) -> str | None:
                 "a two's complement format is an integer times a power of two; "
                 'give exponent_bits=0 and specials="none"'
             )
-        return None if fmt.mantissa_bits else "mantissa_bits is 0, so it has no value but zero"
+        return None if fmt.mantissa_bits else "mantissa_bits is 0, so its only value is 0; give 1"
     if fmt.exponent_bits == 0:
         return 'exponent_bits is 0; give at least 1, or sign="twos-complement" for an integer'
     if fmt.mantissa_bits == 0 and (fmt.sign != "none" or fmt.specials not in ("fn", "none")):
@@ -212,9 +212,9 @@ def _impossible_layout(fmt: Format) -> str | None:
 def _outside_binary32(fmt: Format) -> str | None:
     """Return the reason why some value is not a binary32 value, or None."""
     if fmt.mantissa_bits > _BINARY32_MANTISSA_BITS:
-        return f"mantissa_bits is {fmt.mantissa_bits}, but binary32 has 23"
+        return f"mantissa_bits is {fmt.mantissa_bits}, but binary32 has 23; give at most 23"
     if fmt.exponent_bits > 8:
-        return f"exponent_bits is {fmt.exponent_bits}, but binary32 has 8"
+        return f"exponent_bits is {fmt.exponent_bits}, but binary32 has 8; give at most 8"
     lowest = fmt.smallest_exponent
     limit = _BINARY32_SMALLEST_EXPONENT - fmt.is_power_of_two
     if lowest < limit:

@@ -83,7 +83,7 @@ def pb_llm(w: Rows, share: float, grid: str) -> Rows:
 
 
 def llm_int8(x: Rows, limit: float) -> Rows:
-    """Return y of activations under LLM.int8 (SEL-004)."""
+    """Return y of activations by LLM.int8 (SEL-004)."""
     least = rounded_limit(limit)
     rest = [[0.0 if is_outlier(number, least) else number for number in row] for row in x]
     found = integers(rest, "int8", "bnb_int8_row", symmetric=True)

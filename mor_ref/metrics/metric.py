@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 class Comparison(NamedTuple):
-    """The two sides that a metric compares: `left`, and the product of the factors of `right`.
+    """The two sides that a metric compares, to be shown: `left`, and the product of `right`.
 
-    `signs` are those of an accepted and of a refused unit.
+    `name` is the name of the left side, and `note` says whose the right side is. `signs` are two
+    signs of comparison, such as "<" and "≥": one for an accepted unit, one for a refused unit.
     """
 
     name: str

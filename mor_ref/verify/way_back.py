@@ -178,8 +178,8 @@ class _Coded:
         if (stored.itemsize != size and not is_signed) or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
-                f"{stored.itemsize} bytes an entry; {shape} and {size} are right under "
-                f"{self.text}"
+                f"{stored.itemsize} bytes an entry; with {self.text}, {shape} and "
+                f"{size} are expected"
             )
         array = np.require(stored.load(), requirements=["C", "A"]).reshape(shape)
         if is_signed:

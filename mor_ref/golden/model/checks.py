@@ -114,7 +114,7 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
         if array.shape != shape or array.itemsize != size:
             raise OperationError(
                 f"has {name} of the shape {_sides(array.shape)} and {array.itemsize} bytes an "
-                f"entry, and {_sides(shape)} and {size} are right"
+                f"entry, but {_sides(shape)} and {size} are expected"
             )
     if declaration.random is not None:
         inside = declaration.random.inside(parameters, arrays)
@@ -132,12 +132,14 @@ def _shapes(declaration: Operation, parameters: Parameters, shape: Shape) -> dic
     first = declaration.first_axes
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"
-        raise OperationError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
+        raise OperationError(
+            f"has a first input of the shape {_sides(shape)}; {wanted} are expected"
+        )
     if declaration.widths is not None:
         fewest, most = declaration.widths
         if not fewest <= shape[1] <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise OperationError(f"has rows of {shape[1]} numbers; {wanted} are right")
+            raise OperationError(f"has rows of {shape[1]} numbers; {wanted} are expected")
     try:
         return shapes_of(first, parameters, shape)
     except (ValueError, TypeError) as error:

@@ -172,7 +172,7 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
             )
         if array.dtype.kind != "u":
             raise GoldenError(
-                f"{path} holds {key[:100]!a} as {array.dtype}, and unsigned integers are right; "
+                f"{path} holds {key[:100]!a} as {array.dtype}, but unsigned integers are expected; "
                 f"{AGAIN}"
             )
         by_case[case][field] = array

@@ -63,8 +63,10 @@ class Program(Candidate):
         except CandidateError as error:
             self._end(0)
             self._lost += time.monotonic() - begin
+            if error.ends == "run":  # it did not start, so no case is at fault
+                raise CandidateError(f"{self.name}: {error}", "run") from error
             said = f"{self.name}, case {case.name!r} of {suite}: {error}"
-            is_over = error.ends == "run" or self._lost >= _LATE * self._seconds
+            is_over = self._lost >= _LATE * self._seconds
             raise CandidateError(said, "run" if is_over else "case") from error
         except BaseException:
             self._end(0)

@@ -43,7 +43,7 @@ def of_lines(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     wide = sum(column.per_row for column in columns)
     for number, row in enumerate(rows):
         if len(row) != wide:
-            raise ColumnsError(f"has {len(row)} numbers in row {number}, and {wide} are right")
+            raise ColumnsError(f"has {len(row)} numbers in row {number}, but {wide} are expected")
     found, start = {}, 0
     for column in columns:
         end = start + column.per_row
@@ -82,7 +82,7 @@ def _in_turn(words: list[str], columns: list[Column]) -> Answer:
     right = sum(column.entries for column in columns)
     if len(words) != right:
         parts = " + ".join(f"{column.entries:,} of {column.name}" for column in columns)
-        raise ColumnsError(f"has {len(words):,} numbers, and {right:,} are right: {parts}")
+        raise ColumnsError(f"has {len(words):,} numbers, but {right:,} are expected: {parts}")
     found, start = {}, 0
     for column in columns:
         some = words[start : start + column.entries]
@@ -96,7 +96,7 @@ def of_bytes(content: bytes, columns: list[Column], byteorder: str) -> Answer:
     right = sum(column.nbytes for column in columns)
     if len(content) != right:
         parts = " + ".join(f"{column.nbytes:,} of {column.name}" for column in columns)
-        raise ColumnsError(f"has {len(content):,} bytes, and {right:,} are right: {parts}")
+        raise ColumnsError(f"has {len(content):,} bytes, but {right:,} are expected: {parts}")
     found, start = {}, 0
     order = "<" if byteorder == "little" else ">"
     for column in columns:
@@ -137,7 +137,7 @@ def _array(column: Column, words: list[str], rows: int) -> NDArray[Any]:
 
 def _check_rows(column: Column, rows: int) -> None:
     if rows != column.shape[0]:
-        raise ColumnsError(f"has {rows} rows, and {column.shape[0]} are right")
+        raise ColumnsError(f"has {rows} rows, but {column.shape[0]} are expected")
 
 
 def _number(word: str, bits: int) -> int:

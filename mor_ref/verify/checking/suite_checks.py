@@ -89,7 +89,7 @@ def check_questions(suite: Suite, size: Size, cases: Iterable[Case]) -> Iterator
             yield Finding("it is not there", suite.name, right.name)
             continue
         if dict(case.parameters) != dict(right.parameters):
-            what = f"it has the parameters {case.parameters}, and {right.parameters} are right"
+            what = f"it has the parameters {case.parameters}, but {right.parameters} are expected"
             yield Finding(what, suite.name, case.name)
         for name, array in right.arrays.items():
             if not np.array_equal(case.arrays[name], array):

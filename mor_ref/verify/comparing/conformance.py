@@ -60,9 +60,9 @@ class Conformance:
                 )
             case "decisions":
                 return (
-                    "not bit-exact, but every decision is equal whose sum is further than "
-                    f"{self.margin:.2g} of the threshold from it; only sums, and fields "
-                    f"that follow from decisions, differ; given were {self._extent}"
+                    "not bit-exact, but every decision is equal if its sum differs from the "
+                    f"threshold by more than {self.margin:.2g} of the threshold; only sums, and "
+                    f"fields that follow from decisions, differ; given were {self._extent}"
                 )
             case "not":
                 return "not conformant"

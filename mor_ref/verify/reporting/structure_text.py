@@ -55,15 +55,15 @@ def _nouns(one: Structure) -> str:
 
 
 def _share(one: Structure, *, is_rest: bool) -> str:
-    """Say of how many entries that differ it is so, and how many match that it would change."""
+    """Say how many of the entries that differ have this, and how many others it would change."""
     other = "the other " if is_rest else ""
     of = (
         f"all {other}{one.of:,}"
         if one.explained == one.of
         else f"{one.explained:,} of the {one.of:,}"
     )
-    matching = f"{one.kept:,} others match" if one.kept > 1 else "1 other matches"
-    kept = f"; {matching} that it would change" if one.kept else ""
+    matching = f"{one.kept:,} entries that match" if one.kept > 1 else "1 entry that matches"
+    kept = f"; it would also change {matching}" if one.kept else ""
     return f"{of} {_nouns(one)} that differ{_of_sample(one)}{kept}"
 
 
@@ -73,15 +73,14 @@ def _of_sample(one: Structure) -> str:
 
 def _where(where: Condition, one: Structure) -> str:
     """Say where entries differ, with the counts of both sides."""
-    of, who = "", "an entry" if one.noun == "entry" else "a nibble"
+    who = "an entry" if one.noun == "entry" else "a nibble"
     if where.is_of_changed:
-        changing = "it" if one.words else _names(one)
-        of, who = f"of the {_nouns(one)} that {changing} would change, ", "one"
+        who = f"{who} that {'it' if one.words else _names(one)} would change"
     all_there = where.differing == where.there
     there = f"all {where.there:,}" if all_there else f"{where.differing:,} of {where.there:,}"
     sample = "" if one.words else _of_sample(one)
     return (
-        f"{of}{who} differs only if {where.words}: {there} there differ, and none of the "
+        f"{who} differs only if {where.words}: {there} there differ, and none of the "
         f"{where.elsewhere:,} others{sample}"
     )
 

@@ -55,7 +55,7 @@ def verdict_line(verification: Verification) -> str:
     """Return the verdict, and how many suites have which."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
     both = sum(one.verdict != "failed" and bool(one.failures) for one in verification.results)
-    also = f"; in {counted(both, 'suite')} with a mismatch, it failed as well" if both else ""
+    also = f"; it also failed in {counted(both, 'suite')} with a mismatch" if both else ""
     return f"{verification.candidate}: {verification.verdict} ({counts}{also})"
 
 
@@ -164,7 +164,8 @@ def differing(result: SuiteResult) -> str:
     found = f"{counted(result.differing, 'entry')} {_verb(result)}"
     if result.is_comparable:
         return f"{found}{of_nans(result.nans, result.nans) if result.is_equal_but_for_nans else ''}"
-    return f"{found} and {counted(result.not_comparable, 'field of a case')} cannot be compared"
+    others = f"{counted(result.not_comparable, 'field of a case')} cannot be compared"
+    return f"{found} and {others}" if result.differing else others
 
 
 def _verb(result: SuiteResult) -> str:

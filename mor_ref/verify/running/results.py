@@ -197,7 +197,9 @@ class SuiteResult:
     def why_nothing(self) -> str:
         """The reason why nothing was compared."""
         is_outside = bool(self.left_out) and (self.answered > 0 or not self.cases)
-        return "all of it is left out" if is_outside else "the candidate has no answer"
+        if is_outside:
+            return "all of it is left out"
+        return f"the candidate has no {'known field' if self.unknown.names else 'answer'}"
 
     @property
     def has_answers(self) -> bool:

@@ -269,10 +269,10 @@ def _fault_of(line: str, stream: Stream) -> str:
     digits = [column.digits for column in stream.answer.columns for _ in range(column.words)]
     words = line.split(" ")
     if len(words) < len(digits):
-        return f"it has {len(words)} numbers, and {len(digits)} are right"
+        return f"it has {len(words)} numbers, but {len(digits)} are expected"
     for place, (word, size) in enumerate(zip(words, digits, strict=False), 1):
         if not re.fullmatch(f"[0-9a-fA-F]{{{size}}}", word):
-            return f"number {place} is {word[:_MOST_SHOWN]!r}, and {size} digits are right"
+            return f"number {place} is {word[:_MOST_SHOWN]!r}, but {size} digits are expected"
     return f"it has more than {len(digits)} numbers"
 
 
