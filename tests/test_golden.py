@@ -256,7 +256,7 @@ def vouched_for(folder, content):
 @pytest.mark.parametrize(
     ("key", "dtype", "message"),
     [
-        ("not_worse_than/accepted", "F32", "holds 'not_worse_than/accepted' as float32, and unsig"),
+        ("not_worse_than/accepted", "F32", "holds 'not_worse_than/accepted' as float32, but unsig"),
         ("not_worse_than/accepted", "I32", "as int32, but unsigned integers are expected"),
         ("another/accepted", "F32", "holds 'another/accepted', which the manifest does not list"),
     ],
