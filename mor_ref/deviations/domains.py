@@ -58,7 +58,7 @@ AMAXES = (*BLOCKS, *IN_MIXED)
 # A group of (8, 16) is a run in a tensor of one row.
 RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED, *AFFINE)
 
-FP8LM_CODES = ("fp8lm_casts", "fp8lm_sums")
+FP8LM_CODES = ("fp8lm_casts", "fp8lm_recasts", "fp8lm_sums")
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS, *MIXED)
 ENCODED = ("encode_stochastic", *ROUNDED)
 NANS = tuple(name for name in ENCODED if name not in LARGE)

@@ -22,7 +22,7 @@ from mor_ref.exact.fp8lm import Element, Scale
 
 Reference = Callable[..., Any]
 _SCALES, _CASTS, _SUMS, _ADAM = (
-    ("fp8lm_scales",), ("fp8lm_casts",), ("fp8lm_sums",), ("fp8lm_adam",),
+    ("fp8lm_scales",), ("fp8lm_casts", "fp8lm_recasts"), ("fp8lm_sums",), ("fp8lm_adam",),
 )  # fmt: skip
 
 _SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
@@ -138,6 +138,15 @@ def fp8lm_product_not_rounded(reference: Reference, x: float, scale: float, fmt:
         return found
     code = encode(exact, fmt, "rne")
     return Element(code, product(fmt.value(code), quotient(1.0, scale)))
+
+
+@deviation(fp8lm.recast, rules=("FLM-007",), domain=_CASTS[1:])
+def fp8lm_recast_from_x(
+    reference: Reference, x: float, scale: float, shared: float, fmt: Format
+) -> Element:
+    """A number is cast with the shared scale at once, not from its code."""
+    del reference, scale
+    return fp8lm.cast(x, shared, fmt)
 
 
 @deviation(

@@ -143,6 +143,12 @@ def cast(x: float, scale: float, fmt: Format) -> Element:
 
 
 @step
+def recast(x: float, scale: float, shared: float, fmt: Format) -> Element:
+    """Return the code and y of a number that is cast, and then cast anew (FLM-007)."""
+    return cast(cast(x, scale, fmt).y, shared, fmt)
+
+
+@step
 def history(window: Sequence[float], amax: float) -> tuple[float, ...]:
     """Return the window after a step (FLM-006)."""
     return (*window[1:], amax if math.isfinite(amax) else 0.0)
@@ -191,8 +197,12 @@ def shared_scale(
     else:  # FLM-007
         codes = []
         for numbers, scale, changes in zip(ranks, own, changed, strict=True):
-            elements = [cast(x, scale, fmt) for x in numbers]
-            codes.append([cast(e.y, shared, fmt).code if changes else e.code for e in elements])
+            codes.append(
+                [
+                    (recast(x, scale, shared, fmt) if changes else cast(x, scale, fmt)).code
+                    for x in numbers
+                ]
+            )
     columns = [[fmt.value(code) for code in column] for column in zip(*codes, strict=True)]
     added = [sum_of(column, fmt, sums) for column in columns]
     elements = [Element(code, product(fmt.value(code), back)) for code in added]

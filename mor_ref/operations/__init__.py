@@ -17,7 +17,7 @@ from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
 from mor_ref.operations.error_term import ERROR_TERM
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
-from mor_ref.operations.fp8lm_cast import FP8LM_CAST
+from mor_ref.operations.fp8lm_cast import FP8LM_CAST, FP8LM_RECAST
 from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
 from mor_ref.operations.fp8lm_shared import FP8LM_SHARED, FP8LM_STORED
 from mor_ref.operations.fp8lm_state import (
@@ -85,6 +85,7 @@ OPERATIONS: dict[str, Operation] = {
         SELECT,
         FP8LM_SCALE,
         FP8LM_CAST,
+        FP8LM_RECAST,
         FP8LM_SUM,
         FP8LM_ADAM,
         FP8LM_SHARED,

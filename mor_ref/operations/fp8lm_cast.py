@@ -1,4 +1,4 @@
-"""fp8lm_cast: a number in a format of FP8-LM, with a scale that is given."""
+"""fp8lm_cast and fp8lm_recast: a number in a format of FP8-LM, with scales that are given."""
 
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,62 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     return {"x": np.where(is_plain, bits_of(np.nan_to_num(x)) | xs & _SIGN, xs), "scale": scale}
 
 
+def exact_again(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Compute both casts with the exact model."""
+    from mor_ref.exact.fp8lm import cast, recast
+
+    fmt = format_of(parameters["format"])
+    x, scale, shared = (numbers_of(arrays[name], "f32") for name in ("x", "scale", "shared"))
+    found = [recast(*three, fmt) for three in zip(x, scale, shared, strict=True)]
+    own = [cast(number, s, fmt).code for number, s in zip(x, scale, strict=True)]
+    return {
+        "code": codes_array(own, fmt),
+        "recast": codes_array([one.code for one in found], fmt),
+        "y": f32_array(one.y for one in found),
+    }
+
+
+def engine_again(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Compute both casts as the all-reduce does."""
+    from mor_ref.fp8lm import codes_and_y
+
+    fmt = format_of(parameters["format"])
+    x, scale, shared = (tensor_of(arrays[name], "f32") for name in ("x", "scale", "shared"))
+    code, between = codes_and_y(x, scale, fmt)
+    recast, y = codes_and_y(between, shared, fmt)
+    return {"code": code, "recast": recast, "y": bits32(y)}
+
+
+def cuda_again(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Compute both casts on a device."""
+    from mor_ref.cuda.fp8lm import casts
+
+    fmt = format_of(parameters["format"])
+    own = casts(device, arrays["x"], arrays["scale"], fmt)
+    again = casts(device, own["y"], arrays["shared"], fmt)
+    return {"code": own["code"], "recast": again["code"], "y": again["y"]}
+
+
+def random_again(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw numbers and their scales, and shared scales up to 2^15 below, some of any kind."""
+    drawn = random_inputs(parameters, draws)
+    words = draws.words(5)
+    field = drawn["scale"] >> np.uint64(23) & np.uint64(0xFF)
+    less = np.minimum(share(bits_at(words, 0, 16), 16, 16), field) << np.uint64(23)
+    shared = np.where(bits_at(words, 16, 4) == 0, bits_at(words, 24, 32), drawn["scale"] - less)
+    return {**drawn, "shared": shared}
+
+
+FP8LM_RECAST = Operation(
+    "fp8lm_recast",
+    kinds("format:fp8lm_format"),
+    inputs=fields("n x,scale,shared f32"),
+    outputs=fields("n code,recast format; n y f32"),
+    exact=exact_again,
+    engine=engine_again,
+    cuda=cuda_again,
+    random=RandomInputs(random_again, any_row, ANY_NUMBER),
+)
 FP8LM_CAST = Operation(
     "fp8lm_cast",
     kinds("format:fp8lm_format"),

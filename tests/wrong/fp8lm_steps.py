@@ -257,6 +257,22 @@ def _inverse_flushed(inputs, parameters):
     return casted(inputs, parameters, inverse=np.where(np.abs(inverse) < TINY, f32(0), inverse))
 
 
+def recasted(inputs, parameters, at_once=False):
+    x, scale, shared = (number(inputs[name]) for name in ("x", "scale", "shared"))
+    first = casted({"x": bits(x), "scale": bits(scale)}, parameters)
+    again = {"x": bits(x) if at_once else first["y"], "scale": bits(shared)}
+    second = casted(again, parameters)
+    return {"code": first["code"], "recast": second["code"], "y": second["y"]}
+
+
+register("fp8lm_recast", "numpy")(recasted)
+
+
+@register("fp8lm_recast", "at_once", "x is cast with the shared scale, not its code.")
+def _at_once(inputs, parameters):
+    return recasted(inputs, parameters, at_once=True)
+
+
 # ---------------------------------------------------------------------- sums
 
 

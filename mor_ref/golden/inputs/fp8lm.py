@@ -48,6 +48,15 @@ def casts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[s
     }
 
 
+def recasts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[str, Bits]:
+    """Return the edges of a format with the scales 1, and random numbers and scales."""
+    edges = edges_of(fmt) if fmt.bits <= 8 else np.zeros(0, np.uint32)
+    drawn = fp8lm_cast.random_again(parameters, Draws(0, count * size.factor, size.seed))
+    ones = np.full(edges.size, 0x3F800000, np.uint32)
+    own = {"x": edges, "scale": ones, "shared": ones}
+    return {n: np.concatenate([one, drawn[n].astype(np.uint32)]) for n, one in own.items()}
+
+
 def sums(parameters: Parameters, size: Size, count: int, ranks: int, dtype: str) -> Unsigned:
     """Return rows of the codes of ranks; with three ranks, a sum that needs more than 24 bits."""
     draws = Draws(0, count * size.factor, size.seed, ranks)

@@ -65,6 +65,7 @@ SUITES: dict[str, Suite] = {
         mixed.LARGE,
         fp8lm.SCALES,
         fp8lm.CASTS,
+        fp8lm.RECASTS,
         fp8lm.SUMMED,
         fp8lm.ADAM,
         fp8lm_state.SHARED,

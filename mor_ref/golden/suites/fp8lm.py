@@ -7,6 +7,7 @@ from mor_ref.definitions.fp8lm import FORMATS, SCALE_PROFILES, SUMS, format_of
 from mor_ref.golden.inputs.fp8lm import (
     casts,
     products,
+    recasts,
     scales,
     steps_of_adam,
     sums,
@@ -32,6 +33,12 @@ def _cast_cases(size: Size) -> Iterator[Case]:
         yield Case(fmt, parameters, casts(format_of(fmt), parameters, size, _RANDOM_CASTS))
     for fmt in FORMATS:
         yield Case(f"{fmt}.products", {"format": fmt}, products(format_of(fmt)))
+
+
+def _recast_cases(size: Size) -> Iterator[Case]:
+    for fmt in FORMATS:
+        parameters = {"format": fmt}
+        yield Case(fmt, parameters, recasts(format_of(fmt), parameters, size, _RANDOM_CASTS))
 
 
 def _sum_cases(size: Size) -> Iterator[Case]:
@@ -77,6 +84,21 @@ CASTS = Suite(
         expected("y", "f32", "what they stand for", "FLM-005"),
     ),
     _cast_cases,
+)
+RECASTS = Suite(
+    "fp8lm_recasts",
+    "Numbers that are cast with a scale of their rank, and then with the shared one",
+    "fp8lm_recast",
+    ("FLM-005",),
+    (
+        given("x", "f32", "the numbers"),
+        given("scale", "f32", "the scale of the rank"),
+        given("shared", "f32", "the shared scale"),
+        expected("code", "format", "the codes with the scale of the rank", "FLM-005"),
+        expected("recast", "format", "the codes with the shared scale", "FLM-007"),
+        expected("y", "f32", "what they stand for", "FLM-007"),
+    ),
+    _recast_cases,
 )
 SUMMED = Suite(
     "fp8lm_sums",
