@@ -249,6 +249,23 @@ def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float
     return rn32_of_binary64(1.0 - lr * weight_decay)
 
 
+@deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_decay_left_out(reference: Reference, lr: float, weight_decay: float) -> float:
+    """The weights do not decay."""
+    del reference, lr, weight_decay
+    return 1.0
+
+
+@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_change_by_a_reciprocal(
+    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
+) -> float:
+    """M is multiplied by a rounded reciprocal."""
+    del reference
+    below = total(quotient(fp8lm.square_root(v), root), eps)
+    return difference(w, product(rate, product(m, quotient(1.0, below))))
+
+
 @deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
 def fp8lm_rate_first(
     reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float

@@ -138,6 +138,24 @@ def fp8lm_partition_smallest_first(
     return _placed(numels, ranks, lambda i: (numels[i], i % ranks))
 
 
+@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
+def fp8lm_partition_to_the_last(
+    reference: Reference, numels: Sequence[int], ranks: int
+) -> list[int]:
+    """Of ranks with the fewest elements, the last one gets the tensor."""
+    return [ranks - 1 - rank for rank in reference(numels, ranks)]
+
+
+@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
+def fp8lm_partition_in_turns(reference: Reference, numels: Sequence[int], ranks: int) -> list[int]:
+    """Ranks take turns, whatever they have."""
+    del reference
+    found = [0] * len(numels)
+    for turn, i in enumerate(sorted(range(len(numels)), key=lambda i: (-numels[i], i % ranks))):
+        found[i] = turn % ranks
+    return found
+
+
 def _placed(numels: Sequence[int], ranks: int, key: Callable[[int], tuple[int, int]]) -> list[int]:
     loads, found = [0] * ranks, [0] * len(numels)
     for i in sorted(range(len(numels)), key=key):

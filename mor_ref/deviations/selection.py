@@ -49,6 +49,12 @@ def selection_place_rounded(_: Reference, count: int, share: float) -> int:
     return min(round(count * share), count - 1)
 
 
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_rounded_up(_: Reference, count: int, share: float) -> int:
+    """The product is rounded up."""
+    return min(math.ceil(count * share), count - 1)
+
+
 @deviation(selection.threshold, rules=_RANK, domain=_DOMAIN)
 def selection_counts_numbers_alone(
     reference: Reference, magnitudes: list[float], share: float
