@@ -1,5 +1,6 @@
 """FP8-LM: the engine against the exact model, torch, two processes, and the rules by hand."""
 
+import itertools
 import math
 import subprocess
 import sys
@@ -159,14 +160,34 @@ for one in range(1, ranks):
     children.append(pid)
 dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
 x = np.load(f"{out}.npy")[rank]
-own = torch.tensor(float(fp8lm.scale(np.abs(x).max()).scale))
-shared = own.clone()
-dist.all_reduce(shared, dist.ReduceOp.MIN)
-again = fp8lm.cast(fp8lm.cast(x, own.item()).y, shared.item())
-values = torch.tensor(decode(again.codes, "e4m3").astype(np.float64))
-dist.all_reduce(values)  # exact in binary64, in any order
-if rank == 0:
-    np.save(f"{out}.codes.npy", encode(values.numpy(), "e4m3"))
+def reduced(number, operation):
+    whole = torch.tensor(float(number))
+    dist.all_reduce(whole, operation)
+    return whole.item()
+amax = np.abs(x).max()
+own, root = float(fp8lm.scale(amax).scale), np.float32(1 / np.sqrt(ranks))
+least = reduced(own, dist.ReduceOp.MIN)
+of_all = fp8lm.scale(reduced(amax, dist.ReduceOp.MAX)).scale * root
+first = fp8lm.cast(x, own)
+again = fp8lm.cast(first.y, least).codes
+for profile, codes in (
+    ("paper", again),
+    ("msamp_min", first.codes if own == least else again),
+    ("msamp_0_4_max", fp8lm.cast(x, of_all).codes),
+):
+    numbers = decode(codes, "e4m3").astype(np.float64)
+    values = torch.tensor(numbers)
+    dist.all_reduce(values)  # exact in binary64, in any order
+    if rank == 0:
+        np.save(f"{out}.{profile}.exact.npy", encode(values.numpy(), "e4m3"))
+    added = torch.zeros(codes.shape, dtype=torch.uint8)
+    if rank > 0:
+        dist.recv(added, rank - 1)
+    added = torch.tensor(encode(decode(added.numpy(), "e4m3").astype(np.float64) + numbers, "e4m3"))
+    if rank < ranks - 1:
+        dist.send(added, rank + 1)
+    else:
+        np.save(f"{out}.{profile}.by_rank.npy", added.numpy())
 dist.barrier()
 statuses = [] if rank else [os.waitpid(pid, 0)[1] for pid in children]
 os._exit(max(map(os.waitstatus_to_exitcode, statuses), default=0))
@@ -176,14 +197,15 @@ os._exit(max(map(os.waitstatus_to_exitcode, statuses), default=0))
 @pytest.mark.tier("full")
 @needs("torch")
 def test_three_processes_have_the_bits_of_one(tmp_path):
-    """FLM-007, FLM-009: a real all-reduce over gloo, of scales by MIN and of numbers by SUM."""
+    """FLM-007 to FLM-009: over gloo, scales by MIN, amaxes by MAX, numbers by SUM and in turn."""
     ranks = np.stack([numbers(300, seed) * np.float32(8.0**seed) for seed in range(3)])
     np.save(tmp_path / "x.npy", ranks)
-    subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path / "meeting", tmp_path / "x"], check=True
-    )
-    codes = np.load(tmp_path / "x.codes.npy")
-    assert codes.tolist() == fp8lm.shared_scale(ranks).codes.tolist()
+    command = [sys.executable, "-c", PROGRAM, tmp_path / "meeting", tmp_path / "x"]
+    subprocess.run(command, check=True, timeout=600)
+    for profile, sums in itertools.product(("paper", "msamp_min", "msamp_0_4_max"), SUMS):
+        codes = np.load(tmp_path / f"x.{profile}.{sums}.npy")
+        wanted = fp8lm.shared_scale(ranks, profile=profile, sums=sums).codes
+        assert codes.tolist() == wanted.tolist(), (profile, sums)
 
 
 @pytest.mark.parametrize("profile", ["paper", "msamp"])
