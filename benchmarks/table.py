@@ -111,7 +111,7 @@ def power_of_two(count: int) -> str:
     return f"2^{count.bit_length() - 1}" if count & (count - 1) == 0 else f"{count:,}"
 
 
-def beside(line: Line, measured: Measured) -> str:
+def in_words(line: Line, measured: Measured) -> str:
     """Return one contender next to ours."""
     text = f"{measured.contender} {line.ratio(measured):.3g} x"
     if measured.differing:
@@ -121,13 +121,13 @@ def beside(line: Line, measured: Measured) -> str:
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:
     """Yield the content of each column, as one or more lines."""
-    variants = [beside(line, m) for m in line.variants[:SHOWN]]
+    variants = [in_words(line, m) for m in line.variants[:SHOWN]]
     yield (line.row.operation,)
     yield (power_of_two(line.ours.elements),)
     yield (f"{line.ours.nanoseconds:.3f}",)
     yield ("" if line.bytes_each is None else f"{line.bytes_each:.3g}",)
     yield ("" if line.share_of_copy is None else f"{line.share_of_copy:.2f}",)
-    yield (*(beside(line, m) for m in line.peers), *variants)
+    yield (*(in_words(line, m) for m in line.peers), *variants)
     yield (line.row.compared if line.peers else "",)
     yield tuple(f"{'' if v.is_met else 'NOT MET: '}{v.text}" for v in line.verdicts)
 

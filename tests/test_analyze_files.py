@@ -258,7 +258,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("fault", CORRUPT)
-def test_corrupt_files_are_told_from_whole_ones(run, tmp_path, fault):
+def test_corrupt_files_are_distinguished_from_whole_ones(run, tmp_path, fault):
     suffix, damage = CORRUPT[fault]
     path = tmp_path / f"x{suffix}"
     x = {"x": np.full((16, 16), 1.5, np.float32)}

@@ -69,7 +69,7 @@ def test_a_name_that_is_wider_than_the_window_is_whole(run, tmp_path):
     assert any(line.startswith(f"skipped: {name}n in x.safetensors (3 I64): it") for line in lines)
 
 
-def test_several_files_are_told_apart(run, tmp_path):
+def test_several_files_are_distinguished(run, tmp_path):
     x = {"x": np.ones(3, np.float32)}
     for name in ("a.npz", "b.npz", "c.npy"):
         write(tmp_path / name, x)

@@ -33,8 +33,8 @@ def entries_of(name, case, field):
     return f"{load(content)[f'{case}/{field}'].size:,}"
 
 
-def found_in(folder, entry, name=NAME):
-    return [str(finding) for finding in check_suite(folder, name, entry, Size()).findings]
+def found_in(directory, entry, name=NAME):
+    return [str(finding) for finding in check_suite(directory, name, entry, Size()).findings]
 
 
 @pytest.fixture
@@ -138,10 +138,10 @@ def one_off(key, at):
 
 @pytest.mark.tier("full")
 def test_an_intermediate_result_that_the_engine_does_not_give(copied):
-    folder, entry = copied("mx_blocks"), entry_of("mx_blocks")
+    directory, entry = copied("mx_blocks"), entry_of("mx_blocks")
     case = next(iter(entry["cases"]))
-    entry["sha256"] = rewritten(folder / "mx_blocks.safetensors", one_off(f"{case}/xs", 40))
-    (finding,) = found_in(folder, entry, "mx_blocks")
+    entry["sha256"] = rewritten(directory / "mx_blocks.safetensors", one_off(f"{case}/xs", 40))
+    (finding,) = found_in(directory, entry, "mx_blocks")
     entries = entries_of("mx_blocks", case, "xs")
     assert finding.startswith(
         f"suite mx_blocks, case {case}, field xs: 1 of {entries} entries are not"
@@ -149,10 +149,10 @@ def test_an_intermediate_result_that_the_engine_does_not_give(copied):
     assert "those of the exact model, the first at [1, 8]: 0x" in finding
 
 
-def test_a_value_that_both_voices_give(copied):
-    folder, entry = copied(NAME), entry_of()
-    entry["sha256"] = rewritten(folder / f"{NAME}.safetensors", one_off(f"{CASE}/{FIELD}", 2))
-    exact, engine, negative = found_in(folder, entry)
+def test_a_value_that_both_implementations_compute(copied):
+    directory, entry = copied(NAME), entry_of()
+    entry["sha256"] = rewritten(directory / f"{NAME}.safetensors", one_off(f"{CASE}/{FIELD}", 2))
+    exact, engine, negative = found_in(directory, entry)
     place = f"suite {NAME}, case {CASE}, field {FIELD}: "
     wrong = f"{place}1 of {entries_of(NAME, CASE, FIELD)} entries are not those of the"
     assert exact.startswith(f"{wrong} exact model, the first")
@@ -162,45 +162,47 @@ def test_a_value_that_both_voices_give(copied):
 
 def test_inputs_that_this_program_does_not_make(copied):
     """Where the results follow from them, nothing else could show it."""
-    folder, entry = copied("error_steps"), entry_of("error_steps")
+    directory, entry = copied("error_steps"), entry_of("error_steps")
 
     def change(arrays):
         for array in arrays.values():
             array[:2] = array[1::-1]
 
     for path in (f"{name}error_steps.safetensors" for name in ("", "negative/")):
-        digest = rewritten(folder / path, change)
+        digest = rewritten(directory / path, change)
         (entry["negative"] if "/" in path else entry)["sha256"] = digest
     assert "suite error_steps, case all, field y: the inputs are not those that this program" in (
-        " ".join(found_in(folder, entry, "error_steps"))
+        " ".join(found_in(directory, entry, "error_steps"))
     )
 
 
 def test_cases_and_fields_that_are_not_there(copied):
-    folder, entry = copied(NAME), entry_of()
-    path = folder / f"{NAME}.safetensors"
+    directory, entry = copied(NAME), entry_of()
+    path = directory / f"{NAME}.safetensors"
     entry["sha256"] = rewritten(path, lambda arrays: arrays.pop(f"{CASE}/{FIELD}"))
-    assert f"suite {NAME}, case {CASE}, field {FIELD}: it is not there" in found_in(folder, entry)
+    assert f"suite {NAME}, case {CASE}, field {FIELD}: it is not there" in found_in(
+        directory, entry
+    )
     gone = [key for key in load(path.read_bytes()) if key.startswith(f"{CASE}/")]
     entry["sha256"] = rewritten(path, lambda arrays: [arrays.pop(key) for key in gone])
     parameters = entry["cases"].pop(CASE)
     entry["kills"] = {k: at for k, at in entry["kills"].items() if at["case"] != CASE}
-    assert f"suite {NAME}, case {CASE}: it is not there" in found_in(folder, entry)
+    assert f"suite {NAME}, case {CASE}: it is not there" in found_in(directory, entry)
     shutil.copy(bundled_files() / path.name, path)
     more = {key.replace(CASE, "more"): a for key, a in load(path.read_bytes()).items()}
     entry = entry_of()
     entry["sha256"] = rewritten(path, lambda arrays: arrays.update(more))
     entry["cases"]["more"] = parameters
     assert f"suite {NAME}, case more: this program's suite does not have it" in (
-        found_in(folder, entry)
+        found_in(directory, entry)
     )
 
 
 def test_a_file_of_wrong_results_that_was_changed(copied):
-    folder = copied(NAME)
-    path = folder / "negative" / f"{NAME}.safetensors"
+    directory = copied(NAME)
+    path = directory / "negative" / f"{NAME}.safetensors"
     digest = rewritten(path, one_off(f"{CASE}/{FIELD}", 0))
-    first, second = found_in(folder, entry_of())
+    first, second = found_in(directory, entry_of())
     assert first.startswith(f"suite {NAME}: negative/{NAME}.safetensors has the SHA-256 {digest}")
     assert second.startswith(f"suite {NAME}, case {CASE}, field {FIELD}: negative/")
     for spoil, reason in (
@@ -208,7 +210,7 @@ def test_a_file_of_wrong_results_that_was_changed(copied):
         (path.unlink, "No such file or directory"),
     ):
         spoil()
-        found = check_suite(folder, NAME, entry_of(), Size())
+        found = check_suite(directory, NAME, entry_of(), Size())
         assert (found.verdict, found.by_exact_model) == ("unusable", ELEMENTS)
         assert f"suite {NAME}: negative/{NAME}.safetensors cannot be read ({reason}" in (
             str(*found.findings)
@@ -247,27 +249,27 @@ def spoilt_digests(text):
 )
 def test_digests_of_all_inputs(copied, change, verdict, messages):
     """VEC-014."""
-    folder = copied(NAME)
+    directory = copied(NAME)
     if change is None:
-        (folder / DIGESTS).unlink()
+        (directory / DIGESTS).unlink()
     else:
-        (folder / DIGESTS).write_text(change((folder / DIGESTS).read_text()))
-    found = check(folder, [])
+        (directory / DIGESTS).write_text(change((directory / DIGESTS).read_text()))
+    found = check(directory, [])
     assert found.verdict == verdict
     assert len(found.findings) == len(messages)
     for finding, message in zip(found.findings, messages, strict=True):
         assert message in str(finding)
         assert DIGESTS in str(finding)
-    assert check(folder, [NAME]).verdict == "match"
+    assert check(directory, [NAME]).verdict == "match"
 
 
-def forged(folder, change):
+def forged(directory, change):
     """Change the digests, let the manifest vouch for them, and return the findings."""
     there = exhaustive.bundled_digests()
     content = exhaustive.as_json({name: change(name, there[name]) for name in there})
-    (folder / DIGESTS).write_text(content)
-    suite_files.write_manifest(folder, {NAME: entry_of()}, KEPT["made_with"])
-    return [str(finding) for finding in check(folder, []).findings]
+    (directory / DIGESTS).write_text(content)
+    suite_files.write_manifest(directory, {NAME: entry_of()}, KEPT["made_with"])
+    return [str(finding) for finding in check(directory, []).findings]
 
 
 def with_another_chunk(digest, chunk):
@@ -278,51 +280,51 @@ def with_another_chunk(digest, chunk):
 
 def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
     """VEC-014: listed files are compared with the package's, and these with the engine."""
-    folder, forgery = copied(NAME), "e4m3 rne satfinite"
-    found = forged(folder, lambda n, d: with_another_chunk(d, 200) if n == forgery else d)
+    directory, forgery = copied(NAME), "e4m3 rne satfinite"
+    found = forged(directory, lambda n, d: with_another_chunk(d, 200) if n == forgery else d)
     assert f"{DIGESTS}: {forgery!r} is not as the package has it, first in chunk 200" in found[0]
     zeros = "0" * 64
-    found = forged(folder, lambda n, d: exhaustive.Digest(zeros, d.crc32) if n == forgery else d)
+    found = forged(directory, lambda n, d: exhaustive.Digest(zeros, d.crc32) if n == forgery else d)
     assert f"{forgery!r} is not as the package has it, in its SHA-256" in str(*found)
     everywhere = exhaustive.Digest(zeros, (7,) * exhaustive.CHUNKS)
     everything = dict.fromkeys(exhaustive.bundled_digests(), everywhere)
     monkeypatch.setattr(suite_checks, "bundled_digests", lambda: everything)
-    (finding,) = forged(folder, lambda *_: everywhere)
+    (finding,) = forged(directory, lambda *_: everywhere)
     assert re.search(r" says 00000007 of chunk \d+, and the engine returns [0-9a-f]{8}$", finding)
 
 
 def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     """VEC-014: whoever makes the suites and whoever makes the digests, in any order."""
-    folder, listed, suites = copied(NAME), KEPT["all_inputs"], {NAME: entry_of()}
-    suite_files.write_manifest(folder, suites, KEPT["made_with"])
-    assert suite_files.read_manifest(folder)["all_inputs"] == listed
-    (folder / DIGESTS).unlink()
-    suite_files.write_manifest(folder, suites, KEPT["made_with"])
-    assert "all_inputs" not in suite_files.read_manifest(folder)
-    shutil.copy(bundled_files() / DIGESTS, folder)
-    (finding,) = check(folder, []).findings
+    directory, listed, suites = copied(NAME), KEPT["all_inputs"], {NAME: entry_of()}
+    suite_files.write_manifest(directory, suites, KEPT["made_with"])
+    assert suite_files.read_manifest(directory)["all_inputs"] == listed
+    (directory / DIGESTS).unlink()
+    suite_files.write_manifest(directory, suites, KEPT["made_with"])
+    assert "all_inputs" not in suite_files.read_manifest(directory)
+    shutil.copy(bundled_files() / DIGESTS, directory)
+    (finding,) = check(directory, []).findings
     assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
     kept = exhaustive.bundled_digests()
     monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
     released = [case for case in exhaustive.digested_cases() if case.name in kept]
     monkeypatch.setattr(exhaustive, "digested_cases", lambda: released)
-    exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
-    assert suite_files.read_manifest(folder)["all_inputs"] == listed
-    assert (folder / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()
+    exhaustive.make(directory / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
+    assert suite_files.read_manifest(directory)["all_inputs"] == listed
+    assert (directory / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()
 
 
-def test_a_folder(copied):
+def test_a_directory(copied):
     """Suites in processes; views, and files that nothing lists; and the report."""
-    folder = copied(NAME, "error_steps")
+    directory = copied(NAME, "error_steps")
     done = []
-    found = check(folder, [], done.append)
+    found = check(directory, [], done.append)
     assert found.verdict == "match"
     assert sorted(done) == [suite.suite for suite in found.suites] == [NAME, "error_steps"]
-    shutil.copy(bundled_files() / "scale_steps.safetensors", folder)
-    manifest = json.loads((folder / suite_files.MANIFEST).read_text())
+    shutil.copy(bundled_files() / "scale_steps.safetensors", directory)
+    manifest = json.loads((directory / suite_files.MANIFEST).read_text())
     manifest["views"]["packed"] = "in some way"
-    (folder / suite_files.MANIFEST).write_text(json.dumps(manifest))
-    found = check(folder, [])
+    (directory / suite_files.MANIFEST).write_text(json.dumps(manifest))
+    found = check(directory, [])
     assert found.verdict == "mismatch"
     text = list(lines(found))
     assert "the manifest is wrong about the views packed" in text
@@ -331,15 +333,15 @@ def test_a_folder(copied):
         f"{NAME}: match, {ELEMENTS:,} entries of 5 cases compared with the exact model, "
         f"{ELEMENTS:,} of them with the engine"
     )
-    assert text[-1] == f"{folder}: mismatch (2 suites, 2 findings)"
-    assert check(folder, [NAME]).verdict == "match"
+    assert text[-1] == f"{directory}: mismatch (2 suites, 2 findings)"
+    assert check(directory, [NAME]).verdict == "match"
 
 
 def test_a_suite_of_another_name_is_held_to_what_the_manifest_says(copied):
-    folder, entry = copied(NAME), entry_of()
-    (folder / f"{NAME}.safetensors").rename(folder / "mine.safetensors")
+    directory, entry = copied(NAME), entry_of()
+    (directory / f"{NAME}.safetensors").rename(directory / "mine.safetensors")
     del entry["negative"]
     entry["title"] = "My own"
-    assert found_in(folder, entry, "mine") == []
-    entry["sha256"] = rewritten(folder / "mine.safetensors", one_off(f"{CASE}/{FIELD}", 2))
-    assert len(found_in(folder, entry, "mine")) == 2
+    assert found_in(directory, entry, "mine") == []
+    entry["sha256"] = rewritten(directory / "mine.safetensors", one_off(f"{CASE}/{FIELD}", 2))
+    assert len(found_in(directory, entry, "mine")) == 2

@@ -213,16 +213,16 @@ def test_formats_of_users(fmt):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def directory(tmp_path_factory):
     return with_wrong_ones(tmp_path_factory.mktemp("wrong") / "kernels")
 
 
 @pytest.fixture(scope="module")
-def wrong(folder):
+def wrong(directory):
     """Return a function that launches a kernel of wrong.cu."""
 
     def run(kernel, *arguments, threads=64, blocks=1, **how):
-        Host(directory=folder, **how).launch("wrong", kernel, blocks, threads, arguments)
+        Host(directory=directory, **how).launch("wrong", kernel, blocks, threads, arguments)
 
     return run
 
@@ -260,8 +260,8 @@ def test_misuse_is_an_error(wrong, kernel, order):
     assert ended[0] == 64
 
 
-def test_an_error_says_where_it_was(wrong, folder):
-    lines = (folder / "wrong.cu").read_text().splitlines()
+def test_an_error_says_where_it_was(wrong, directory):
+    lines = (directory / "wrong.cu").read_text().splitlines()
     line = 1 + next(k for k, text in enumerate(lines) if "__ballot_sync(1, 1)" in text)
     message = rf"its own mask \(wrong.cu:{line}, block 0,0,0, thread 1\)"
     with pytest.raises(HostError, match=message):
@@ -333,25 +333,25 @@ def test_atomics(wrong):
         assert found == [8 * 63 * 32, 0xFFFFFFFF, 63, 0]
 
 
-def test_sums_of_real_numbers_are_refused(folder):
+def test_sums_of_real_numbers_are_refused(directory):
     """They depend on the order of threads."""
-    (folder / "real.cu").write_text(
+    (directory / "real.cu").write_text(
         '#include "prelude.cuh"\n'
         'extern "C" __global__ void add(float* sum) { atomicAdd(sum, 1.0f); }\nMOR_EXPORT(add)\n'
     )
     with pytest.raises(HostError, match="floating-point sums depend on their order"):
-        host.library("real", folder)
+        host.library("real", directory)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_arithmetic_is_plain(wrong, folder, workers, monkeypatch):
+def test_arithmetic_is_plain(wrong, directory, workers, monkeypatch):
     """Nothing is fused, and nothing flushed, whatever modes the calling thread has.
 
     `Host` refuses such a thread; a program that calls the compiled kernels itself does not.
     """
     monkeypatch.setattr(host, "check_processor", lambda: None)
     x = np.array([2.0**-100, 2.0**-40, 1 + 2.0**-12, 1 + 2.0**-12, -1 - 2.0**-11], np.float32)
-    out, control = np.zeros(2, np.float32), host.library("wrong", folder)
+    out, control = np.zeros(2, np.float32), host.library("wrong", directory)
     if platform.machine() == "x86_64":
         control.set_control(0x9FC0)
         flushed = np.float32(2.0**-100) * np.float32(2.0**-40)

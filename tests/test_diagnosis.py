@@ -92,7 +92,7 @@ def test_a_planted_deviation_is_diagnosed(name):
 
 @pytest.mark.tier("exhaustive")
 @pytest.mark.parametrize("name", DEVIATIONS)
-def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
+def test_whole_suites_distinguish_a_planted_deviation_from_all_others(name):
     """Together: a suite is asked only if those before it leave something else as well."""
     allowed = {name}.union(*(group for group in INDISTINGUISHABLE if name in group))
     left = None
@@ -200,7 +200,7 @@ def test_expected_values_that_are_wrong_are_not_explained(suite):
 
 
 @pytest.mark.tier("full")
-def test_a_mistake_beside_a_known_one_is_not_claimed():
+def test_a_mistake_next_to_a_known_one_is_not_claimed():
     """One entry more that is wrong: most is explained, and the report says how much."""
 
     def function(operation, parameters, inputs):

@@ -12,7 +12,7 @@ from site_of_docs import ROOT
 import mor_ref
 
 
-def test_every_chapter_is_listed_beside_the_chapters():
+def test_every_chapter_is_listed_next_to_the_chapters():
     listed = re.findall(r"\((\w+\.md)\)", (ROOT / "spec" / "README.md").read_text())
     kept = {path.name for path in (ROOT / "spec").glob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(kept)

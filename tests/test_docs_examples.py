@@ -259,7 +259,7 @@ def test_the_encodings_of_the_example_are_what_the_engine_gives():
         (-float("inf"), "\N{MINUS SIGN}∞"),
     ],
 )
-def test_numbers_are_shown_in_as_many_digits_as_tell_them(x, shown):
+def test_numbers_are_shown_in_as_many_digits_as_they_need(x, shown):
     assert number(np.float32(x).item() if x == 447.99997 else x) == shown
 
 

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fuzz import answers, folders, lines, manifests, suites
+from fuzz import answers, directories, lines, manifests, suites
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = [answers, manifests, suites, folders, lines]
+TARGETS = [answers, manifests, suites, directories, lines]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.__name__)

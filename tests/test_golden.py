@@ -269,7 +269,7 @@ def test_an_array_that_is_out_of_place(changed, key, dtype, message):
 
 
 @pytest.mark.parametrize("out", ["file", "file/folder", "pipe"])
-def test_suites_are_made_in_folders_alone(tmp_path, out):
+def test_suites_are_made_in_directories_alone(tmp_path, out):
     (tmp_path / "file").write_text("mine")
     os.mkfifo(tmp_path / "pipe")
     done = run("golden", "make", "decisions", "--out", tmp_path / out)
@@ -340,7 +340,7 @@ def test_a_manifest_that_cannot_be_used(changed, text, message):
     assert message in str(refused.value)
 
 
-def test_a_manifest_cannot_lead_out_of_its_folder(changed):
+def test_a_manifest_cannot_lead_out_of_its_directory(changed):
     path = changed / suite_files.MANIFEST
     manifest = json.loads(path.read_text())
     manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")

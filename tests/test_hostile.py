@@ -41,7 +41,7 @@ def a_manifest():
     return json.loads(json.dumps({**KEPT, "suites": suites}))
 
 
-def folder_of(where, changed):
+def directory_of(where, changed):
     """Write a directory of two small suites with a given manifest."""
     where.mkdir()
     for name in (COLUMNS, TENSORS):
@@ -54,23 +54,23 @@ def folder_of(where, changed):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return folder_of(tmp_path / "folder", a_manifest())
+def directory(tmp_path):
+    return directory_of(tmp_path / "directory", a_manifest())
 
 
-def read_all(folder):
-    for name, entry in suite_files.read_manifest(folder)["suites"].items():
-        suite_files.read_suite(folder, name, entry)
+def read_all(directory):
+    for name, entry in suite_files.read_manifest(directory)["suites"].items():
+        suite_files.read_suite(directory, name, entry)
 
 
-def refused(folder):
+def refused(directory):
     with pytest.raises(suite_files.GoldenError) as error:
-        read_all(folder)
+        read_all(directory)
     text = str(error.value)
     assert text.isascii()
     assert text.isprintable()
     assert len(text) < 900
-    assert str(folder) in text
+    assert str(directory) in text
     assert "with mor-ref golden make" in text
     return text
 
@@ -250,7 +250,7 @@ def test_a_manifest_that_is_wrong_somewhere(tmp_path, change, message):
     changed = a_manifest()
     change(changed)
     text = json.dumps(changed)
-    assert message in refused(folder_of(tmp_path / "folder", text))
+    assert message in refused(directory_of(tmp_path / "directory", text))
 
 
 def test_parameters_that_do_not_go_together():
@@ -284,7 +284,7 @@ def test_recipes_fill_no_memory(tmp_path):
     cases["te.1x16"]["recipe"]["shape"] = [1 << 12, 1 << 12]
     for k in range(5):
         cases[f"more{k}"] = cases["te.1x16"]
-    assert "generates more than 67108864 numbers" in refused(folder_of(tmp_path / "a", changed))
+    assert "generates more than 67108864 numbers" in refused(directory_of(tmp_path / "a", changed))
 
 
 @pytest.mark.parametrize(
@@ -300,33 +300,33 @@ def test_recipes_fill_no_memory(tmp_path):
     ],
 )
 def test_a_text_that_is_no_manifest(tmp_path, text, message):
-    assert message in refused(folder_of(tmp_path / "folder", text))
+    assert message in refused(directory_of(tmp_path / "directory", text))
 
 
-def test_a_manifest_in_another_encoding(folder):
-    text = (folder / suite_files.MANIFEST).read_text()
-    (folder / suite_files.MANIFEST).write_bytes(text.encode("utf-16"))
-    assert "is not a manifest (" in refused(folder)
+def test_a_manifest_in_another_encoding(directory):
+    text = (directory / suite_files.MANIFEST).read_text()
+    (directory / suite_files.MANIFEST).write_bytes(text.encode("utf-16"))
+    assert "is not a manifest (" in refused(directory)
 
 
-def test_a_manifest_that_is_too_large(folder, monkeypatch):
+def test_a_manifest_that_is_too_large(directory, monkeypatch):
     monkeypatch.setattr(manifest, "_LARGEST", 1000)
-    assert "at most 1,000 go" in refused(folder)
+    assert "at most 1,000 go" in refused(directory)
 
 
 # ---------------------------------------------------------------------- files of suites
 
 
-def spoil(folder, name, change):
+def spoil(directory, name, change):
     """Change the arrays of a suite, and let the manifest vouch for it."""
-    path = folder / f"{name}.safetensors"
+    path = directory / f"{name}.safetensors"
     arrays = dict(load(path.read_bytes()))
     change(arrays)
     content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     path.write_bytes(content)
-    whole = json.loads((folder / suite_files.MANIFEST).read_text())
+    whole = json.loads((directory / suite_files.MANIFEST).read_text())
     whole["suites"][name]["sha256"] = hashlib.sha256(content).hexdigest()
-    (folder / suite_files.MANIFEST).write_text(json.dumps(whole))
+    (directory / suite_files.MANIFEST).write_text(json.dumps(whole))
 
 
 def other(key, function):
@@ -352,8 +352,8 @@ BYTE = np.zeros(1, np.uint8)
     ("name", "change", "message"),
     [
         (COLUMNS, other(SUM, lambda a: a.astype(np.uint32)), "has sum of the shape"),
-        (COLUMNS, other(SUM, lambda a: a.astype(np.int64)), "/sum' as int64, and unsigned"),
-        (COLUMNS, other(SUM, lambda a: a.astype(float)), "/sum' as float64, and unsigned"),
+        (COLUMNS, other(SUM, lambda a: a.astype(np.int64)), "/sum' as int64, but unsigned"),
+        (COLUMNS, other(SUM, lambda a: a.astype(float)), "/sum' as float64, but unsigned"),
         (COLUMNS, other(SUM, lambda a: a[1:]), "has nonzero of the shape"),
         (COLUMNS, other(SUM, lambda a: a[:0]), "has a first input of the shape 0"),
         (COLUMNS, other(SUM, lambda a: a[None]), "has a first input of the shape 1x"),
@@ -365,13 +365,13 @@ BYTE = np.zeros(1, np.uint8)
         (COLUMNS, added("../sum", BYTE), "holds '../sum', which the manifest does not list"),
         (COLUMNS, added("\x1b[2J" + 500 * "y", BYTE), "holds '\\x1b[2Jyyy"),
         (TENSORS, other(CODE, lambda a: a[:, :, 1:]), "has code@sha256_128x128 of the shape 2x2x3"),
-        (TENSORS, other(CODE, lambda a: a.astype(np.uint16)), "and 2 bytes an entry, and"),
+        (TENSORS, other(CODE, lambda a: a.astype(np.uint16)), "and 2 bytes an entry, but"),
     ],
 )  # fmt: skip
-def test_a_file_that_does_not_suit_the_operation(folder, name, change, message):
+def test_a_file_that_does_not_suit_the_operation(directory, name, change, message):
     """VEC-001."""
-    spoil(folder, name, change)
-    assert message in refused(folder)
+    spoil(directory, name, change)
+    assert message in refused(directory)
 
 
 @pytest.mark.parametrize(
@@ -384,14 +384,14 @@ def test_a_file_that_does_not_suit_the_operation(folder, name, change, message):
         ("U8", [1 << 40, 0], b""),
     ],
 )
-def test_arrays_that_numpy_has_not(folder, dtype, shape, content):
+def test_arrays_that_numpy_has_not(directory, dtype, shape, content):
     header = {f"{COLUMNS}/x": {"dtype": dtype, "shape": shape, "data_offsets": [0, len(content)]}}
     text = json.dumps(header).encode()
     file = len(text).to_bytes(8, "little") + text + content
     entry = KEPT["suites"][COLUMNS] | {"sha256": hashlib.sha256(file).hexdigest()}
-    (folder / f"{COLUMNS}.safetensors").write_bytes(file)
+    (directory / f"{COLUMNS}.safetensors").write_bytes(file)
     with pytest.raises(suite_files.GoldenError, match="make it again with mor-ref golden make"):
-        suite_files.read_suite(folder, COLUMNS, entry)
+        suite_files.read_suite(directory, COLUMNS, entry)
 
 
 def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
@@ -409,46 +409,46 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
 # ---------------------------------------------------------------------- reading
 
 
-def test_links_that_lead_out_are_not_followed(folder, tmp_path):
+def test_links_that_lead_out_are_not_followed(directory, tmp_path):
     outside = tmp_path / "outside"
-    path = folder / f"{COLUMNS}.safetensors"
+    path = directory / f"{COLUMNS}.safetensors"
     path.rename(outside)
     path.symlink_to(outside)
-    assert f"it leads out of {folder}" in refused(folder)
+    assert f"it leads out of {directory}" in refused(directory)
     path.unlink()
     path.symlink_to(path.name)
-    assert "cannot be read (" in refused(folder)
+    assert "cannot be read (" in refused(directory)
     path.unlink()
-    outside.rename(folder / "another")
+    outside.rename(directory / "another")
     path.symlink_to("another")  # inside of the directory it may
     named = tmp_path / "named"
-    named.symlink_to(folder)  # and the directory may be one
+    named.symlink_to(directory)  # and the directory may be one
     assert set(suite_files.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
     assert verify(Engine(), suites_in(named, [COLUMNS])).verdict == "match"
-    (folder / suite_files.MANIFEST).rename(tmp_path / "manifest")
-    (folder / suite_files.MANIFEST).symlink_to(tmp_path / "manifest")
-    assert "leads out of" in refused(folder)
+    (directory / suite_files.MANIFEST).rename(tmp_path / "manifest")
+    (directory / suite_files.MANIFEST).symlink_to(tmp_path / "manifest")
+    assert "leads out of" in refused(directory)
 
 
-def test_pipes_and_folders_are_not_read(folder):
-    path = folder / f"{COLUMNS}.safetensors"
+def test_pipes_and_directories_are_not_read(directory):
+    path = directory / f"{COLUMNS}.safetensors"
     path.unlink()
     os.mkfifo(path)
-    assert "cannot be read (it is not a regular file)" in refused(folder)
+    assert "cannot be read (it is not a regular file)" in refused(directory)
     path.unlink()
     path.mkdir()
-    assert "cannot be read (Is a directory)" in refused(folder)
+    assert "cannot be read (Is a directory)" in refused(directory)
 
 
-def test_a_suite_outside_of_the_folder_is_not_read(folder):
+def test_a_suite_outside_of_the_directory_is_not_read(directory):
     with pytest.raises(suite_files.GoldenError, match="leads out of"):
-        suite_files.read_suite(folder / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
+        suite_files.read_suite(directory / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
 
 
 # ---------------------------------------------------------------------- writing
 
 
-def test_nothing_is_written_outside(folder, tmp_path):
+def test_nothing_is_written_outside(directory, tmp_path):
     outside, out = tmp_path / "outside", tmp_path / "out"
     outside.mkdir()
     out.mkdir()
@@ -456,7 +456,7 @@ def test_nothing_is_written_outside(folder, tmp_path):
     (out / "negative").symlink_to(outside)
     for kind in ("testfloat", "readmemh"):
         with pytest.raises(ValueError, match="leads out of .*; take the link away"):
-            export(folder, kind, out, [COLUMNS])
+            export(directory, kind, out, [COLUMNS])
     with pytest.raises(ValueError, match="leads out of .*; take the link away"):
         make([COLUMNS], out, Size())
     assert list(outside.iterdir()) == []
@@ -500,9 +500,9 @@ def test_the_export_of_a_hostile_manifest_writes_nothing(tmp_path, kind):
     changed = a_manifest()
     cases = changed["suites"][COLUMNS]["cases"]
     cases["../../outside"] = cases.pop("not_worse_than")
-    folder, out = folder_of(tmp_path / "folder", changed), tmp_path / "a" / "out"
+    directory, out = directory_of(tmp_path / "directory", changed), tmp_path / "a" / "out"
     with pytest.raises(suite_files.GoldenError, match="which is not a file name"):
-        export(folder, kind, out, [])
+        export(directory, kind, out, [])
     assert not (tmp_path / "a").exists()
 
 
@@ -519,12 +519,12 @@ def test_two_arrays_of_one_name_in_c():
         list(EXPORTS["c"]("s", {"fields": []}, cases))
 
 
-def test_manifests_differ_by_what_only_one_has(folder, tmp_path):
+def test_manifests_differ_by_what_only_one_has(directory, tmp_path):
     changed = a_manifest()
     del changed["suites"][COLUMNS]["negative"]
-    less = folder_of(tmp_path / "less", changed)
-    assert compare_manifests(folder, less) == ["decisions: another negative"]
-    assert compare_manifests(less, folder) == ["decisions: another negative"]
+    less = directory_of(tmp_path / "less", changed)
+    assert compare_manifests(directory, less) == ["decisions: another negative"]
+    assert compare_manifests(less, directory) == ["decisions: another negative"]
 
 
 # ---------------------------------------------------------------------- candidates
@@ -584,7 +584,7 @@ def test_strange_names_of_results(tmp_path, name, message):
     assert message.isprintable()
 
 
-def test_results_are_read_inside_of_their_folder(tmp_path):
+def test_results_are_read_inside_of_their_directory(tmp_path):
     where, outside = tmp_path / "r", tmp_path / "outside"
     candidate = results(where, COLUMNS, right(COLUMNS))
     path = where / f"{COLUMNS}.safetensors"
@@ -658,8 +658,8 @@ def test_suites_without_what_decisions_were_made_from(suite, kept, given):
 # ---------------------------------------------------------------------- the command line
 
 
-def test_exit_status(folder, tmp_path):
-    spoilt = folder_of(tmp_path / "spoilt", "[" * 100_000)
+def test_exit_status(directory, tmp_path):
+    spoilt = directory_of(tmp_path / "spoilt", "[" * 100_000)
     for command in (
         ("golden", "check", spoilt),
         ("golden", "export", spoilt, "--to", "c", "--out", tmp_path / "out"),
@@ -672,7 +672,7 @@ def test_exit_status(folder, tmp_path):
         assert "Traceback" not in done.stderr
     where = tmp_path / "r"
     results(where, COLUMNS, {"a/\n": BYTE})
-    done = run("verify", f"dir:{where}", "--vectors", folder, "--suite", COLUMNS)
+    done = run("verify", f"dir:{where}", "--vectors", directory, "--suite", COLUMNS)
     assert done.returncode == 3
     assert r"not cases of this suite: a/\n; the nearest" in done.stdout
     assert "Traceback" not in done.stderr

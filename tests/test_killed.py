@@ -160,7 +160,7 @@ def test_another_line_is_another_program(tmp_path, monkeypatch):
     assert len(found) == 4
 
 
-def test_two_runs_in_a_folder(tmp_path):
+def test_two_runs_in_a_directory(tmp_path):
     script = """
 import sys
 from pathlib import Path
@@ -190,7 +190,7 @@ with lock_directory(Path(sys.argv[1]), ()):
         (lambda path, _: path.mkdir(), "Is a directory"),
     ],
 )
-def test_a_record_that_is_no_file_of_the_folder(tmp_path, put, reason):
+def test_a_record_that_is_not_a_file_of_the_directory(tmp_path, put, reason):
     """It is not followed, and not waited for."""
     folder, outside = tmp_path / "made", tmp_path / "outside"
     folder.mkdir()

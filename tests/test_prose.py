@@ -35,6 +35,8 @@ INSTEAD = {
     rf"(?<!bit-exact )\b(?:{BEFORE_NOUNS}) (?-i:what)\b{NO_QUESTION}": "a noun: the rest",
     r"\bunder gam\b": "with gam scaling",
 }
+WORDS_THAT_GO = {"beside", "besides", "folder", "folders", "tell", "telling", "tells", "told"}
+WORDS_THAT_GO |= {"voice", "voices"}
 IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
 NO_VERBS = (
     *("A", "All", "An", "At", "Each", "Every", "For", "How", "In", "It", "No", "None", "Of", "One"),
@@ -203,6 +205,14 @@ SOURCES = [name for name in FILES if VERBS_FIRST.match(name)]
 def test_functions_begin_with_a_verb(name):
     lines = list(no_verbs_in((ROOT / name).read_text()))
     assert not lines, "\n".join(lines)
+
+
+def test_names_have_no_words_that_go():
+    """Functions, classes and files have plain names; see `INSTEAD` for better words."""
+    names = {Path(name).stem for name in SOURCES}
+    for name in SOURCES:
+        names |= set(re.findall(r"^ *(?:def|class) (\w+)", (ROOT / name).read_text(), re.MULTILINE))
+    assert [name for name in sorted(names) if WORDS_THAT_GO & {*name.lower().split("_")}] == []
 
 
 def words_in(text: str, words: Iterable[str]) -> list[str]:

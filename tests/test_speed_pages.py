@@ -90,7 +90,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("shades", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
-def test_colours_can_be_told_from_the_ground(shades):
+def test_colours_differ_from_the_ground(shades):
     for colour in (shades.text, *shades.bars):
         dark, light = sorted((luminance(colour), luminance(shades.ground)))
         assert (light + 0.05) / (dark + 0.05) >= 4.5, colour

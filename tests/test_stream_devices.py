@@ -205,7 +205,7 @@ def test_random_inputs_find_a_wrong_device(name, device):
     assert len(wrong) >= 4
 
 
-def test_a_mismatch_is_told_with_its_line_its_inputs_and_its_distance():
+def test_a_mismatch_is_named_with_its_line_its_inputs_and_its_distance():
     right = answered(E4M3, run("gen", E4M3, "--count", 50)[1].splitlines())
     right[16] = "3f800000 3a"
     right[40] = "ff800000 FF"
@@ -268,7 +268,7 @@ def test_it_stops_after_so_many_errors():
     assert few.endswith(" 3 of them wrong, stopped here\n")
 
 
-def test_nothing_is_read_after_the_last_error_that_is_told(monkeypatch, capsys):
+def test_nothing_is_read_after_the_last_error_that_is_named(monkeypatch, capsys):
     pieces = iter([b"3f800000 38\n3f800000 39\n3f800000 40\n", b"foo\n"])
     monkeypatch.setattr(command.os, "read", lambda *_: next(pieces))
     assert command.run_ver(E4M3, "testfloat", 1, None) == 1

@@ -125,7 +125,7 @@ def test_ver_cannot_go_on(arguments, text, message):
     assert len(err.splitlines()) == 1
 
 
-def test_mismatches_before_a_line_that_is_not_understood_are_told():
+def test_mismatches_before_a_line_that_is_not_understood_are_named():
     status, out, err = run("ver", E4M3, text=b"3f800000 39\nfoo\n")
     assert status == 1
     assert out.startswith("line 1: x 0x3F800000 (1): code is 0x39")
@@ -239,7 +239,7 @@ def test_the_seed_of_ver():
     assert (status, err) == (2, "mor-ref: seed is -1; give an int from 0 to 65535\n")
 
 
-def test_results_before_another_line_are_told():
+def test_results_before_another_line_are_named():
     lines = sent_lines(E4M3, 7, 20)
     lines[3] = f"{lines[3].split(' ')[0]} 55"
     status, out, err = run("ver", E4M3, "--seed", 7, text=joined([*lines[:9], *lines[10:]]))

@@ -77,7 +77,7 @@ def with_a_wrong_last_block(x):
 
 @pytest.mark.tier("full", but=["[floor_and_codes_one_row_late]"])
 @pytest.mark.parametrize("name", TWICE)
-def test_a_deviation_keeps_its_name_beside_a_structure(name, monkeypatch):
+def test_a_deviation_keeps_its_name_next_to_a_structure(name, monkeypatch):
     """Also if it explains less than half of all mismatches."""
     text = said_of(TWICE[name], monkeypatch)
     for words in TWICE[name].says:
@@ -88,7 +88,7 @@ def test_a_deviation_keeps_its_name_beside_a_structure(name, monkeypatch):
 @pytest.mark.parametrize(
     "kernel", [with_noise, with_a_wrong_last_block, every_third_row_is_rounded_down]
 )
-def test_nothing_is_guessed_by_chance_or_beside_a_structure(kernel, monkeypatch):
+def test_nothing_is_guessed_by_chance_or_next_to_a_structure(kernel, monkeypatch):
     text = said_of(Tired("mxfp8", kernel, ()), monkeypatch)
     assert "guess:" not in text
     assert "after `" not in text
@@ -175,7 +175,7 @@ ROWS = "e4m3:fp32:row"
 
 
 @pytest.mark.parametrize("name", ["error_truncated", None])
-def test_a_deviation_of_a_short_field_is_named_beside_displaced_codes(name, monkeypatch):
+def test_a_deviation_of_a_short_field_is_named_next_to_displaced_codes(name, monkeypatch):
     """Eight error sums, all different; and none is named where each is one less."""
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     monkeypatch.setattr("tired_kernels.tensors", lambda: {"x": tensors()["whole"][:8, :71]})

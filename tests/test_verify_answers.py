@@ -52,7 +52,7 @@ def test_candidates_see_no_expected_values():
     assert all(names == given for names in seen)
 
 
-def test_a_folder_of_results(tmp_path):
+def test_a_directory_of_results(tmp_path):
     results = {}
     for case in golden.load("decisions"):
         results[f"{case.name}/accepted"] = case.arrays["accepted"].copy()

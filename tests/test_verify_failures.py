@@ -48,7 +48,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
     )
 
 
-def test_what_was_compared_beside_a_failure_is_reported(module):
+def test_what_was_compared_next_to_a_failure_is_reported(module):
     """PRO-010, for functions as well: in all reports, and never as a match.
 
     A case that raises ends no other case and no other suite.

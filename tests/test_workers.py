@@ -62,7 +62,7 @@ def stepping(folder, number):
     return number
 
 
-def test_steps_are_told_while_their_shards_run(tmp_path):
+def test_steps_are_reported_while_their_shards_run(tmp_path):
     """Each shard waits until its step was heard."""
     found = processes(lambda name: (tmp_path / name).touch())
     assert list(found.in_order(stepping, [(tmp_path, n) for n in range(5)])) == list(range(5))
@@ -139,7 +139,7 @@ def unsendable(number):
     ("number", "said"),
     [(3, "this and that$"), (4, "cannot send the result of a shard")],
 )
-def test_what_cannot_be_sent_is_told_of_its_shard(number, said):
+def test_what_cannot_be_sent_is_reported_of_its_shard(number, said):
     """And takes no process with it. Dask, once imported, makes every error one that can be sent."""
     found = processes().in_order(unsendable, [(n,) for n in (0, 1, number, 5, 6)])
     assert [next(found), next(found)] == [0, 1]
@@ -165,7 +165,7 @@ class LostError(Exception):
     """The log of an executor that has lost some workers and goes on."""
 
 
-def test_losses_that_an_executor_tells_of_are_made_good():
+def test_losses_that_an_executor_reports_are_made_good():
     """One that is reported twice, the second time of a shard that was alone, is the shard's own."""
     for most, fails in ((1, False), (2, True)):
         left = {2: most}
@@ -348,7 +348,7 @@ def dying_second(folder, number):
     return number
 
 
-def test_a_crash_is_told_of_the_shard_that_crashes(tmp_path):
+def test_a_crash_is_reported_of_the_shard_that_crashes(tmp_path):
     """In its turn, and after the results of other shards, which are not done when it happens."""
     found = processes().in_order(dying_second, [(tmp_path, n) for n in range(4)])
     assert next(found) == 0

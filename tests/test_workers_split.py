@@ -145,7 +145,7 @@ def test_a_suite_that_is_made_is_digested_once(tmp_path, monkeypatch):
     assert digested.count((tmp_path / "negative" / "decisions.safetensors").read_bytes()) == 1
 
 
-def test_making_tells_each_case_and_each_deviation(tmp_path):
+def test_making_reports_each_case_and_each_deviation(tmp_path):
     steps = []
     make(["decisions", "error_steps"], tmp_path, Size(), on_step=steps.append)
     for name, entry in read_manifest(tmp_path)["suites"].items():
@@ -302,7 +302,7 @@ def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch)
         assert executor.submit(Path.cwd).result() == here
 
 
-def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
+def test_a_directory_that_a_worker_has_not(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

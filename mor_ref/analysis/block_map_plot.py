@@ -68,9 +68,9 @@ def _show_errors(
     limit = 100 * (settings.limit or 0.0)
     highest = max(errors.max(), limit)
     image = axes.imshow(_thinned(errors), cmap="viridis", vmin=0, vmax=highest, **place)
-    beside = axes.inset_axes((1.02, 0, 0.025, 1))
+    margin = axes.inset_axes((1.02, 0, 0.025, 1))
     label = f"mean relative error\nin {settings.first} (%)"
-    bar = axes.figure.colorbar(image, cax=beside, label=label)
+    bar = axes.figure.colorbar(image, cax=margin, label=label)
     if settings.limit is not None:
         bar.ax.axhline(limit, color="white", linewidth=4)  # visible on any colour
         bar.ax.axhline(limit, color="black")

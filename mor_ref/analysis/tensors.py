@@ -228,9 +228,9 @@ def counts_of(
     """Count the units that took each representation, and the numbers of these units."""
     units = np.zeros(len(names), np.int64)
     taken = units.copy()
-    (high, wide), (below, beside) = cut.block, choice.shape
+    (high, wide), (below, across) = cut.block, choice.shape
     sides_of_rows = (slice(-1), high), (slice(-1, None), cut.rows - high * (below - 1))
-    sides_of_columns = (slice(-1), wide), (slice(-1, None), cut.columns - wide * (beside - 1))
+    sides_of_columns = (slice(-1), wide), (slice(-1, None), cut.columns - wide * (across - 1))
     for (rows, height), (columns, width) in itertools.product(sides_of_rows, sides_of_columns):
         found = np.bincount(choice[rows, columns].ravel(), minlength=len(units))
         units += found

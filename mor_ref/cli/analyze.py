@@ -45,7 +45,7 @@ def run(
                 chosen[0], block=chosen[1], threshold=limits, scaling=chosen[2], threads=threads
             )
         else:
-            _refuse_besides(recipe, {"policy": policy, "block": block, "scaling": scaling})
+            _refuse_next_to_a_recipe(recipe, {"policy": policy, "block": block, "scaling": scaling})
             settings = settings_under(recipe, threshold=limits, threads=threads)
         if plot is not None:
             from mor_ref.analysis.plot import check_path
@@ -67,7 +67,7 @@ def run(
         draw(plot, reports, mapped, settings)
 
 
-def _refuse_besides(recipe: str, options: dict[str, str | None]) -> None:
+def _refuse_next_to_a_recipe(recipe: str, options: dict[str, str | None]) -> None:
     """Refuse options that a recipe decides."""
     for name, given in options.items():
         if given is not None:

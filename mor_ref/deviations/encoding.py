@@ -28,7 +28,7 @@ _DEFAULT = SpecialCases()
 _SMALLEST_NORMAL = 2.0**-126  # of binary32
 _SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICIES, *IN_MX)
 _WITH_SIGNED_NANS = ("encode", "encode_presets", "encode_stochastic")
-_NANS_BESIDE_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
+_NANS_NEXT_TO_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
 
 
 # ---------------------------------------------------------------------- twice, and not at all
@@ -187,7 +187,7 @@ def _has_signed_nan(
     return (overflows or special.nan == "signed") and len(fmt.nan_codes) > 1
 
 
-def _beside_infinity(_x: float, fmt: Format, _special: SpecialCases) -> bool:
+def _next_to_infinity(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     return fmt.infinity_code is not None and fmt.mantissa_bits > 1
 
 
@@ -242,7 +242,7 @@ def signed_nan_is_negative(
     return code | fmt.sign_bit if is_signed and is_nan else code
 
 
-@deviation(nan_code, where=_beside_infinity, rules=("ENC-009",), domain=_NANS_BESIDE_INFINITY)
+@deviation(nan_code, where=_next_to_infinity, rules=("ENC-009",), domain=_NANS_NEXT_TO_INFINITY)
 def quiet_nan_of_one_bit(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
     """A NaN is the infinity with the first bit of the mantissa: 0x7FC0 in bf16, 0x7E in e5m2."""
     sign = int(reference(x, fmt, special)) & fmt.sign_bit

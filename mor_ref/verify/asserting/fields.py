@@ -91,7 +91,7 @@ def _lines(one: Difference) -> Iterator[str]:
         yield f"  {one.field} {one.problem}"
         return
     only = "; equal but for the bits of NaN" if one.nans == one.count else ""
-    yield f"  {one.field}: {one.count:,} of {one.of:,} differ{one.beside}{only}"
+    yield f"  {one.field}: {one.count:,} of {one.of:,} differ{one.of_padding}{only}"
     for entry in one.entries[:_ENTRIES]:
         yield f"    {one.shown(entry)}"
     if one.count > _ENTRIES:

@@ -57,9 +57,9 @@ class ResultsDirectory(Candidate):
         """The suites that there are results for, whether or not there are such suites."""
         whole = [file.stem for file in self._path.glob(f"*{_SUFFIX}")]
         parts = [
-            folder.name
-            for folder in self._path.iterdir()
-            if folder.is_dir() and self._files(folder.name)
+            directory.name
+            for directory in self._path.iterdir()
+            if directory.is_dir() and self._files(directory.name)
         ]
         return [ascii(name)[1:-1] for name in dict.fromkeys([*whole, *parts])]
 
@@ -83,14 +83,14 @@ class ResultsDirectory(Candidate):
             others = ", ".join([*names, *([f"{suite}{_SUFFIX}"] if found is not None else [])])
             raise CandidateError(f"{self._path} has case {case.name} in {others}; give one of them")
         name = names[0]
-        folder = self._path / suite / name
-        if not folder.is_dir():
+        directory = self._path / suite / name
+        if not directory.is_dir():
             return self._read(suite, name, operation, case, None)
         answers: dict[str, Any] = {}
-        for file in self._in(folder):
+        for file in self._in(directory):
             found = self._read(suite, f"{name}/{file}", operation, case, [Path(file).stem])
             if answers.keys() & found.keys():
-                raise CandidateError(f"{folder} has {Path(file).stem} twice; give it once")
+                raise CandidateError(f"{directory} has {Path(file).stem} twice; give it once")
             answers |= found
         return answers
 
@@ -99,17 +99,17 @@ class ResultsDirectory(Candidate):
 
         A case can be a directory with a file for each field.
         """
-        folder, found = self._path / suite, dict[str, list[str]]()
-        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        directory, found = self._path / suite, dict[str, list[str]]()
+        for file in sorted(directory.iterdir()) if directory.is_dir() else ():
             if _suffix(file) in _OF_CASES and not file.is_dir():
                 found.setdefault(file.stem, []).append(file.name)
             elif file.is_dir() and self._in(file):
                 found.setdefault(file.name, []).append(file.name)
         return found
 
-    def _in(self, folder: Path) -> list[str]:
+    def _in(self, directory: Path) -> list[str]:
         """Return the names of the files of fields of a case."""
-        return sorted(file.name for file in folder.iterdir() if _suffix(file) in _OF_CASES)
+        return sorted(file.name for file in directory.iterdir() if _suffix(file) in _OF_CASES)
 
     def _read(
         self, suite: str, name: str, operation: str, case: Case, fields: list[str] | None

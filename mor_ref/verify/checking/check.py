@@ -51,7 +51,7 @@ class SuiteCheck:
 class Check:
     """A directory of suites, and the findings in it outside its suites."""
 
-    folder: str
+    directory: str
     suites: tuple[SuiteCheck, ...]
     findings: tuple[Finding, ...]
     is_usable: bool = True
@@ -82,9 +82,9 @@ def check(
     for number, result in processes().as_done(check_suite, shards):
         found[ordered[number]] = result
         on_suite(ordered[number])
-    beside: list[Finding] = []
-    is_usable = bool(names) or _add(beside, suite_checks.check_directory(directory, manifest))
-    return Check(str(directory), tuple(found[name] for name in wanted), tuple(beside), is_usable)
+    outside: list[Finding] = []
+    is_usable = bool(names) or _add(outside, suite_checks.check_directory(directory, manifest))
+    return Check(str(directory), tuple(found[name] for name in wanted), tuple(outside), is_usable)
 
 
 def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size) -> SuiteCheck:
@@ -174,4 +174,4 @@ def lines(found: Check) -> Iterator[str]:
     yield from map(str, found.findings)
     count = len(found.findings) + sum(len(suite.findings) for suite in found.suites)
     counts = f"{counted(len(found.suites), 'suite')}, {counted(count, 'finding')}"
-    yield f"{found.folder}: {found.verdict} ({counts})"
+    yield f"{found.directory}: {found.verdict} ({counts})"

@@ -80,11 +80,11 @@ class Difference:
         if self.problem:
             return f"{where}: {self.problem}"
         first = self.entries[0]
-        counts = f"{self.count} of {self.of} differ{self.beside}"
+        counts = f"{self.count} of {self.of} differ{self.of_padding}"
         return f"{where}: {counts}, the first at {self.shown(first)}"
 
     @property
-    def beside(self) -> str:
+    def of_padding(self) -> str:
         """How many entries of padding differ as well, in words; nothing if none does."""
         return f" (and {self.padding:,} of its padding)" if self.padding else ""
 

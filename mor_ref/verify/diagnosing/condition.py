@@ -60,8 +60,8 @@ def condition(
     if best is None:
         return None
     saved = _bits_of_choice(len(at), len(others)) - _length(best, len(at))
-    is_telling = best.count <= 2 * len(at) and best.count <= len(others) / 2
-    if saved < _SAVED or not is_telling:
+    is_specific = best.count <= 2 * len(at) and best.count <= len(others) / 2
+    if saved < _SAVED or not is_specific:
         return None
     return Condition(
         best.words,

@@ -27,7 +27,7 @@ from mor_ref.verify.diagnosing.sample import (
 )
 from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
 from mor_ref.verify.diagnosing.structure import (
-    beside_fields,
+    structure_of_each_field,
     structures_left,
     structures_of,
     where_deviating,
@@ -36,7 +36,7 @@ from mor_ref.verify.diagnosing.tensor_parts import parts_of
 
 # Elements that the model computes: the same on every machine, as seconds are not.
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
-_TELLING = 4  # cases that deviations to pair with others leave unexplained
+_DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
@@ -152,7 +152,7 @@ class _Search:
             self._is_large,
             leaders,
             self._untried,
-            tuple(self._structures_beside(found)),
+            tuple(self._structures_of(found)),
         )
 
     @cached_property
@@ -165,7 +165,7 @@ class _Search:
         there = {name for one in self._structures if one.is_whole for name in one.fields}
         return there == set(differing_fields(self._cases))
 
-    def _structures_beside(self, found: list[Explanation]) -> Iterator[Structure]:
+    def _structures_of(self, found: list[Explanation]) -> Iterator[Structure]:
         """Yield the structure of mismatches, and of those that the best deviations leave."""
         best = next(iter(found), None)
         if best is None or not (best.is_whole or best.fields):
@@ -189,16 +189,20 @@ class _Search:
             for sample in some_of(samples, _OF_STRUCTURE, of_rows=False)
         ]
         modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
-        beside = list((structures_left if is_rest else where_deviating)(modelled, best.deviations))
+        structures = list(
+            (structures_left if is_rest else where_deviating)(modelled, best.deviations)
+        )
         if best.fields:
-            beside = list(beside_fields(best.fields, self._structures, beside))
-        for one in beside:
+            structures = list(structure_of_each_field(best.fields, self._structures, structures))
+        for one in structures:
             yield replace(one, is_of_sample=len(some) < len(self._cases))
 
     def _spared(self, those: Together) -> tuple[str, ...]:
         """Find the first of some cases that match although these deviations would change it."""
-        telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
-        first = [e for e in self._matching if e.question.name in telling and not self._is_large]
+        distinguishing = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
+        first = [
+            e for e in self._matching if e.question.name in distinguishing and not self._is_large
+        ]
         for sample in (*first, *self._guesses.some_matching):
             if not self._model.run(those, sample).score.is_whole:
                 return (f"case {sample.question.name} of {self._suite}",)
@@ -220,13 +224,13 @@ class _Search:
         rest = PAIRS_END
         for k, leader in enumerate(leaders):
             self._paired.append(leader)
-            telling = self._telling(leader)
+            distinguishing = self._distinguishing(leader)
             end = self._model.elements + rest
             left = []
             for pair in pairs_with(leader, leaders[:k], others):
                 if self._model.elements >= end:
                     self._untried += 1
-                elif self._surviving([pair], telling):
+                elif self._surviving([pair], distinguishing):
                     left.append(pair)
             rest = end - self._model.elements
             found = self._surviving(left, self._turns)
@@ -235,12 +239,14 @@ class _Search:
                 return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []
 
-    def _telling(self, leader: Together) -> list[Sample]:
+    def _distinguishing(self, leader: Together) -> list[Sample]:
         """Return the first cases that a deviation does not explain, or their rows if of rows."""
         missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
-        telling = list(itertools.islice(missed, _TELLING))
+        distinguishing = list(itertools.islice(missed, _DISTINGUISHING))
         if self._of_rows:
-            telling = [e.some_rows(self._model.rows_missed(leader, e)) for e in telling]
-        for sample in telling:
+            distinguishing = [
+                e.some_rows(self._model.rows_missed(leader, e)) for e in distinguishing
+            ]
+        for sample in distinguishing:
             self._model.run(leader, sample)
-        return telling
+        return distinguishing

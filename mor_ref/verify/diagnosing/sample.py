@@ -81,11 +81,11 @@ class Sample:
         }
         return Sample(self.operation, case, pairs, self.layouts)
 
-    def some_rows(self, telling: NDArray[np.bool_]) -> "Sample":
+    def some_rows(self, distinguishing: NDArray[np.bool_]) -> "Sample":
         """Return a sample of a few of the wrong rows, and of a few others."""
         chosen = [
-            _spread(np.flatnonzero(telling), max(_WRONG // self.width, 2)),
-            _spread(np.flatnonzero(~telling), max(_RIGHT // self.width, 1)),
+            _spread(np.flatnonzero(distinguishing), max(_WRONG // self.width, 2)),
+            _spread(np.flatnonzero(~distinguishing), max(_RIGHT // self.width, 1)),
         ]
         return self.rows(np.sort(np.concatenate(chosen)))
 

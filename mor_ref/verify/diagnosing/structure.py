@@ -117,7 +117,7 @@ def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Stru
             return
 
 
-def beside_fields(
+def structure_of_each_field(
     fields: Sequence[str], alone: Sequence[Structure], left: Sequence[Structure]
 ) -> Iterator[Structure]:
     """Yield a structure for each field that deviations do not explain.

@@ -51,7 +51,7 @@ def _suites(root: ET.Element, verification: Verification, made: Origin | None) -
         _test(root, suite, "skipped", "the candidate had failed before")
     for tensor in verification.skipped:
         _test(root, tensor.name, "skipped", str(tensor))
-    _verdict_beside_suites(root, verification)
+    _verdict_of_no_suite(root, verification)
 
 
 def _cases(root: ET.Element, result: SuiteResult) -> None:
@@ -105,7 +105,7 @@ def _failed(result: SuiteResult) -> tuple[str]:
     return (result.failures[0].message,)
 
 
-def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None:
+def _verdict_of_no_suite(root: ET.Element, verification: Verification) -> None:
     """Add a failing test for a verdict that no suite has, so that each status but 0 has one."""
     strange = verification.unknown.names
     if verification.verdict == "incomplete" and strange:

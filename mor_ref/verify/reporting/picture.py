@@ -30,7 +30,9 @@ def picture_of(difference: Difference) -> dict[str, Any]:
     return {
         "case": difference.case,
         "field": difference.field,
-        "words": f"{difference.count:,} of {difference.of:,} differ{difference.beside}. {place}",
+        "words": (
+            f"{difference.count:,} of {difference.of:,} differ{difference.of_padding}. {place}"
+        ),
         "shape": _shape(difference),
         "rows": _axis("column" if is_lying else "row", rows, is_long=height >= 3),
         "columns": _axis(along, columns, is_long=width >= 12),
