@@ -22,6 +22,8 @@ from mor_ref.deviations import (
     encoding_rounding,
     errors,
     fp8lm,
+    fp8lm_adam,
+    fp8lm_partition,
     fp8lm_state,
     gguf,
     levels,
@@ -80,6 +82,8 @@ DEVIATIONS: dict[str, Deviation] = {
         *packed.DEVIATIONS,
         *fp8lm.DEVIATIONS,
         *fp8lm_state.DEVIATIONS,
+        *fp8lm_adam.DEVIATIONS,
+        *fp8lm_partition.DEVIATIONS,
     )
 }
 

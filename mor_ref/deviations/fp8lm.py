@@ -1,28 +1,23 @@
-"""FP8-LM that differs: the paper in place of the code, other scales, casts, sums and steps."""
+"""FP8-LM that differs: the paper in place of the code, other scales, casts and sums."""
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.exact import fp8lm, fp8lm_adam
+from mor_ref.exact import fp8lm
 from mor_ref.exact.arithmetic import (
     FLT_MAX,
-    difference,
     product,
     quotient,
-    rn32,
-    rn32_of_binary64,
-    total,
 )
 from mor_ref.exact.encoding import encode, floor_log2
 from mor_ref.exact.fp8lm import Element, Scale
 
 Reference = Callable[..., Any]
-_SCALES, _CASTS, _SUMS, _ADAM = (
-    ("fp8lm_scales",), ("fp8lm_casts", "fp8lm_recasts"), ("fp8lm_sums",), ("fp8lm_adam",),
+_SCALES, _CASTS, _SUMS = (
+    ("fp8lm_scales",), ("fp8lm_casts", "fp8lm_recasts"), ("fp8lm_sums",),
 )  # fmt: skip
 
 _SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
@@ -66,6 +61,22 @@ def fp8lm_logarithm_not_rounded(reference: Reference, ratio: float, margin: int)
 def fp8lm_margin_left_out(reference: Reference, ratio: float, margin: int) -> float:
     """The margin is not subtracted."""
     return float(reference(ratio, 0 * margin))
+
+
+@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_OF_MSAMP, exemptions=_NO_MARGIN)
+def fp8lm_margin_added(reference: Reference, ratio: float, margin: int) -> float:
+    """The margin is added, so that it makes the scale larger."""
+    return float(reference(ratio, -margin))
+
+
+@deviation(fp8lm.scale_of, rules=("FLM-003",), domain=_OF_MSAMP, exemptions=_ONE_BEFORE)
+def fp8lm_scale_before_is_one(
+    reference: Reference, amax: float, previous: float, *rest: Any
+) -> Scale:
+    """The scale of a tensor without an amax is 1, and not the one before."""
+    del previous
+    found: Scale = reference(amax, 1.0, *rest)
+    return found
 
 
 @deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_OF_MSAMP, exemptions=_ONE_BEFORE)
@@ -214,84 +225,6 @@ def fp8lm_nan_not_added(
 ) -> int:
     """A NaN and an infinity count as 0."""
     return int(reference([v if math.isfinite(v) else 0.0 for v in values], fmt, sums))
-
-
-# ---------------------------------------------------------------------- Adam
-
-
-@deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_ADAM)
-def fp8lm_moments_fused(
-    reference: Reference, code_value: float, inverse: float, beta: float, term: float
-) -> float:
-    """A moment is one fused multiply-add, as a compiler contracts it."""
-    old = product(product(beta, code_value), inverse)
-    share = difference(1.0, beta)
-    if not all(map(math.isfinite, (old, share, term))):
-        return float(reference(code_value, inverse, beta, term))
-    exact = Fraction(old) + Fraction(share) * Fraction(term)
-    return rn32(exact) if exact else float(reference(code_value, inverse, beta, term))
-
-
-@deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_ADAM)
-def fp8lm_inverse_first(
-    reference: Reference, code_value: float, inverse: float, beta: float, term: float
-) -> float:
-    """Beta multiplies a moment that is dequantized before."""
-    del reference
-    old = product(beta, product(code_value, inverse))
-    return total(old, product(difference(1.0, beta), term))
-
-
-@deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float) -> float:
-    """The factor of the decay is rounded once, from binary64, as MS-AMP has it."""
-    del reference
-    return rn32_of_binary64(1.0 - lr * weight_decay)
-
-
-@deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_decay_left_out(reference: Reference, lr: float, weight_decay: float) -> float:
-    """The weights do not decay."""
-    del reference, lr, weight_decay
-    return 1.0
-
-
-@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_change_by_a_reciprocal(
-    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
-) -> float:
-    """M is multiplied by a rounded reciprocal."""
-    del reference
-    below = total(quotient(fp8lm.square_root(v), root), eps)
-    return difference(w, product(rate, product(m, quotient(1.0, below))))
-
-
-@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_rate_first(
-    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
-) -> float:
-    """The rate multiplies M before the division."""
-    del reference
-    below = total(quotient(fp8lm.square_root(v), root), eps)
-    return difference(w, quotient(product(rate, m), below))
-
-
-@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_eps_before_the_correction(
-    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
-) -> float:
-    """Eps is added to the root of V before it is corrected."""
-    del reference
-    below = quotient(total(fp8lm.square_root(v), eps), root)
-    return difference(w, product(rate, quotient(m, below)))
-
-
-@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
-def fp8lm_eps_under_the_root(
-    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
-) -> float:
-    """Eps is added to V, under its root."""
-    return float(reference(w, m, total(v, eps), rate, root, 0.0))
 
 
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

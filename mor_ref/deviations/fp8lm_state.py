@@ -1,22 +1,21 @@
-"""Steps of states of FP8-LM that differ: windows, automatic scaling, rates, and the partition."""
+"""Steps of states of FP8-LM that differ: windows, automatic scaling, rates, and scales."""
 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import BY_AMAX, FIRST_MOMENT, PAPER_PARTS, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
-from mor_ref.exact.arithmetic import difference, product, quotient, rn32
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64
 from mor_ref.exact.fp8lm import SharedScales
 
 Reference = Callable[..., Any]
 _SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
-_WINDOWS, _MU, _RATES, _RANKS = (
-    ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates",), ("fp8lm_partition",),
-)  # fmt: skip
+_WINDOWS, _MU, _RATES = ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates",)
 
 
 @deviation(fp8lm.history, rules=("FLM-006",), domain=_WINDOWS)
@@ -51,6 +50,13 @@ def fp8lm_mu_grows_linearly(reference: Reference, window: int) -> float:
     """Mu grows by 1/window in each step."""
     del reference
     return rn32(1 + Fraction(1, window))
+
+
+@deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_exponent_in_binary32(reference: Reference, window: int) -> float:
+    """Mu grows by 2^RN32(1/window), as powf(2.0f, 1.0f / window) does."""
+    del reference
+    return rn32_of_binary64(2.0 ** quotient(1.0, float(window)))
 
 
 def _by_profile(name: str) -> Callable[..., bool]:
@@ -122,48 +128,6 @@ def fp8lm_steps_from_zero(reference: Reference, beta: float, steps: int) -> floa
     return float(reference(beta, steps - 1))
 
 
-@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
-def fp8lm_partition_by_index(reference: Reference, numels: Sequence[int], ranks: int) -> list[int]:
-    """Tensors of one size go in the order of their indices."""
-    del reference
-    return _placed(numels, ranks, lambda i: (-numels[i], i))
-
-
-@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
-def fp8lm_partition_smallest_first(
-    reference: Reference, numels: Sequence[int], ranks: int
-) -> list[int]:
-    """The smallest tensor goes first."""
-    del reference
-    return _placed(numels, ranks, lambda i: (numels[i], i % ranks))
-
-
-@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
-def fp8lm_partition_to_the_last(
-    reference: Reference, numels: Sequence[int], ranks: int
-) -> list[int]:
-    """Of ranks with the fewest elements, the last one gets the tensor."""
-    return [ranks - 1 - rank for rank in reference(numels, ranks)]
-
-
-@deviation(fp8lm.partition, rules=("FLM-015",), domain=_RANKS)
-def fp8lm_partition_in_turns(reference: Reference, numels: Sequence[int], ranks: int) -> list[int]:
-    """Ranks take turns, whatever they have."""
-    del reference
-    found = [0] * len(numels)
-    for turn, i in enumerate(sorted(range(len(numels)), key=lambda i: (-numels[i], i % ranks))):
-        found[i] = turn % ranks
-    return found
-
-
-def _placed(numels: Sequence[int], ranks: int, key: Callable[[int], tuple[int, int]]) -> list[int]:
-    loads, found = [0] * ranks, [0] * len(numels)
-    for i in sorted(range(len(numels)), key=key):
-        found[i] = loads.index(min(loads))
-        loads[found[i]] += numels[i]
-    return found
-
-
 # ---------------------------------------------------------------------- an all-reduce and a state
 
 
@@ -186,6 +150,16 @@ def _anew(reference: Reference, shared: float, *arguments: Any) -> SharedScales:
 def fp8lm_shared_by_the_largest(reference: Reference, *arguments: Any) -> SharedScales:
     """The shared scale is the largest of the ranks."""
     return _anew(reference, max(reference(*arguments).rank_scale), *arguments)
+
+
+@deviation(fp8lm.shared_scales, where=_by("paper", "msamp_min"), rules=("FLM-007",), domain=_SHARED)
+def fp8lm_shared_of_the_largest_amax(
+    reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
+) -> SharedScales:
+    """The shared scale is that of the largest amax, in which a NaN does not count."""
+    largest = max((amax for amax in amaxes if not math.isnan(amax)), default=math.nan)
+    shared = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
+    return _anew(reference, shared, amaxes, fmt, reduction, profile)
 
 
 @deviation(fp8lm.shared_scales, where=_by("paper"), rules=("FLM-007",), domain=_SHARED)
@@ -247,6 +221,14 @@ def fp8lm_shared_mean_by_a_reciprocal(reference: Reference, *arguments: Any) -> 
     count = float(len(arguments[0]))
     inverse = product(quotient(1.0, found.scale), quotient(1.0, count))
     return found._replace(scale_inv=inverse)
+
+
+@deviation(fp8lm.shared_scales, rules=("FLM-009",), domain=_SHARED)
+def fp8lm_shared_mean_in_one_division(reference: Reference, *arguments: Any) -> SharedScales:
+    """The inverse is 1 / (s * N), whose product can overflow."""
+    found: SharedScales = reference(*arguments)
+    count = float(len(arguments[0]))
+    return found._replace(scale_inv=quotient(1.0, product(found.scale, count)))
 
 
 @deviation(fp8lm_adam.stored_scales, rules=("FLM-014",), domain=_STORED)

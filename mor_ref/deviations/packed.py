@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mor_ref.definitions.levels import LevelKind
+from mor_ref.definitions.levels import TERNARY_DIGITS, LevelKind
 from mor_ref.definitions.shared import BLOCK, SharedKind
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact.levels import packed_row
@@ -66,6 +66,22 @@ def packed_signs_in_the_lowest_bit(
     return found
 
 
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_words_swapped(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The codes are words of 16 bits whose bytes have the highest first."""
+    found: bytes = reference(block, kind)
+    head, codes = found[: 1 + kind.shifts], found[1 + kind.shifts :]
+    return head + bytes(codes[i ^ 1] for i in range(len(codes)))
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_short_blocks_repeat(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """A block of fewer than 16 codes is filled with its last one, not with 0."""
+    rest = [block.elements[-1]] * (BLOCK - len(block.elements))
+    found: bytes = reference(replace(block, elements=[*block.elements, *rest]), kind)
+    return found
+
+
 def _has_shifts(_: SharedBlock, kind: SharedKind) -> bool:
     return kind.shifts
 
@@ -78,6 +94,44 @@ def packed_shifts_from_the_highest_bit(
     tau = [*block.tau, *[0] * (_BYTE - len(block.tau))][::-1]
     found: bytes = reference(replace(block, tau=tau), kind)
     return found
+
+
+@deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
+def packed_shifts_inverted(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """A bit of a shift is 1 if the pair has none."""
+    found: bytes = reference(block, kind)
+    return bytes([found[0], 255 - found[1]]) + found[2:]
+
+
+@deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
+def packed_shifts_padded_with_one(
+    reference: Reference, block: SharedBlock, kind: SharedKind
+) -> bytes:
+    """The shifts of pairs that a block lacks are 1."""
+    tau = [*block.tau, *[1] * (_BYTE - len(block.tau))]
+    found: bytes = reference(replace(block, tau=tau), kind)
+    return found
+
+
+@deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
+def packed_shifts_first(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The shifts come before the exponent."""
+    found: bytes = reference(block, kind)
+    return found[1:2] + found[:1] + found[2:]
+
+
+@deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
+def packed_shifts_last(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The shifts follow the codes."""
+    found: bytes = reference(block, kind)
+    return found[:1] + found[2:] + found[1:2]
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_exponent_last(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The exponent follows the codes, and shifts come first."""
+    found: bytes = reference(block, kind)
+    return found[1:] + found[:1]
 
 
 def _has_bits(_: list[int], kind: LevelKind) -> bool:
@@ -108,6 +162,35 @@ def packed_digits_from_the_highest(
     """The first code of three values is the highest digit of its byte."""
     five = [*codes, *[0] * (-len(codes) % 5)]
     found: bytes = reference([five[i - i % 5 + 4 - i % 5] for i in range(len(five))], kind)
+    return found
+
+
+@deviation(packed_row, where=_has_digits, rules=("LVL-008",), domain=_ROWS)
+def packed_digits_end_with_ones(reference: Reference, codes: list[int], kind: LevelKind) -> bytes:
+    """The digits after the last code are 1, the code of the level 0."""
+    found: bytes = reference([*codes, *[1] * (-len(codes) % TERNARY_DIGITS)], kind)
+    return found
+
+
+@deviation(packed_row, where=_has_digits, rules=("LVL-008",), domain=_ROWS)
+def packed_short_bytes_from_their_highest(
+    reference: Reference, codes: list[int], kind: LevelKind
+) -> bytes:
+    """The first code of a byte is its highest digit, also of a byte with fewer than five codes."""
+    starts = range(0, len(codes), TERNARY_DIGITS)
+    groups = [codes[start : start + TERNARY_DIGITS][::-1] for start in starts]
+    found: bytes = reference([code for group in groups for code in group], kind)
+    return found
+
+
+def _has_three_bits(_: list[int], kind: LevelKind) -> bool:
+    return kind.bits == 3
+
+
+@deviation(packed_row, where=_has_three_bits, rules=("LVL-008",), domain=_ROWS)
+def packed_three_bits_in_nibbles(reference: Reference, codes: list[int], kind: LevelKind) -> bytes:
+    """Codes of three bits have four bits each, two in a byte."""
+    found: bytes = reference(codes, replace(kind, bits=4))
     return found
 
 

@@ -25,6 +25,12 @@ def selection_without_nan(_: Reference, x: float, least: float) -> bool:
     return abs(x) > least
 
 
+@deviation(selection.is_above, rules=_RANK, domain=_DOMAIN)
+def selection_at_least(_: Reference, x: float, least: float) -> bool:
+    """A number of at least the threshold is selected, and NaN is not."""
+    return abs(x) >= least
+
+
 @deviation(selection.rounded_limit, rules=_COLUMN, domain=_DOMAIN)
 def selection_limit_in_binary64(_: Reference, limit: float) -> float:
     """The limit is not rounded to binary32 before it is compared."""
@@ -55,6 +61,12 @@ def selection_place_rounded_up(_: Reference, count: int, share: float) -> int:
     return min(math.ceil(count * share), count - 1)
 
 
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_of_the_last(_: Reference, count: int, share: float) -> int:
+    """The place is that share of n - 1, as in quantiles."""
+    return int((count - 1) * share)
+
+
 @deviation(selection.threshold, rules=_RANK, domain=_DOMAIN)
 def selection_counts_numbers_alone(
     reference: Reference, magnitudes: list[float], share: float
@@ -67,6 +79,16 @@ def selection_counts_numbers_alone(
 def selection_by_rows(reference: Reference, x: Rows, share: float) -> list[object]:
     """Each row has a threshold of its own."""
     return [found for row in x for found in reference([row], share)]  # type: ignore[attr-defined]
+
+
+@deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
+def selection_by_count(_: Reference, x: Rows, share: float) -> list[list[bool]]:
+    """So many numbers as follow the place are selected, even if some equal the threshold."""
+    flat = [(math.isnan(v), abs(v)) for row in x for v in row]
+    order = sorted(range(len(flat)), key=lambda i: flat[i])
+    chosen = set(order[selection.place(len(flat), share) + 1 :])
+    width = len(x[0]) if x else 0
+    return [[i * width + j in chosen for j in range(width)] for i in range(len(x))]
 
 
 @deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
@@ -94,6 +116,26 @@ def outliers_are_positive(_: Reference, x: float, limit: float) -> bool:
 def outliers_with_nan(_: Reference, x: float, limit: float) -> bool:
     """A NaN is an outlier."""
     return not abs(x) < limit
+
+
+@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+def outliers_are_finite(_: Reference, x: float, limit: float) -> bool:
+    """An infinite number is not an outlier."""
+    return limit <= abs(x) < math.inf
+
+
+def _is_by_column(_: Rows, by: str, __: float) -> bool:
+    return by == "column"
+
+
+@deviation(selection.selected, where=_is_by_column, rules=_COLUMN, domain=_DOMAIN)
+def outliers_by_the_largest(
+    reference: Reference, x: Rows, by: str, limit: float
+) -> list[list[bool]]:
+    """The largest |x| of a column decides: with a NaN it is NaN, and selects nothing."""
+    found: list[list[bool]] = reference(x, by, limit)  # type: ignore[assignment]
+    lost = [any(map(math.isnan, column)) for column in zip(*x, strict=True)]
+    return [[chosen and not nan for chosen, nan in zip(row, lost, strict=True)] for row in found]
 
 
 @deviation(selection.by_column, rules=_COLUMN, domain=_DOMAIN)

@@ -48,6 +48,22 @@ def decayed(weight: float, lr: float, weight_decay: float) -> float:
     return product(weight, decay_factor(lr, weight_decay)) if weight_decay else weight
 
 
+@step
+def parameter_after(
+    values: Sequence[float],
+    inverses: Sequence[float],
+    g: float,
+    numbers: Adam,
+    rate: float,
+    root: float,
+) -> tuple[float, float, float]:
+    """Return both moments and the weight of a parameter, before their casts (FLM-012, FLM-013)."""
+    first = moment(values[0], inverses[0], numbers.beta1, g)
+    second = moment(values[1], inverses[1], numbers.beta2, product(g, g))
+    weight = decayed(product(values[2], inverses[2]), numbers.lr, numbers.weight_decay)
+    return first, second, updated(weight, first, second, rate, root, numbers.eps)
+
+
 def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
     """Return the state after a step (FLM-011 to FLM-014)."""
     kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
@@ -56,12 +72,10 @@ def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
     rate = quotient(numbers.lr, correction(numbers.beta1, steps))
     root = square_root(correction(numbers.beta2, steps))
     found: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for m, v, w, g in zip(state.first, state.second, state.master, gradient, strict=True):
-        first = moment(kinds[0].value(m), inverses[0], numbers.beta1, g)
-        second = moment(kinds[1].value(v), inverses[1], numbers.beta2, product(g, g))
-        weight = decayed(product(kinds[2].value(w), inverses[2]), numbers.lr, numbers.weight_decay)
-        change = updated(weight, first, second, rate, root, numbers.eps)
-        for numbers_of, number in zip(found, (first, second, change), strict=True):
+    for *stored, g in zip(state.first, state.second, state.master, gradient, strict=True):
+        values = [kind.value(code) for kind, code in zip(kinds, stored, strict=True)]
+        after = parameter_after(values, inverses, g, numbers, rate, root)
+        for numbers_of, number in zip(found, after, strict=True):
             numbers_of.append(number)
     counted = [[x for x in one if not math.isnan(x)] for one in found[:2]]
     scales = stored_scales(list(map(largest_magnitude, (*counted, found[2]))), state.scales[2])

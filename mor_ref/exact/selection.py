@@ -15,6 +15,7 @@ from mor_ref.exact.step import step
 Selected = list[list[bool]]
 
 
+@step
 def selected(x: Rows, by: str, limit: float) -> Selected:
     """Return which numbers are selected (SEL-001, SEL-002)."""
     if by == "rank":

@@ -34,21 +34,17 @@ _SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).vi
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute with the exact model."""
-    from mor_ref.exact.arithmetic import product
-    from mor_ref.exact.fp8lm_adam import decayed, moment, updated
+    from mor_ref.exact.fp8lm_adam import parameter_after
 
     del parameters
     found: dict[str, list[float]] = {name: [] for name in _MADE}
-    values = {n: [formats[f].value(c) for c in arrays[n].tolist()] for n, f in _CODES.items()}
+    values = [[formats[f].value(c) for c in arrays[n].tolist()] for n, f in _CODES.items()]
     names = ("gradient", *_INVERSES, *_NUMBERS, *_OF_STEP)
     columns = [numbers_of(arrays[name], "f32") for name in names]
-    for k, (g, i, j, inverse, lr, beta1, beta2, eps, decay, rate, root) in enumerate(
-        zip(*columns, strict=True)
-    ):
-        m = moment(values["first"][k], i, beta1, g)
-        v = moment(values["second"][k], j, beta2, product(g, g))
-        w = decayed(product(values["master"][k], inverse), lr, decay)
-        for name, number in zip(_MADE, (m, v, updated(w, m, v, rate, root, eps)), strict=True):
+    for state, row in zip(zip(*values, strict=True), zip(*columns, strict=True), strict=True):
+        g, *inverses = row[:4]
+        after = parameter_after(state, inverses, g, Adam(*row[4:9]), *row[9:])
+        for name, number in zip(_MADE, after, strict=True):
             found[name].append(number)
     return {name: f32_array(numbers) for name, numbers in found.items()}
 

@@ -25,6 +25,7 @@ _STEPS = (1, 2, 3, 10, 100, 999, 12345)
 _RANKS = (1, 2, 3, 8)
 # Ranks by whose number, or by whose root, a product with a rounded reciprocal differs.
 _BY_ROOTS = (("msamp_max", 5), ("msamp_0_4_max", 5), ("msamp_0_4_max", 6), ("msamp_0_4_max", 7))
+_ROUNDED = 600  # the window for which 2^RN32(1 / window) is another number of binary32
 _SATURATED = (1, 2, 3, 7, 10, 167, 168, 400, 1000, 1677, 20_000)
 
 
@@ -60,6 +61,9 @@ def _mu_cases(size: Size) -> Iterator[Case]:
     for automatic, steps in itertools.product(AUTOMATIC, (9, 187)):
         parameters = {"automatic": automatic, "steps": steps}
         yield Case(f"{automatic}.thresholds.{steps}", parameters, _thresholds())
+    few = {"saturated": np.zeros((1, 4), np.uint32), "size": np.array([100], np.uint32)}
+    mu = np.array([_MU[0]], np.uint32)
+    yield Case(f"msamp.{_ROUNDED}", {"automatic": "msamp", "steps": _ROUNDED}, {**few, "mu": mu})
 
 
 def _thresholds() -> dict[str, Unsigned]:
