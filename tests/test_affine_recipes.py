@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from affine_inputs import quantized
 from records import SOURCES, adversarial, engine_mor, exact_mor
+from verifying import undiagnosed
 
 import mor_ref
 from mor_ref.analysis import analyze, compare
@@ -19,9 +20,10 @@ from mor_ref.definitions.affine import affine_profile
 from mor_ref.definitions.blocks import partition
 from mor_ref.metrics import Always
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Integers, Situation, as_treatment, short_text
+from mor_ref.treatments import Integers, Situation, as_treatment, own_recipe, short_text
 from mor_ref.verify import assert_bit_exact
 
+__all__ = ["undiagnosed"]
 RECIPES = {
     "int8": Integers(),
     "int4:1x32": Integers("int4", block=(1, 32)),
@@ -170,8 +172,13 @@ def test_large_tensors_are_verified_by_rows():
     x[-1, -1] = -1
     groups = how_of(as_treatment("uint8:peg:4_permuted_groups"))
     assert rows_together(groups, x.shape) is None  # and so has the order of the columns
-    for recipe in ("int8:row", "uint8:peg:row"):
-        assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"
+    assert mor_ref.verify("numba", inputs={"x": x}, recipe="uint8:peg:row").verdict == "match"
+
+    def as_int8(_, __, inputs):
+        found = mor_ref.quantize_affine(inputs["x"].view(np.float32), "int8", block="row")
+        return {"code": found.codes}
+
+    assert mor_ref.verify(as_int8, inputs={"x": x}, recipe="int8:row").verdict == "match"
 
 
 @pytest.mark.tier("full", but=["how0"])
@@ -190,3 +197,73 @@ def test_a_record_is_compared_with_its_fields(how):
     assert_bit_exact({"code": codes}, expected, x=x)
     with pytest.raises(AssertionError, match="code"):
         assert_bit_exact({"code": codes ^ np.uint32(1)}, expected, x=x)
+
+
+def integers(text):
+    """Return a tensor, and the codes and zero points of the exact model as int32."""
+    x = adversarial((4, 64), 3, "float32")
+    asked = own_recipe(text).asked
+    found = OPERATIONS[asked.operation].exact(
+        {"source": "f32", **asked.parameters}, {"x": x.view(np.uint32)}
+    )
+    return x, {name: found[name].view(np.int32) for name in ("code", "zero_point")}
+
+
+WRITTEN = {
+    "int8": lambda array: array.astype(np.int8),
+    "int64": lambda array: array.astype(np.int64),
+    "bytes": lambda array: array.astype(np.int8).view(np.uint8),
+}
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("form", WRITTEN)
+@pytest.mark.parametrize("text", ["int8:onnx:asymmetric", "int4:1x32"])
+def test_integers_are_compared_as_kernels_write_them(text, form):
+    """Bytes say where the sign is only if the integers have 8 bits."""
+    x, right = integers(text)
+
+    def verified(change):
+        fields = {name: WRITTEN[form](array) for name, array in right.items()}
+        fields["code"].reshape(-1)[0] ^= change
+        return mor_ref.verify(lambda *_: fields, inputs={"x": x}, recipe=text).results[0]
+
+    if (text, form) == ("int4:1x32", "bytes"):
+        problem = verified(0).differences[0].problem
+        assert problem.startswith(
+            "has dtype uint8, and integers of int4 can be negative; give int8"
+        )
+        return
+    assert verified(0).verdict == "match"
+    assert [(d.field, d.count) for d in verified(1).differences] == [("code", 1)]
+
+
+def test_codes_of_a_record_are_those_of_a_kernel():
+    x, right = integers("int8")
+    record = mor_ref.quantize_affine(x, "int8")
+    assert (right["code"] < 0).any()
+    for code in (record.codes, record.codes.view(np.uint8), right["code"]):
+        assert_bit_exact({"code": code}, record)
+    with pytest.raises(AssertionError, match="code: 1 of 256 differ"):
+        assert_bit_exact({"code": record.codes ^ (np.arange(256).reshape(4, 64) == 9)}, record)
+
+
+FILES = {
+    "bin": lambda codes: codes.astype(np.int8).tobytes(),
+    "mem": lambda codes: "\n".join(f"{code & 255:02x}" for code in codes.flat).encode(),
+    "hex": lambda codes: b"\n".join(row.tobytes().hex().encode() for row in codes.astype(np.int8)),
+}
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("ending", FILES)
+def test_files_of_integers_may_be_as_wide_as_their_grid(tmp_path, ending):
+    x, right = integers("int8")
+    file = tmp_path / "own" / "x" / f"code.{ending}"
+    file.parent.mkdir(parents=True)
+    for change in (0, 1):
+        codes = right["code"].copy()
+        codes[1, 2] ^= change
+        file.write_bytes(FILES[ending](codes))
+        found = mor_ref.verify(f"dir:{tmp_path}", inputs={"x": x}, recipe="int8")
+        assert [one.count for one in found.results[0].differences] == [1] * change

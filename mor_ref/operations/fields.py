@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mor_ref.definitions.affine import IntegerGrid, integer_grid
 from mor_ref.definitions.formats import formats
 
 Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
 
 INTEGERS = ("u8", "u32", "u64")
 OF_CASES = ("source", "format", "format_a", "format_b", "scale_format")  # parameters of a case
+_OF_GRID = ("code", "zero_point")
 _BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
 
 
@@ -80,6 +82,12 @@ def of_each(names: Iterable[str], *parts: str) -> str:
 def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:
     """Return the name of a format, which a field may leave to a parameter of the case."""
     return str(parameters.get(fmt, fmt))
+
+
+def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
+    """Return the grid of a field's integers; None if they are of none."""
+    is_of_grid = "grid" in parameters and field in _OF_GRID
+    return integer_grid(parameters["grid"]) if is_of_grid else None
 
 
 def bits_of(fmt: str) -> int:

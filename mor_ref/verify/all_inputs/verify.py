@@ -31,7 +31,7 @@ from mor_ref.verify.candidates.candidate import Candidate, CandidateError
 from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.distance import distance, shown
-from mor_ref.verify.comparing.words import as_words
+from mor_ref.verify.comparing.integers import of_width
 from mor_ref.workers.pools import Workers
 
 ASKED = 1 << 20  # inputs of a question
@@ -162,11 +162,11 @@ def _asked(candidate: Candidate, case: Case, inputs: range) -> Unsigned:
     answer = candidate.answer(operation, operation, question)
     if answer is None:
         raise CandidateError(f"{candidate.name} has no answer to {operation} in {case.name}")
-    wanted = np.zeros(x.shape, code_dtype(case.fmt))
-    problem = problem_of(answer.get("code"), wanted)
+    codes = of_width(answer.get("code"), code_dtype(case.fmt).itemsize)
+    problem = problem_of(codes, x)
     if problem is not None:
         raise CandidateError(f"{candidate.name}, case {question.name}: code {problem}")
-    return np.asarray(as_words(wanted, answer["code"]))
+    return np.asarray(codes)
 
 
 def _checksum(case: Case, codes: list[Unsigned]) -> int | None:

@@ -12,7 +12,7 @@ from mor_ref.layouts import layout_words, parts_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.distance import code_distance, code_shown
-from mor_ref.verify.comparing.words import as_words
+from mor_ref.verify.comparing.integers import of_width
 
 _SHOWN = 8  # entries
 
@@ -34,7 +34,7 @@ def unlike_codes(
     layout = "packed" if given.packed and layout is None else layout
     chain = [] if layout is None else layout_words(layout)
     bits = 8 if "packed" in chain else meant.bits
-    words = as_words(np.zeros(0, code_dtype(meant)), given.bits)
+    words = of_width(given.bits, code_dtype(meant).itemsize)
     found = unsigned_from(words, bits, code_dtype(meant), "actual")
     plain = unsigned_from(right.bits, meant.bits, code_dtype(meant), "expected")
     wanted = seen(plain, chain, {})

@@ -1,15 +1,16 @@
 """The arrays of a case as columns of a file: names, shapes and widths that follow from the case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mor_ref.definitions.affine import IntegerGrid
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.fields import bytes_of, format_meant, grid_of
 from mor_ref.operations.shapes import shapes_of
 
 
@@ -19,11 +20,29 @@ class ColumnsError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a case, as a file has it: its shape, and the bytes of an entry."""
+    """A field of a case, as a file has it: its shape, and the bytes of an entry.
+
+    Integers of a `grid` can be as wide as the grid, and `is_signed` says that they are.
+    """
 
     name: str
     shape: tuple[int, ...]
     size: int
+    grid: IntegerGrid | None = None
+    is_signed: bool = False
+
+    @property
+    def narrow(self) -> "Column":
+        """The field in the dtype of its grid; as it is if it has none."""
+        if self.grid is None:
+            return self
+        size = np.dtype(self.grid.dtype).itemsize
+        return replace(self, size=size, is_signed=self.grid.signed)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of an entry, without its byte order."""
+        return f"{'i' if self.is_signed else 'u'}{self.size}"
 
     @property
     def per_row(self) -> int:
@@ -42,7 +61,7 @@ class Column:
 
     def array(self, entries: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return entries as an array of the field's shape."""
-        return np.array(entries, f"u{self.size}").reshape(self.shape)
+        return np.array(entries, f"u{self.size}").view(self.dtype).reshape(self.shape)
 
 
 def columns_of(operation: str, case: Case, names: Sequence[str]) -> list[Column]:
@@ -83,5 +102,6 @@ def _column(operation: str, case: Case, name: str) -> Column:
         if len({*views}) < len(views):
             raise ColumnsError(f"names {name}; name each view once")
         viewed = seen(np.zeros(plain, f"u{size}"), views, case.parameters)
-        return Column(name, viewed.shape, viewed.itemsize)
-    return Column(name, plain, size)
+        grid = grid_of(field, case.parameters)
+        return Column(name, viewed.shape, viewed.itemsize, grid)
+    return Column(name, plain, size, grid_of(field, case.parameters))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.result_columns import Column, ColumnsError
 
@@ -63,6 +64,9 @@ def of_memory(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     of_rows = len(columns) == 1 and len(there) == columns[0].shape[0]
     if not by_row and not of_rows:
         return _in_turn(there, columns)
+    narrow = [column.narrow for column in columns]
+    if of_rows and _digits(there) == 2 * _bytes_of_row(narrow):
+        columns = narrow
     words = [_number(word, 8 * _bytes_of_row(columns)) for word in there]
     found, rest = {}, 8 * _bytes_of_row(columns)
     for column in columns:
@@ -86,14 +90,21 @@ def _in_turn(words: list[str], columns: list[Column]) -> Answer:
     found, start = {}, 0
     for column in columns:
         some = words[start : start + column.entries]
-        found[column.name] = column.array([_number(word, 8 * column.size) for word in some])
+        found[column.name] = _of_words(column, some)
         start += column.entries
     return found
 
 
 def of_bytes(content: bytes, columns: list[Column], byteorder: str) -> Answer:
-    """Return the fields of raw bytes: whole arrays, row by row, one after the other."""
+    """Return the fields of raw bytes: whole arrays, row by row, one after the other.
+
+    The codes of a grid, or its zero points as well, can be as wide as the grid.
+    """
     right = sum(column.nbytes for column in columns)
+    of_codes = [column.narrow if _is_code(column) else column for column in columns]
+    for narrow in (of_codes, [column.narrow for column in columns]):
+        if len(content) != right and len(content) == sum(column.nbytes for column in narrow):
+            columns, right = narrow, len(content)
     if len(content) != right:
         parts = " + ".join(f"{column.nbytes:,} of {column.name}" for column in columns)
         raise ColumnsError(f"has {len(content):,} bytes, but {right:,} are expected: {parts}")
@@ -105,6 +116,15 @@ def of_bytes(content: bytes, columns: list[Column], byteorder: str) -> Answer:
         found[column.name] = column.array(entries)
         start += column.nbytes
     return found
+
+
+def _digits(words: list[str]) -> int:
+    """Return how many digits the longest word has."""
+    return max((len(word.replace("_", "")) for word in words), default=0)
+
+
+def _is_code(column: Column) -> bool:
+    return column.name.partition(SEPARATOR)[0] == "code"
 
 
 def _words(text: str) -> list[str]:
@@ -132,7 +152,16 @@ def _addressed(text: str) -> Iterator[tuple[int, str]]:
 
 def _array(column: Column, words: list[str], rows: int) -> NDArray[Any]:
     _check_rows(column, rows)
-    return column.array([_number(word, 8 * column.size) for word in words])
+    return _of_words(column, words)
+
+
+def _of_words(column: Column, words: list[str]) -> NDArray[Any]:
+    """Return the entries of words; if these are as wide as a grid, with the sign in all bits."""
+    numbers, grid = [_number(word, 8 * column.size) for word in words], column.grid
+    if grid is not None and grid.signed and 4 * _digits(words) == grid.bits:
+        above = (1 << 8 * column.size) - (1 << grid.bits)
+        numbers = [one + above if one >> grid.bits - 1 else one for one in numbers]
+    return column.array(numbers)
 
 
 def _check_rows(column: Column, rows: int) -> None:

@@ -14,18 +14,18 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case, Field
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, split
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.fields import format_meant
+from mor_ref.operations.fields import bytes_of, format_meant
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.cells import picture_of_marks
 from mor_ref.verify.comparing.difference import MOST_ENTRIES, Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
+from mor_ref.verify.comparing.integers import integers_of
 from mor_ref.verify.comparing.kinds import Kind, kinds_of
 from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_otherwise
 from mor_ref.verify.comparing.names_given import misnamed
 from mor_ref.verify.comparing.nibbles import first_unlike, format_of_nibbles, of_halves
 from mor_ref.verify.comparing.outside_domain import in_views
-from mor_ref.verify.comparing.words import as_words
 
 MISSING = "is missing"
 
@@ -39,7 +39,7 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
     if views:
         viewed = seen(expected, views, case.parameters)
         return viewed, _of_shape(viewed, actual)
-    array = np.asarray(as_words(expected, actual))
+    array = np.asarray(actual)
     # An array without entries could have rows without end, each with its digests.
     if array.dtype.kind in "ui" and digests_shape(array.shape) == expected.shape:
         return expected, seen(array, split(field)[1], case.parameters)
@@ -47,12 +47,11 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 
 def _of_shape(expected: Unsigned, actual: Any) -> Any:
-    """Return integers as words, and a single number as an array of one entry, such as one scale."""
+    """Return a single number as the array of one entry that is expected, such as one scale."""
     if actual is None or isinstance(actual, NoArray):
         return actual
-    found = as_words(expected, actual)
-    is_single = expected.size == 1 and np.ndim(found) == 0
-    return np.reshape(found, expected.shape) if is_single else found
+    is_single = expected.size == 1 and np.ndim(actual) == 0
+    return np.reshape(actual, expected.shape) if is_single else actual
 
 
 class Placed(NamedTuple):
@@ -168,7 +167,9 @@ def comparisons(
             names = case.name, name, field.name, format_meant(field.format, case.parameters)
             problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
             if problem is None:
-                expected, actual = paired(case, field.name, name, answer.get(name))
+                takes = integers_of(field.name, bytes_of(names[-1]), case.parameters)
+                given = takes.bits(answer.get(name))
+                expected, actual = paired(case, field.name, name, given)
                 problem = problem_of(actual, expected)
                 if problem is not None:
                     problem += named_otherwise(field, name, case.arrays[field.name], actual)
@@ -268,8 +269,7 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     array = np.asarray(actual)
     if array.dtype.kind not in "ui":
         return f"has dtype {array.dtype}; give bit patterns as unsigned integers"
-    is_wide = array.dtype.kind == "i" and array.itemsize > expected.itemsize
-    if is_wide and array.size and int(array.min()) < 0:
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         return f"holds {int(array.min())}; give bit patterns as unsigned integers"
     if array.shape != expected.shape:
         return f"has shape {array.shape}, and {expected.shape} is expected"

@@ -20,8 +20,8 @@ from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.comparing.integers import integers_of
 from mor_ref.verify.comparing.values import Floats, Marks, values_of
-from mor_ref.verify.comparing.words import as_words
 
 _OF_AMAX = ("ends", "group")  # axes of the fields that follow from the amax of more than a block
 _BLOCKS = ("grid", "unit")
@@ -102,7 +102,10 @@ def _differing(
         if name not in left or not VIEWS.keys() >= {*views} or unsuited(views, case.parameters):
             continue
         expected = seen(case.arrays[name], views, case.parameters)
-        differs = _differs(expected, given) & ~in_views(left[name], views, case.parameters)
+        takes = integers_of(name, case.arrays[name].itemsize, case.parameters)
+        differs = _differs(expected, takes.bits(given)) & ~in_views(
+            left[name], views, case.parameters
+        )
         yield name, np.full(left[name].shape, differs.any()) if views else differs
 
 
@@ -123,7 +126,7 @@ def _differs(expected: NDArray[Any], given: Any) -> Marks:
     """Return where a field that was given differs; nowhere if it was not, or not so."""
     if not isinstance(given, np.ndarray) or given.size != expected.size:
         return np.zeros(expected.shape, np.bool_)
-    found: Marks = as_words(expected, given).reshape(expected.shape) != expected
+    found: Marks = given.reshape(expected.shape) != expected
     return found
 
 

@@ -20,6 +20,7 @@ from mor_ref.verify.by_rows import FieldOf, fields_of, rows_at_once, strips_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
+from mor_ref.verify.comparing.integers import integers_of
 
 
 def is_cut(operation: str, case: Case) -> bool:
@@ -75,13 +76,14 @@ class LargeCase:
 
     def _problems(self, answer: Answer) -> dict[str, str]:
         """Return why fields of an answer cannot be compared, from their whole shapes."""
-        found = {}
+        found, parameters = {}, self.case.parameters
         for name, field in self._fields.items():
             right = np.broadcast_to(np.zeros((), field.dtype), field.shape)
             given: Any = answer.get(name)
             if given is None or (right.size == 1 and np.ndim(given) == 0):
                 continue
-            problem = problem_of(given, right)
+            takes = integers_of(name, field.dtype.itemsize, parameters)
+            problem = problem_of(takes.taken(given), right)
             if problem is not None:
                 found[name] = problem
         return found
