@@ -47,7 +47,8 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
     may_be = {axes: _may_be_amax(operation, case, outside, sides[axes]) for axes in _OF_AMAX}
     for name, axes in fields.items():
         if axes in _OF_AMAX:
-            differs = _differs(case.arrays[name], answer.get(name)).reshape(may_be[axes].shape)
+            given = _bits(case, name, answer.get(name))
+            differs = _differs(case.arrays[name], given).reshape(may_be[axes].shape)
             numbers |= of_numbers(may_be[axes] & differs, sides[axes], shape)
     if not any(axes in _OF_AMAX and name in answer for name, axes in fields.items()):
         whole = _axes_of_amax(operation, case.parameters)
@@ -102,8 +103,7 @@ def _differing(
         if name not in left or not VIEWS.keys() >= {*views} or unsuited(views, case.parameters):
             continue
         expected = seen(case.arrays[name], views, case.parameters)
-        takes = integers_of(name, case.arrays[name].itemsize, case.parameters)
-        differs = _differs(expected, takes.bits(given)) & ~in_views(
+        differs = _differs(expected, _bits(case, name, given)) & ~in_views(
             left[name], views, case.parameters
         )
         yield name, np.full(left[name].shape, differs.any()) if views else differs
@@ -120,6 +120,10 @@ def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, .
         without | (_largest(np.where(outside, finite, 0), sides) >= inside)
     )
     return found
+
+
+def _bits(case: Case, field: str, given: Any) -> Any:
+    return integers_of(field, case.arrays[field].itemsize, case.parameters).bits(given)
 
 
 def _differs(expected: NDArray[Any], given: Any) -> Marks:
