@@ -263,6 +263,25 @@ def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):
 
 
 @pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("rows", [24, 1 << 17], ids=["small", "in strips"])
+def test_a_case_does_not_count_what_is_left_out(rows):
+    x = np.ones((rows, 32 if rows == 24 else 36), np.float32)
+    x[[3, -5], 7] = np.nan
+
+    def wrong(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        code = found["code"].copy()
+        code[0, 0] ^= 1
+        scale = layouts.swizzled_128x4(found["scale"])
+        return {"code": code, "scale@swizzled_128x4": scale} if rows == 24 else {"code": code}
+
+    found = mor_ref.verify(wrong, inputs={"x": x}, recipe="mxfp8", domain="finite").results[0]
+    (difference,) = found.differences
+    assert (difference.count, difference.of) == (1, x.size - 64)
+    assert f"field code: 1 of {x.size - 64} differ" in str(difference)
+
+
+@pytest.mark.usefixtures("undiagnosed")
 def test_a_field_that_is_left_out_counts_for_nothing():
     """All of one tensor is outside."""
     inputs = {"a": -np.ones((4, 32), np.float32), "b": np.ones((4, 64), np.float32)}

@@ -170,6 +170,16 @@ class Evidence:
             if case.name in self.answers
         }
 
+    @property
+    def left_out_of_fields(self) -> dict[str, int]:
+        """How many entries are left out of fields that are compared, by CASE/FIELD."""
+        return {
+            f"{one.case}/{one.suite_field}": int(np.count_nonzero(one.left_out))
+            for found in self.comparisons.values()
+            for one in found
+            if one.left_out is not None
+        }
+
     def compared(self, case: str) -> dict[str, Comparison]:
         """Return the comparisons of a case, by view, as far as fields could be compared."""
         found = self.comparisons.get(case, ())

@@ -1,6 +1,8 @@
 """The result of a candidate on a suite, and on parts of one together."""
 
+import dataclasses
 import difflib
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +59,8 @@ class SuiteResult:
     result `must_be_complete`, an incomplete one is not a match. `left_out` says how many inputs are
     outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
     `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
-    the codes and scales of rungs in answers, which are not compared.
+    the codes and scales of rungs in answers, which are not compared. `entries_left_out` counts
+    those of CASE/FIELD.
     """
 
     suite: str
@@ -80,6 +83,7 @@ class SuiteResult:
     not_diagnosed: int = 0
     remarks: Remarks = NO_REMARKS
     of_rungs: tuple[str, ...] = ()
+    entries_left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
         """Return the result of both parts of a suite, or of a case and its next strip."""
@@ -93,6 +97,8 @@ class SuiteResult:
             given[field.name] = given[field.name] + field if field.name in given else field
         expected = {**self.expected, **more.expected}
         missing = {*self.not_given, *more.not_given}
+        left_out = Counter(self.entries_left_out) + Counter(more.entries_left_out)
+        differences = _joined([*self.differences, *more.differences])
         return replace(
             self,
             cases=self.cases + more.cases,
@@ -101,12 +107,13 @@ class SuiteResult:
             not_given=tuple(name for name in expected if name in missing and name not in given),
             unknown=self.unknown if self.unknown.names else more.unknown,
             expected=expected,
-            differences=tuple(_joined([*self.differences, *more.differences])),
+            differences=tuple(_without(left_out, differences)),
             failures=self.failures + more.failures,
             not_answered=self.not_answered + more.not_answered,
             case_names=self.case_names + more.case_names,
             remarks=self.remarks + more.remarks,
             of_rungs=tuple(dict.fromkeys(self.of_rungs + more.of_rungs)),
+            entries_left_out=left_out,
         )
 
     def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
@@ -226,11 +233,21 @@ def _joined(differences: Sequence[Difference]) -> Iterable[Difference]:
     return found.values()
 
 
+def _without(
+    left_out: Mapping[str, int], differences: Iterable[Difference]
+) -> Iterable[Difference]:
+    """Yield differences that do not count the entries of fields that are left out."""
+    for one in differences:
+        left = left_out.get(f"{one.case}/{one.suite_field}", 0)
+        yield replace(one, of=math.prod(one.shape) - left) if left else one
+
+
 def result_of(
     evidence: Evidence, entry: Mapping[str, Any], *, must_be_complete: bool
 ) -> SuiteResult:
     """Return the result of the answers to a suite, or to a part of it."""
-    given, differences = evidence.given, tuple(evidence.differences())
+    given, left_out = evidence.given, evidence.left_out_of_fields
+    differences = tuple(_without(left_out, evidence.differences()))
     fields = [
         _field_result(evidence, field, [d for d in differences if d.suite_field == field.name])
         for field in evidence.fields
@@ -256,6 +273,7 @@ def result_of(
         case_names=tuple(case.name for case in evidence.cases),
         remarks=evidence.remarks,
         of_rungs=tuple(evidence.of_rungs),
+        entries_left_out=left_out,
     )
 
 
