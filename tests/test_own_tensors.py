@@ -400,6 +400,8 @@ def test_arguments_of_other_types_are_refused():
     x = np.ones((2, 64), np.float32)
     for candidate, inputs, said in (
         ("numba", x, "inputs is of the type ndarray; give arrays by name"),
+        ("numba", [x], "inputs is of the type list with one of ndarray; give arrays by name"),
+        ("numba", [], "inputs is of the type list; give arrays by name"),
         ("numba", {1: x}, "the name of a tensor is 1; give text, such as '1'"),
         (3, {"x": x}, "candidate is 3; give a function, or a name such as 'numba'"),
     ):
@@ -408,6 +410,18 @@ def test_arguments_of_other_types_are_refused():
     for one in ("mxfp8", {"kind": "mx"}):  # and not its letters or keys
         with pytest.raises(TypeError, match="; give a list of recipes, such as .'mxfp8:rceil'."):
             compare(x, one)
+
+
+def test_files_are_given_as_a_list(tmp_path):
+    """Random words may be in a file of their own."""
+    x, words = np.ones((2, 64), np.float32), np.full((2, 64), 3, np.uint16)
+    files = [tmp_path / "x.safetensors", tmp_path / "words.safetensors"]
+    save_file({"a": x, "b": x}, files[0])
+    save_file({"a/random_word": words, "b/random_word": words}, files[1])
+    report = mor_ref.verify("numba", inputs=files, recipe="mxfp8:n_random_bits=16")
+    assert (report.verdict, report.results[0].case_names) == ("match", ("a", "b"))
+    report = mor_ref.verify("numba", inputs=(str(files[0]),), recipe="mxfp8")
+    assert report.results[0].case_names == ("a", "b")
 
 
 def test_bits_that_may_differ_and_inputs_that_are_left_out():

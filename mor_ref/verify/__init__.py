@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mor_ref.verify.assertion import assert_bit_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from mor_ref.treatments import OwnRecipe, Table, Treatment
@@ -29,7 +29,7 @@ class _Callable(ModuleType):
         self,
         candidate: "str | Function",
         *,
-        inputs: "str | Path | Mapping[str, Any]",
+        inputs: "str | Path | Sequence[str | Path] | Mapping[str, Any]",
         recipe: "str | Table | Treatment | OwnRecipe",
         nan: "Nans" = "exact",
         zero_sign: "Zeros" = "exact",
@@ -39,7 +39,7 @@ class _Callable(ModuleType):
         """Return the report on a candidate for tensors of one's own.
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
-        inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
+        inputs) that returns a dict of fields. `inputs` are arrays by name, or the paths of files.
         `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`, `zero_sign`
         and `domain` are those of the command. Print the report for the text of the command.
 

@@ -8,7 +8,7 @@ Tensors are read when they are asked, and forgotten after that: a file may be la
 memory.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,7 +57,7 @@ Function = Callable[[str, Parameters, Arrays], Answer | None]
 
 def verify_on(
     candidate: str | Function,
-    inputs: str | Path | Mapping[str, Any],
+    inputs: str | Path | Sequence[str | Path] | Mapping[str, Any],
     recipe: str | Table | Treatment | OwnRecipe,
     timeout: float = SECONDS,
     allowed: Allowed = EVERY_BIT,
@@ -66,18 +66,13 @@ def verify_on(
     """Return the report on a candidate for own tensors.
 
     `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters, inputs).
-    `inputs` are arrays by name, or a file of them.
+    `inputs` are arrays by name, or a file or files of them.
     """
     asked = own_recipe(recipe)
     if isinstance(inputs, Mapping):
         own = own_tensors(asked, from_arrays(inputs, with_words=asked.is_random))
-    elif isinstance(inputs, str | Path):
-        own = own_tensors(asked, from_files([str(inputs)], with_words=asked.is_random))
     else:
-        raise TypeError(
-            f"inputs is of the type {type(inputs).__name__}; give arrays by name, such as "
-            '{"x": x}, or the name of a file'
-        )
+        own = own_tensors(asked, from_files(_names(inputs), with_words=asked.is_random))
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
@@ -86,6 +81,19 @@ def verify_on(
         raise TypeError(f"candidate is {candidate!r}; give a function, or a name such as 'numba'")
     with candidate_named(candidate, timeout) as one:
         return Report(verify(one, own.suites, **how))
+
+
+def _names(inputs: Any) -> list[str]:
+    """Return the names of a file or of files; refuse anything else."""
+    files = inputs if isinstance(inputs, list | tuple) and inputs else [inputs]
+    for file in files:
+        if not isinstance(file, str | Path):
+            held = "" if file is inputs else f" with one of {type(file).__name__}"
+            raise TypeError(
+                f"inputs is of the type {type(inputs).__name__}{held}; give arrays by name, such "
+                'as {"x": x}, or the names of files'
+            )
+    return [str(file) for file in files]
 
 
 @dataclass(frozen=True)
