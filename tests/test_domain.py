@@ -13,6 +13,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
+from mor_ref.verify import by_rows
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.coverage import Given
 from mor_ref.verify.comparing.domain import as_domain
@@ -248,6 +249,24 @@ def test_an_amax_outside_may_show_in_any_field(recipe):
 
 
 @pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("recipe", ["nvfp4", "e4m3:gam:4x16"])
+def test_so_it_may_where_a_tensor_is_large(recipe, monkeypatch):
+    """It is not compared in strips: their rows do not show where the amax is."""
+    monkeypatch.setattr(by_rows, "AT_ONCE", 384)
+    x = a_tensor("nonnegative")
+    x[5, 20] = -300
+
+    def of_positive(operation, parameters, inputs):
+        y = np.maximum(inputs["x"].view(np.float32), 0)
+        found = OPERATIONS[operation].engine(parameters, {"x": y.view(np.uint32)})
+        return {"code": found["code"]}
+
+    asked = {"inputs": {"x": x}, "recipe": recipe}
+    assert mor_ref.verify(of_positive, **asked, domain="nonnegative").verdict == "not run"
+    assert mor_ref.verify(of_positive, **asked, domain="finite").verdict == "mismatch"
+
+
+@pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("recipe", ["e4m3:fp32:4x16", "nvfp4:amax=300", "mor:three_way:4x16:fp32"])
 def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):
     x = a_tensor("nonnegative")
@@ -263,9 +282,10 @@ def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):
 
 
 @pytest.mark.usefixtures("undiagnosed")
-@pytest.mark.parametrize("rows", [24, 1 << 17], ids=["small", "in strips"])
-def test_a_case_does_not_count_what_is_left_out(rows):
-    x = np.ones((rows, 32 if rows == 24 else 36), np.float32)
+@pytest.mark.parametrize("at_once", [1 << 22, 256], ids=["whole", "in strips"])
+def test_a_case_does_not_count_what_is_left_out(at_once, monkeypatch):
+    monkeypatch.setattr(by_rows, "AT_ONCE", at_once)  # numbers of a strip
+    x = np.ones((24, 36), np.float32)
     x[[3, -5], 7] = np.nan
 
     def wrong(operation, parameters, inputs):
@@ -273,7 +293,7 @@ def test_a_case_does_not_count_what_is_left_out(rows):
         code = found["code"].copy()
         code[0, 0] ^= 1
         scale = layouts.swizzled_128x4(found["scale"])
-        return {"code": code, "scale@swizzled_128x4": scale} if rows == 24 else {"code": code}
+        return {"code": code} if at_once < x.size else {"code": code, "scale@swizzled_128x4": scale}
 
     found = mor_ref.verify(wrong, inputs={"x": x}, recipe="mxfp8", domain="finite").results[0]
     (difference,) = found.differences

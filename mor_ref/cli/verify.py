@@ -1,6 +1,7 @@
 """`mor-ref verify`: run a candidate on the suites, and write a report."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,7 +71,7 @@ def run(
     with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
         if own.is_asked:
-            tensors = _own_tensors(own, suites, vectors)
+            tensors = replace(_own_tensors(own, suites, vectors), domain=as_domain(domain))
             if workers:
                 directory = Path(stack.enter_context(TemporaryDirectory()))
                 wanted = tensors.written(directory)

@@ -126,12 +126,18 @@ def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...
 
 def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     """Return the parameters, with the amax if parts need it; None if it cannot be given."""
-    asked, whole = case.parameters, OPERATIONS[operation].whole_amax
-    is_given = "amax" in asked or "global_scale" in asked
-    if whole is None or is_given or not whole.is_needed(asked):
+    asked = case.parameters
+    if not needs_amax(operation, asked):
         return asked
     amax = amax_of(operation, case, count)
     return {**asked, "amax": amax} if np.isfinite(amax) else None
+
+
+def needs_amax(operation: str, parameters: Parameters) -> bool:
+    """Return whether parts of a tensor depend on its amax, which is not given."""
+    whole = OPERATIONS[operation].whole_amax
+    is_given = "amax" in parameters or "global_scale" in parameters
+    return whole is not None and not is_given and whole.is_needed(parameters)
 
 
 def amax_of(operation: str, case: Case, count: int = AT_ONCE) -> float:

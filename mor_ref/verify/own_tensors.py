@@ -27,13 +27,13 @@ from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
-from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of
+from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of, needs_amax
 from mor_ref.verify.candidates.by_name import SECONDS, candidate_named
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.domain import Domain
+from mor_ref.verify.comparing.domain import Domain, has_outside
 from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
 from mor_ref.verify.own_rungs import name_of, with_rungs
@@ -73,6 +73,7 @@ def verify_on(
         own = own_tensors(asked, from_arrays(inputs, with_words=asked.is_random))
     else:
         own = own_tensors(asked, from_files(_names(inputs), with_words=asked.is_random))
+    own = replace(own, domain=domain)
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
@@ -101,7 +102,8 @@ class OwnTensors:
     """Tensors as suites under a recipe. They are read when they are needed, some at a time.
 
     `sizes` are the numbers of each case. The cases that are `exact` have the bits of the exact
-    model, and `corners` are the cases whose corners are a suite.
+    model, and `corners` are the cases whose corners are a suite. Numbers outside the `domain` are
+    left out.
     """
 
     recipe: OwnRecipe
@@ -110,6 +112,7 @@ class OwnTensors:
     sizes: Mapping[str, int]
     exact: frozenset[str]
     corners: frozenset[str]
+    domain: Domain = "all"
 
     @property
     def suites(self) -> Suites:
@@ -158,18 +161,27 @@ class OwnTensors:
 
     def _to_ask(self, suites: Collection[str]) -> Parts:
         """Yield some cases of a suite at a time, or one that is compared in strips."""
-        operation, corners = self.recipe.asked.operation, list[Case]()
+        corners = list[Case]()
         cases = unread_cases(self.recipe, self.inputs)
         for unread in _grouped(cases, lambda case: case.size):
             group = [case.read() for case in unread]
             corners += [_corner(case) for case in group if case.name in self.corners]
-            if len(group) == 1 and is_cut(operation, group[0]):
-                yield SUITE, LargeCase(operation, group.pop())
+            if len(group) == 1 and self._is_cut(group[0]):
+                yield SUITE, LargeCase(self.recipe.asked.operation, group.pop())
                 continue
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
         if corners and CORNERS in suites:
             suite = _suite(CORNERS, self.recipe)
             yield CORNERS, [with_expected(suite, case) for case in corners]
+
+    def _is_cut(self, case: Case) -> bool:
+        """Return whether a case is compared in strips.
+
+        It is whole if its amax may be outside the domain: then none of it may be compared.
+        """
+        operation = self.recipe.asked.operation
+        is_whole = needs_amax(operation, case.parameters) and has_outside(case, self.domain)
+        return not is_whole and is_cut(operation, case)
 
     def written(self, directory: Path) -> Suites:
         """Write the suites into an empty directory, whole, and return them."""
