@@ -1,4 +1,4 @@
-"""Policies: the representation that each unit takes, and its output."""
+"""Policies: each unit takes the first rung of the ladder that accepts it; and the output."""
 
 import math
 from collections.abc import Callable

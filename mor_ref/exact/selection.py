@@ -1,4 +1,4 @@
-"""Selections by rank and by column, and the schemes that quantize both sides in their own way."""
+"""Selections by rank and by column: the outliers of PB-LLM and LLM.int8, and their schemes."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Make suites: each in one process, written as soon as it is done."""
+"""Make suites, each in one process, and write each to its file as soon as it is done."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
