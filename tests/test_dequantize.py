@@ -244,7 +244,7 @@ def test_another_format_than_that_of_the_dtype_is_refused(run, tmp_path):
     given = ("dequantize", path, "--out", out, "--recipe")
     status, _, errors = run(*given, "mxfp8")
     assert status == 2
-    assert "code of tensor 'a' has dtype F8_E5M2; under mxfp8_e4m3:floor:32, give e4m3" in errors
+    assert "code of tensor 'a' has dtype F8_E5M2; for mxfp8_e4m3:floor:32, give e4m3" in errors
     status, printed, _ = run(*given, "mxfp8_e5m2")
     assert (status, "b (2x32 I8): it is not TENSOR/FIELD" in printed) == (0, True)
     assert list(read(out)) == ["a"]
@@ -277,11 +277,11 @@ def test_several_arrays_are_not_written_to_a_file_of_one(run, tmp_path):
     [
         (
             ("dequantize", "--recipe", "mxfp8"),
-            "tensor 'a' has no field scale; under mxfp8_e4m3:floor:32, give code and scale",
+            "tensor 'a' has no field scale; for mxfp8_e4m3:floor:32, give code and scale",
         ),
         (
             ("dequantize", "--recipe", "nvfp4"),
-            "tensor 'a' has no field block_scale; under nvfp4:te:1x16, give code or packed and",
+            "tensor 'a' has no field block_scale; for nvfp4:te:1x16, give code or packed and",
         ),
         (("decode", "--format", "e2m1"), "tensor 'a': codes holds 200, which does not fit 4 bits;"),
         (("decode", "--format", "e4m3", "--field", "x"), "has no array TENSOR/x; name the field"),
@@ -362,7 +362,11 @@ def test_fields_of_another_size_or_range_are_refused(run, tmp_path):
     code = np.zeros((2, 40), np.uint8)
     for scale, fill, message in (
         (np.zeros((2, 3), np.uint8), 0, "scale of tensor 'a' has the shape (2, 3) and 1 bytes"),
-        (np.zeros((2, 2), np.uint16), 0, "has the shape (2, 2) and 2 bytes an entry; (2, 2) and 1"),
+        (
+            np.zeros((2, 2), np.uint16),
+            0,
+            "has the shape (2, 2) and 2 bytes an entry; with mxfp4:floor:32, (2, 2) and 1",
+        ),
         (
             np.zeros((2, 2), np.uint8),
             16,

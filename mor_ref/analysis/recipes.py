@@ -101,9 +101,7 @@ def settings_under(
     treatment = recipe.treatment
     policy = treatment.policy_in(Situation())
     if policy is None:
-        raise ValueError(
-            f"recipe is {recipe.name}, under which nothing is decided; give one with a format"
-        )
+        raise ValueError(f"recipe is {recipe.name}, which decides nothing; give one with a format")
     if threshold is not None:
         policy = policy.with_threshold(threshold)
     partition((1, 1), treatment.cut)  # refuses sides of 0

@@ -50,7 +50,7 @@ class _Callable(ModuleType):
         >>> mine = {"a": np.ones((2, 64), np.float32)}
         >>> report = mor_ref.verify("numba", inputs=mine, recipe="mxfp8:rceil")
         >>> report.verdict, report.results[0].title
-        ('match', 'Own tensors under mxfp8_e4m3:rceil:32')
+        ('match', 'Own tensors with mxfp8_e4m3:rceil:32')
         >>> print(report.headline)
         numba: match (1 match, 0 mismatch, 0 not run)
         """

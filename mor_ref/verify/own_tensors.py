@@ -281,7 +281,7 @@ def _suite_of(
     without: tuple[str, ...] = (),
 ) -> Suite:
     """Return a suite of the fields that mor-ref quantize writes: no steps of single numbers."""
-    title = f"{'Corners of own tensors' if name == CORNERS else 'Own tensors'} under {text}"
+    title = f"{'Corners of own tensors' if name == CORNERS else 'Own tensors'} with {text}"
     x, *others = fields_of_operation(asked)
     parameters = {"source": "f32", **asked.parameters}
     stored = {*fields_of(asked.operation, parameters, (1, 1))} - {*without}

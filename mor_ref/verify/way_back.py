@@ -156,7 +156,7 @@ class _Coded:
         missing = [names for names, one in zip(said, found, strict=True) if not one]
         if missing:
             raise ValueError(
-                f"tensor {self.tensor!r} has no field {missing[0]}; under {self.text}, give "
+                f"tensor {self.tensor!r} has no field {missing[0]}; for {self.text}, give "
                 f"{' and '.join(said)}"
             )
         return tuple(name for name in found if name)
@@ -171,7 +171,7 @@ class _Coded:
         stored = self.fields[whole]
         if stored.format not in (None, fmt):
             raise ValueError(
-                f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; under "
+                f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; for "
                 f"{self.text}, give {fmt}, or its bits as unsigned integers"
             )
         is_signed = stored.dtype[0] in "iI" and stored.itemsize < size  # as kernels write integers
