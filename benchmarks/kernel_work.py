@@ -7,7 +7,7 @@ disassembler prints the instructions of the GPU: `pip install nvidia-cuda-nvdisa
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,19 +96,20 @@ HOT = (
     Hot("nvfp4_elements_bf16", "codes of NVFP4, te", "nvfp4", _NVFP4, 39, 64, 16, 2, 18),
     Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 33, 80, least=34),
 )
+HOT_PROGRAMS = ("encoding", "decoding", "scales", "quantization", "nvfp4", "mx")  # that have them
 
 
 class Assembled(NamedTuple):
-    """All programs for an architecture: the resources of kernels, and instructions of hot loops."""
+    """Programs for an architecture: the resources of kernels, and instructions of hot loops."""
 
     resources: dict[str, Resources]
     fewest: dict[str, float]  # for an element; empty without the disassembler
 
 
-def assembled(architecture: str) -> Assembled:
-    """Assemble all programs by NVRTC."""
+def assembled(architecture: str, programs: Iterable[str]) -> Assembled:
+    """Assemble programs by NVRTC."""
     found, loops, tool = {}, {}, sass.disassembler()
-    for program in source.program_names():
+    for program in programs:
         options = (*nvrtc.ARITHMETIC, "--ptxas-options=-v")
         text = source.flattened(program)
         target = f"sm_{nvrtc.specific(int(architecture.removeprefix('sm_')))}"
@@ -213,10 +214,10 @@ def spilling(taken: Mapping[str, Assembled]) -> dict[tuple[str, str], int]:
     }
 
 
-def measured() -> tuple[dict[str, Assembled], dict[str, dict[str, float]]]:
-    """Assemble and run the kernels for all architectures."""
+def measured(programs: Sequence[str]) -> tuple[dict[str, Assembled], dict[str, dict[str, float]]]:
+    """Assemble programs for all architectures, and run the hot kernels."""
     return (
-        {name: assembled(name) for name in ARCHITECTURES},
+        {name: assembled(name, programs) for name in ARCHITECTURES},
         {name: instructions(name) for name in ARCHITECTURES},
     )
 
@@ -224,4 +225,4 @@ def measured() -> tuple[dict[str, Assembled], dict[str, dict[str, float]]]:
 if __name__ == "__main__":
     if sass.disassembler() is None:
         sys.exit("the page needs NVIDIA's disassembler: pip install nvidia-cuda-nvdisasm")
-    Path(sys.argv[1]).write_text(page(*measured()), encoding="utf-8")
+    Path(sys.argv[1]).write_text(page(*measured(source.program_names())), encoding="utf-8")
