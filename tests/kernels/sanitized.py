@@ -19,7 +19,7 @@ from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.policies import POLICIES
 
-_ALWAYS = ("-g1", "-O1", "-Wall", "-Wextra", "-Werror")
+_ALWAYS = ("-g1", "-O0", "-Wall", "-Wextra", "-Werror")
 FLAGS = {
     "thread": ("-fsanitize=thread", *_ALWAYS),
     "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", *_ALWAYS),
