@@ -81,7 +81,7 @@ def found_in_other_kinds(kernels, operation, kind):
                 yield name
 
 
-@pytest.mark.tier("full", one_in=4, but=['[mx-{"format": "e4m3", "scale_rule": "floor"}]'])
+@pytest.mark.tier("full", one_in=6, but=['[mx-{"format": "e4m3", "scale_rule": "floor"}]'])
 @pytest.mark.parametrize(
     ("operation", "kind"),
     [(operation, kind) for operation in KINDS for kind in kinds(operation)],
