@@ -18,10 +18,14 @@ from mor_ref.analysis.tensors import settings_for
 from mor_ref.cli import main
 from mor_ref.definitions.affine import affine_profile
 from mor_ref.definitions.blocks import partition
+from mor_ref.golden import bundled_files
 from mor_ref.metrics import Always
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Integers, Situation, as_treatment, own_recipe, short_text
 from mor_ref.verify import assert_bit_exact
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 __all__ = ["undiagnosed"]
 RECIPES = {
@@ -179,6 +183,35 @@ def test_large_tensors_are_verified_by_rows():
         return {"code": found.codes}
 
     assert mor_ref.verify(as_int8, inputs={"x": x}, recipe="int8:row").verdict == "match"
+
+
+def as_integers(operation, parameters, inputs):
+    """Return codes of int8, or of uint8 if none is negative, and zero points of int32."""
+    found = OPERATIONS[operation].engine(parameters, inputs)
+    code = found["code"].view(np.int32)
+    return {
+        "code": code.astype(np.uint8 if code.min() >= 0 else np.int8),
+        "zero_point": found["zero_point"].view(np.int32),
+    }
+
+
+@pytest.mark.parametrize("recipe", ["uint8:peg", "int8:peg"])
+def test_the_numbers_decide_the_sign_of_codes_of_peg(recipe):
+    for x in (numbers(4), abs(numbers(4))):
+        assert mor_ref.verify(as_integers, inputs={"x": x}, recipe=recipe).verdict == "match"
+
+
+def test_integers_whose_digests_are_compared():
+    """They are wider than the bytes of a digest."""
+
+    def as_words(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        return {name: found[name].view(np.int32) for name in ("code", "zero_point")}
+
+    found = verify(
+        PythonFunction("as_words", as_words), suites_in(bundled_files(), ["affine_large"])
+    )
+    assert found.verdict == "match"
 
 
 @pytest.mark.tier("full", but=["how0"])

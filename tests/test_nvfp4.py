@@ -72,8 +72,8 @@ def test_tiles():
         mor_ref.quantize_nvfp4(x, tile=(4, 4))
     with pytest.raises(ValueError, match="tile is 16; profile 'te' takes"):
         mor_ref.quantize_nvfp4(x, tile=16)
-    with pytest.raises(ValueError, match="profile is 'ta', which is not known; did you mean 'te'"):
-        mor_ref.quantize_nvfp4(x, profile="ta")
+    with pytest.raises(ValueError, match="profile is 'tee', which is not known; did you mean 'te'"):
+        mor_ref.quantize_nvfp4(x, profile="tee")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import Pairs, Row, powers
 
-_SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that is cut next to a zero times a large number
+_SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that most profiles cut next to a large exponent
 _HALF = (0.5, 0.5)
 _CANCELS: Pairs = [(1.0, 1.0), (-1.0, 1.0)]
 Codes = tuple[int, int]  # of the scales of a block of a and of one of b
@@ -29,28 +29,41 @@ def _zeros_of_one(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
         pair = (large.largest, 0.0) if n == 0 else (0.0, large.largest)
         yield [pair], _SMALL[profile.start]
         exponent = math.frexp(large.largest)[1] - 1 + of[1 - n].smallest_exponent
-        yield [pair, powers(exponent - profile.fraction_bits - 1, of)], 0.0
+        a, b = powers(exponent - profile.fraction_bits - 1, of)
+        yield [pair, (1.5 * a, b)], 0.0  # in f16, it rounds up to the smallest number
 
 
 def _at_ends(profile: DotProfile) -> Iterator[Row]:
-    """Yield sums that overflow or nearly do, and a tiny negative one."""
+    """Yield sums that overflow or nearly do, and a tiny negative one.
+
+    Not on CDNA 1, where it is -0 unless a row is filled with zeros up to a whole instruction.
+    """
     if profile.result == "f16":
         for b in (4.0, 2.0):
             yield [(4.0, b)], 65504.0
     large, tiny = 2.0**64, 2.0**-100
-    for a, b in ((large, large), (-large, large), (-tiny, tiny)):
-        yield [(a, b)], 0.0
+    yield [(large, large)], 0.0
+    yield [(-large, large)], 0.0
+    if profile.family != "e_fdpa":
+        yield [(-tiny, tiny)], 0.0
+    if profile.family == "tr_fdpa":  # a tie but for the last of 32 bits behind the exponent
+        half = 2.0**-12
+        yield [(-half, half), (-half, half / 2), (2.0**-16, 2.0**-16)], 1.0
 
 
 def rows_across_chunks(profile: DotProfile) -> Iterator[Row]:
     """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both."""
-    one, bit, zero = (1.0, 1.0), (1.5 * 2.0**-12, 2.0**-12), (0.0, 0.0)
+    exponent = -6 if profile.result == "f16" else -12
+    one, bit, zero = (1.0, 1.0), (1.5 * 2.0**exponent, 2.0**exponent), (0.0, 0.0)
     half, chunk = profile.chunk // 2, profile.chunk
     for places in ((half,), (chunk,), (chunk - 1, chunk), (chunk, 2 * chunk - 1)):
         pairs = [one, *[zero] * (2 * chunk - 1)]
         for k in places:
             pairs[k] = pairs[k] if k == 0 else bit
         yield pairs, 0.0
+    if profile.result == "f16":  # above a tie by a bit that a sum of the second chunk alone loses
+        others = [(2.0**-5, 2.0**-6), (2.0**-12, 2.0**-12), *[zero] * (chunk - 2)]
+        yield [one, *[zero] * (chunk - 1), *others], 0.0
 
 
 def _at_e0(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:

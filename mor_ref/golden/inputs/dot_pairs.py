@@ -27,5 +27,5 @@ def pairs_of(profile: DotProfile) -> tuple[Pair, ...]:
 
 
 def other_pairs(profile: DotProfile) -> tuple[Pair, ...]:
-    """Return pairs in which an operand has a format that it has in none of `pairs_of`."""
+    """Return pairs that are not in `pairs_of`: with them, each operand has every format."""
     return _OTHERS.get(pairs_of(profile), ())

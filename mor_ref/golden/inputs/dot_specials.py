@@ -11,6 +11,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_exponents import (
     Codes,
+    rows_across_chunks,
     rows_of_exponents,
     scaled_rows_of_exponents,
 )
@@ -25,11 +26,12 @@ _ONE = (1.0, 1.0)
 def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return rows of subnormal operands, infinities and NaN, alone and with each other.
 
-    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads. In the last
-    rows, it has a bit that the profile ignores. Then come rows in which exponents decide.
+    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads. Then come
+    rows in which exponents decide. In the last two, a NaN has only a bit that the profile ignores.
     """
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
     rows += rows_of_exponents(profile, of)
+    rows += rows_across_chunks(profile) if 0 < profile.chunk < length else []
     rows += [([(_NAN, 1.0)], 1.0), ([(1.0, _NAN)], 1.0)] if profile.ignored_bits else []
     found = dict(arrays_of([row for row in rows if has_all(row, of)], profile, of, length))
     for name, fmt in zip("ab", of, strict=True):

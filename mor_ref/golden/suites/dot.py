@@ -88,7 +88,7 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             yield _case(profile, "subnormal_c", subnormal_starts, profile.chunk)
     for profile, parameters in _with_other_pairs():
         if profile.is_cut:
-            yield _special_case(profile, parameters, size)
+            yield _special_case(profile, parameters, size, profile.chunk)
 
 
 def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
@@ -99,10 +99,9 @@ def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
             yield profile, {"dot_profile": profile.name, "format_a": a, "format_b": b}
 
 
-def _special_case(profile: DotProfile, parameters: dict[str, str], size: Size) -> Case:
-    """Return a case of subnormal and special numbers, and of random ones, of one chunk."""
+def _special_case(profile: DotProfile, parameters: dict[str, str], size: Size, length: int) -> Case:
+    """Return a case of subnormal and special numbers, and of random ones."""
     of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-    length = profile.chunk or _FEW
     rows = specials(profile, of, length)
     if (parameters["format_a"], parameters["format_b"]) not in pairs_of(profile):
         rows = joined(rows, drawn("dot", parameters, (_FEW, length), size))
@@ -177,7 +176,7 @@ def _later_row_cases(size: Size) -> Iterator[Case]:
                 profile, "instructions", lambda row, of, _: flushed_by_instructions(row, of), 0
             )
     for profile, parameters in _with_other_pairs():
-        yield _special_case(profile, parameters, size)
+        yield _special_case(profile, parameters, size, 2 * profile.chunk or _FEW)
 
 
 def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case, Field
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, split
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.fields import bytes_of, format_meant
 from mor_ref.verify.candidates.candidate import NoArray
@@ -167,8 +168,8 @@ def comparisons(
             names = case.name, name, field.name, format_meant(field.format, case.parameters)
             problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
             if problem is None:
-                takes = integers_of(field.name, bytes_of(names[-1]), case.parameters)
-                given = takes.bits(answer.get(name))
+                size = bytes_of(_format_of_given(operation, field, name, case))
+                given = integers_of(field.name, size, case.parameters).bits(answer.get(name))
                 expected, actual = paired(case, field.name, name, given)
                 problem = problem_of(actual, expected)
                 if problem is not None:
@@ -188,6 +189,13 @@ def comparisons(
             else:
                 nothing = np.zeros(0, np.bool_)
                 yield Comparison(*names, expected, nothing, nothing, 0, problem)
+
+
+def _format_of_given(operation: str, field: Field, name: str, case: Case) -> str:
+    """Return the format of a field as it was given: without a view, it is that of the operation."""
+    plain = field.name.partition(SEPARATOR)[0]
+    fmt = OPERATIONS[operation].field(plain)[0] if name == plain else field.format
+    return format_meant(fmt, case.parameters)
 
 
 _Names = tuple[str, str, str, str]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.definitions.affine import IntegerGrid
+from mor_ref.definitions.affine import IntegerGrid, affine_profile
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations.fields import grid_of
 from mor_ref.operations.operation import Parameters
@@ -20,6 +20,8 @@ from mor_ref.verify.candidates.candidate import NoArray
 class Integers:
     """The integers that a field takes: so many bytes wide, and of a grid if they can be negative.
 
+    `sign_is_open` if the numbers of a tensor decide whether its integers are signed (AFF-005).
+
     >>> from mor_ref.definitions.affine import integer_grid
     >>> Integers(4, integer_grid("int8")).bits(np.array([-1, 2], np.int8)).tolist()
     [4294967295, 2]
@@ -27,6 +29,7 @@ class Integers:
 
     size: int
     grid: IntegerGrid | None = None
+    sign_is_open: bool = False
 
     def taken(self, given: Any) -> Any:
         """Return integers with an unsigned dtype, or why they are refused; all else as it is.
@@ -37,7 +40,8 @@ class Integers:
             return given
         if not given.dtype.isnative:
             given = given.astype(given.dtype.newbyteorder("="))
-        dtype, lowest = given.dtype, 0 if self.grid is None else -(1 << 8 * self.size - 1)
+        has_negative = self.grid is not None or self.sign_is_open
+        dtype, lowest = given.dtype, -(1 << 8 * self.size - 1) if has_negative else 0
         if dtype.kind == "i" and dtype.itemsize != self.size and given.size:
             least = int(given.min())
             if least < lowest:
@@ -67,7 +71,11 @@ class Integers:
 def integers_of(field: str, size: int, parameters: Parameters) -> Integers:
     """Return the integers that a field takes, by its name and its bytes in rows and columns."""
     grid = grid_of(field.partition(SEPARATOR)[0], parameters)
-    return Integers(size, grid if grid is not None and grid.signed else None)
+    if grid is None:
+        return Integers(size)
+    if affine_profile(parameters["profile"]).sign_by_numbers and parameters.get("symmetric", True):
+        return Integers(size, sign_is_open=True)
+    return Integers(size, grid if grid.signed else None)
 
 
 def of_width(given: Any, size: int) -> Any:
