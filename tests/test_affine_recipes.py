@@ -281,11 +281,32 @@ def test_codes_of_a_record_are_those_of_a_kernel():
         assert_bit_exact({"code": record.codes ^ (np.arange(256).reshape(4, 64) == 9)}, record)
 
 
+def as_digits(mask, digits):
+    return lambda codes: "\n".join(f"{code & mask:0{digits}x}" for code in codes.flat).encode()
+
+
 FILES = {
     "bin": lambda codes: codes.astype(np.int8).tobytes(),
-    "mem": lambda codes: "\n".join(f"{code & 255:02x}" for code in codes.flat).encode(),
+    "mem": as_digits(0xFF, 2),
     "hex": lambda codes: b"\n".join(row.tobytes().hex().encode() for row in codes.astype(np.int8)),
 }
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize(
+    ("recipe", "mask", "digits"),
+    [("int6", 0x3F, 2), ("int6", 0xFF, 2), ("int4", 15, 1), ("int4", 0xFF, 2)],
+)
+@pytest.mark.parametrize("columns", [1, 64])
+def test_digits_have_the_sign_in_the_highest_bit_of_a_grid(tmp_path, recipe, mask, digits, columns):
+    """Or in all bits above it; also of a tensor of one column, whose rows are words."""
+    x = numbers(5, 64 // columns + 3, columns)
+    right = mor_ref.quantize_affine(x, recipe).codes.astype(np.int32)
+    assert (right < 0).any()
+    file = tmp_path / "own" / "x" / "code.mem"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(as_digits(mask, digits)(right))
+    assert mor_ref.verify(f"dir:{tmp_path}", inputs={"x": x}, recipe=recipe).verdict == "match"
 
 
 @pytest.mark.usefixtures("undiagnosed")

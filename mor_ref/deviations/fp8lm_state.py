@@ -54,7 +54,7 @@ def fp8lm_mu_grows_linearly(reference: Reference, window: int) -> float:
 
 @deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
 def fp8lm_mu_exponent_in_binary32(reference: Reference, window: int) -> float:
-    """Mu grows by 2^RN32(1/window), as powf(2.0f, 1.0f / window) does."""
+    """Mu grows by 2^(RN32(1/window)), as powf(2.0f, 1.0f / window) does."""
     del reference
     return rn32_of_binary64(2.0 ** quotient(1.0, float(window)))
 

@@ -174,7 +174,8 @@ class _Coded:
                 f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; for "
                 f"{self.text}, give {fmt}, or its bits as unsigned integers"
             )
-        is_signed = stored.dtype[0] in "iI" and stored.itemsize < size  # as kernels write integers
+        is_of_integers = fmt.startswith("u") and stored.dtype[0] in "iI"
+        is_signed = is_of_integers and stored.itemsize < size  # as kernels write integers
         if (stored.itemsize != size and not is_signed) or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "

@@ -62,7 +62,7 @@ def of_memory(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     """
     there = _words(text)
     of_rows = len(columns) == 1 and len(there) == columns[0].shape[0]
-    if not by_row and not of_rows:
+    if (not by_row and not of_rows) or (of_rows and columns[0].per_row == 1):
         return _in_turn(there, columns)
     narrow = [column.narrow for column in columns]
     if of_rows and _digits(there) == 2 * _bytes_of_row(narrow):
@@ -156,11 +156,16 @@ def _array(column: Column, words: list[str], rows: int) -> NDArray[Any]:
 
 
 def _of_words(column: Column, words: list[str]) -> NDArray[Any]:
-    """Return the entries of words; if these are as wide as a grid, with the sign in all bits."""
+    """Return the entries of words; integers of a grid with a sign can have fewer digits.
+
+    Their sign is in the highest bit of the grid, or in all bits from there to the last digit.
+    """
     numbers, grid = [_number(word, 8 * column.size) for word in words], column.grid
-    if grid is not None and grid.signed and 4 * _digits(words) == grid.bits:
-        above = (1 << 8 * column.size) - (1 << grid.bits)
-        numbers = [one + above if one >> grid.bits - 1 else one for one in numbers]
+    width = 4 * _digits(words)
+    if grid is not None and grid.signed and grid.bits <= width < 8 * column.size:
+        bits = width if any(one >> grid.bits for one in numbers) else grid.bits
+        above = (1 << 8 * column.size) - (1 << bits)
+        numbers = [one + above if one >> bits - 1 else one for one in numbers]
     return column.array(numbers)
 
 

@@ -95,6 +95,9 @@ def write_reports(
     verification: Verification, paths: Iterable[Path], site: str | None = None
 ) -> None:
     """Write reports of the kinds that their names end in; rules on a page lead to the `site`."""
+    paths = list(paths)
+    if not paths:
+        return  # the origin of a candidate is read from all its files
     made = origin_here(verification.candidate, Path(verification.vectors))
     for path in paths:
         write_whole(path, WRITERS[path.suffix](verification, made, site).encode())
