@@ -209,7 +209,12 @@ def test_a_copy_is_there_when_it_was_waited_for():
 
 STAGES = f"""{WAITED} xor.b32 %r6, %r3, 16; ld.shared.u32 %r4, [%r6]; bar.sync 0; {COPIED}
   bar.sync 0; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [%r6]; bar.sync 0; """
-SAME = f"{COPIED.replace('%r3', '%r2').replace('%d3', '%d2')} cp.async.wait_all; bar.sync 0; "
+SAME = f"""{COPIED.replace('%r3', '%r2').replace('%d3', '%d2')} bar.sync 0; cp.async.wait_all;
+  bar.sync 0; """
+# A lane reads what another one then copies to.
+APART = """st.shared.u32 [%r3], %r1; bar.sync 0; setp.eq.u32 %p0, %r1, 7; setp.eq.u32 %p1, %r1, 20;
+  @%p0 ld.shared.u32 %r4, [all]; bar.sync 0; @%p1 cp.async.ca.shared.global [all], [%d2+8], 4;
+  bar.sync 0; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [all]; """
 
 
 @pytest.mark.parametrize("order", [0, 1, 7])
@@ -220,7 +225,11 @@ def test_a_copy_races_from_its_begin_until_it_was_waited_for(order):
         without = STAGES.replace(change, change.replace("bar.sync 0;", ""))
         with pytest.raises(LaunchError, match=r"line \d+: .*a race: thread \d+"):
             of_loads(without, order=order)
-    of_loads(SAME + "ld.shared.u32 %r4, [%r2]; ld.shared.u32 %r5, [%r2+4];", order=order)
+    both = "ld.shared.u32 %r4, [%r2]; ld.shared.u32 %r5, [%r2+4];"
+    assert (of_loads(SAME + both, order=order) == [0, 1, 2, 3]).all()
+    assert of_loads(APART, order=order)[7].tolist() == [0, 0, 4, 5]
+    with pytest.raises(LaunchError, match=r"a race: thread \d+"):
+        of_loads(APART.replace("bar.sync 0; @%p1", "@%p1"), order=order)
 
 
 @pytest.mark.parametrize(
