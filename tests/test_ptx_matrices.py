@@ -209,7 +209,7 @@ def test_a_copy_is_there_when_it_was_waited_for():
 
 STAGES = f"""{WAITED} xor.b32 %r6, %r3, 16; ld.shared.u32 %r4, [%r6]; bar.sync 0; {COPIED}
   bar.sync 0; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [%r6]; bar.sync 0; """
-SAME = f"""{COPIED.replace('%r3', '%r2').replace('%d3', '%d2')} bar.sync 0; cp.async.wait_all;
+SAME = f"""{COPIED.replace("%r3", "%r2").replace("%d3", "%d2")} bar.sync 0; cp.async.wait_all;
   bar.sync 0; """
 # A lane reads what another one then copies to.
 APART = """st.shared.u32 [%r3], %r1; bar.sync 0; setp.eq.u32 %p0, %r1, 7; setp.eq.u32 %p1, %r1, 20;
