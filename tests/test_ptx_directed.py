@@ -191,13 +191,24 @@ ONE, NONE, FIRST, SECOND = (
 )  # fmt: skip
 # The bits of a NaN of binary64, or two: those that are open are others with undefined="above".
 NANS = {
+    f"mov.b64 %d1, {FIRST}; st.global.b64 [%d0], %d1; mov.b64 %d1, {SECOND}; "
+    "red.global.add.f64 [%d0], %d1; ld.global.b64 %d1, [%d0];": (
+        0x7FF8000000000123,
+        0x7FF8000000000000,
+    ),
+    "mov.b16 %h1, 0xFF81; cvt.f32.bf16 %r1, %h1; mov.b64 %d1, {%r1, %r1};": (
+        0xFF810000FF810000,
+        0x7FFFFFFF7FFFFFFF,
+    ),
     f"add.f64 %d1, {ONE}, {FIRST};": 0x7FF8000000000123,
-    f"sub.rz.f64 %d1, 0d7FF0000000000001, {ONE};": 0x7FF8000000000001,
-    f"fma.rn.f64 %d1, {ONE}, {SECOND}, {SECOND};": 0xFFF8000000000456,
+    f"add.rz.f64 %d1, {SECOND}, {ONE};": 0xFFF8000000000456,
+    f"sub.rz.f64 %d1, {ONE}, {SECOND};": (0xFFF8000000000456, 0x7FF8000000000456),
+    f"fma.rn.f64 %d1, {ONE}, {SECOND}, {SECOND};": (0xFFF8000000000456, 0x7FF8000000000456),
     f"max.f64 %d1, {SECOND}, {SECOND};": 0xFFF8000000000456,
     f"min.f64 %d1, {FIRST}, {ONE};": 0x3FF0000000000000,
     "mov.b32 %r1, 0x7FFFFFFF; cvt.f64.f32 %d1, %r1;": 0x7FFFFFFFE0000000,
     "mov.b32 %r1, 0xFF800001; cvt.f64.f32 %d1, %r1;": 0xFFF8000020000000,
+    "mov.b32 %r1, 0xFF800001; cvt.ftz.f64.f32 %d1, %r1;": 0x7FFFFFFFE0000000,
     "mov.b16 %h1, 0xFE01; cvt.f64.f16 %d1, %h1;": 0x7FFFFFFFE0000000,
     f"mul.f64 %d1, {FIRST}, {SECOND};": (0x7FF8000000000123, 0x7FF8000000000000),
     f"min.f64 %d1, {SECOND}, {FIRST};": (0xFFF8000000000456, 0x7FF8000000000000),

@@ -36,6 +36,8 @@ _NOTED = {
     3: "it read local memory that was not written, and PTX leaves its bits open",
     4: "it read shared memory that was not written, and PTX leaves its bits open",
     5: "its result was a NaN of no operand, or of several, and PTX leaves its bits open",
+    6: "its result was the NaN of an operand, and ptxas may change the sign of that",
+    7: "its operand was NaN, and ptxas makes different bits of constants and of registers",
 }
 
 

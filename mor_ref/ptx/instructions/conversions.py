@@ -40,6 +40,8 @@ ROWS = (
         "cvt_integral<{upper}, {mode}, {flags}>",
         ("{t}", "{t}"),
     ),
+    Row(r"cvt\.f32\.bf16", "ShiftedBf16{{m, LINE}}", ("f32", "bf16")),
+    Row(rf"cvt\.(?P<ftz>ftz){_SAT}\.f64\.f32", "cvt_product_of_one<{flags}>", ("f64", "f32")),
     Row(
         rf"cvt(?:{_MODE})?{_FTZ}{_SAT}\.(?P<t>{_FLOATS})\.(?P<f>{_FLOATS})",
         "cvt_float<{upper}, {f_upper}, {mode}, {flags}>",

@@ -42,20 +42,25 @@ ROWS = (
     ),
     Row(r"copysign\.(?P<t>f32|f64)", "copysign_{t}", ("{t}", "{t}", "{t}")),
     Row(rf"(?P<op>min|max){_MINMAX}\.f32", "{op}_f32<{flags}>", (_F32, _F32, _F32)),
-    Row(r"(?P<op>add|sub|mul)(?:\.rn)?\.f64", "ToNan<{op}_f64>{{m, LINE}}", (_F64, _F64, _F64)),
-    Row(r"(?:fma|mad)\.rn\.f64", "ToNan<fma_f64>{{m, LINE}}", (_F64,) * 4),
+    Row(r"add(?:\.rn)?\.f64", "ToNan<add_f64>{{m, LINE}}", (_F64,) * 3),
+    Row(r"(?P<op>sub|mul)(?:\.rn)?\.f64", "ToNan<{op}_f64, true>{{m, LINE}}", (_F64,) * 3),
+    Row(r"(?:fma|mad)\.rn\.f64", "ToNan<fma_f64, true>{{m, LINE}}", (_F64,) * 4),
+    Row(rf"add{_DIRECTED}\.f64", "ToNan<add_directed<{mode}>>{{m, LINE}}", (_F64,) * 3),
     Row(
-        rf"(?P<op>add|sub|mul){_DIRECTED}\.f64",
-        "ToNan<{op}_directed<{mode}>>{{m, LINE}}",
+        rf"(?P<op>sub|mul|div){_DIRECTED}\.f64",
+        "ToNan<{op}_directed<{mode}>, true>{{m, LINE}}",
         (_F64,) * 3,
     ),
-    Row(rf"(?:fma|mad){_DIRECTED}\.f64", "ToNan<fma_directed<{mode}>>{{m, LINE}}", (_F64,) * 4),
-    Row(rf"div{_DIRECTED}\.f64", "ToNan<div_directed<{mode}>>{{m, LINE}}", (_F64,) * 3),
+    Row(
+        rf"(?:fma|mad){_DIRECTED}\.f64",
+        "ToNan<fma_directed<{mode}>, true>{{m, LINE}}",
+        (_F64,) * 4,
+    ),
     Row(
         rf"(?P<op>rcp|sqrt){_DIRECTED}\.f64", "ToNan<{op}_directed<{mode}>>{{m, LINE}}", (_F64,) * 2
     ),
     Row(r"(?P<op>min|max)\.f64", "ToNan<{op}_f64>{{m, LINE}}", (_F64, _F64, _F64)),
-    Row(r"div\.rn\.f64", "ToNan<div_f64>{{m, LINE}}", (_F64, _F64, _F64)),
+    Row(r"div\.rn\.f64", "ToNan<div_f64, true>{{m, LINE}}", (_F64, _F64, _F64)),
     Row(r"(?P<op>rcp|sqrt)\.rn\.f64", "ToNan<{op}_f64>{{m, LINE}}", (_F64, _F64)),
     Row(
         r"testp\.(?P<kind>finite|infinite|number|notanumber|normal|subnormal)\.(?P<t>f32|f64)",

@@ -139,7 +139,7 @@ _ATOMICS = {
 }  # fmt: skip
 _INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
 # GPUs flush sums of binary32 in global memory (FADD.FTZ), and those in shared memory not.
-_REAL_ADD = {"f32": "sum_f32{is_shared(m, u64(p))}", "f64": "add_f64"}
+_REAL_ADD = {"f32": "sum_f32{is_shared(m, u64(p))}", "f64": "ToNan<add_f64>{m, LINE}"}
 _REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16", "bf16")}
 _REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
 
@@ -153,12 +153,12 @@ _NEW_VALUES = {
 }
 
 
-def _new_value(operation: str, kind: str) -> str | None:
+def _new_value(operation: str, kind: str, line: int) -> str | None:
     """Return the value that an atomic operation stores, as C++ of `old`, b and c."""
     if operation in _NEW_VALUES:
         return _NEW_VALUES[operation]
     if kind in _REAL_ADD and operation == "add":
-        return f"{_REAL_ADD[kind]}(old, b)"
+        return f"{_REAL_ADD[kind]}(old, b)".replace("LINE", str(line))
     if operation in _INTEGER_CALLS and kind.startswith("b"):
         return f"{_INTEGER_CALLS[operation]}<{WORDS[WIDTHS[kind]]}>(old, b)"
     if operation in ("add", "min", "max") and kind[0] in "us":
@@ -180,7 +180,7 @@ def atomic(of: Instruction, names: Names) -> str:
         [names.value(one, kind, of) for one in elements(each)]
         for each in rest[: 1 + (operation == "cas")]
     ]
-    wanted = _new_value(operation, kind) if WIDTHS[kind] <= _MOST_ATOMIC else None
+    wanted = _new_value(operation, kind, of.line) if WIDTHS[kind] <= _MOST_ATOMIC else None
     if wanted is None or {len(each) for each in (targets, *values)} != {access.count}:
         raise refusal(of.line, of.text, "this atomic operation is not supported")
     kept = "".join(

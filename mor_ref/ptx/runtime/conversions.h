@@ -48,6 +48,23 @@ template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline Cod
   return code_of<TO, MODE, FLAGS>(number<FROM>(code));
 }
 
+// With .ftz, ptxas multiplies by 1 to flush, and a NaN becomes the canonical one.
+template <u32 FLAGS> inline u64 cvt_product_of_one(u32 a) {
+  return cvt_float<F64, F32, Mode::even, FLAGS>(abs_f32(a) > F32.infinity ? u32(F32.nan) : a);
+}
+
+// A register is shifted, so that a NaN has all its bits, and a constant that is NaN becomes the canonical one.
+struct ShiftedBf16 {
+  Machine& m;
+  u32 line;
+  u32 operator()(u16 a) const {
+    const u32 shifted = u32(a) << 16;
+    if (abs_f32(shifted) <= F32.infinity) return shifted;
+    note(m, line, Noted::wide_nan);
+    return end_at(m, line) == End::nearest ? shifted : u32(F32.nan);
+  }
+};
+
 // The sign of zero stays.
 template <Mode MODE> inline double integral(double x) {
   switch (MODE) {

@@ -184,8 +184,9 @@ inline u64 sqrt_f64(u64 a) { return out64(__builtin_sqrt(double_of(a)), a); }
 inline u64 min_f64(u64 a, u64 b) { return is_nan64(a) && is_nan64(b) ? a | QUIET : extreme<0, false>(a, b, F64); }
 inline u64 max_f64(u64 a, u64 b) { return is_nan64(a) && is_nan64(b) ? a | QUIET : extreme<0, true>(a, b, F64); }
 
-// PTX leaves open which of two different NaNs a result is, and the bits of a NaN if no operand is one.
-template <auto OPERATION> struct ToNan {
+// PTX leaves open which of two different NaNs a result is, and the bits of a NaN if no operand is one. ptxas negates operands
+// of all but sums, so that their NaN has either sign.
+template <auto OPERATION, bool SIGN_IS_OPEN = false> struct ToNan {
   Machine& m;
   u32 line;
   template <class... Codes> u64 operator()(Codes... operands) const {
@@ -196,10 +197,13 @@ template <auto OPERATION> struct ToNan {
     u32 others = 0, same = 0;
     for (const u64 each : operands)
       if (is_nan64(each)) ((each | QUIET) == found ? same : others)++;
-    if (same && !others) return found;
-    note(m, line, Noted::made_nan);
+    const bool is_known = same && !others;
+    if (is_known && !SIGN_IS_OPEN) return found;
+    note(m, line, is_known ? Noted::signed_nan : Noted::made_nan);
     const End end = end_at(m, line);
-    return end == End::nearest ? found : end == End::below ? NO_NUMBER : F64.nan;
+    if (end == End::nearest) return found;
+    const u64 bits = is_known ? abs_f64(found) : F64.nan;
+    return end == End::below ? neg_f64(bits) : bits;
   }
 };
 
