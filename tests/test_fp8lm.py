@@ -340,7 +340,9 @@ def test_arguments():
         (lambda: fp8lm.cast([1.0], [1.0, 2.0]), r"scale has the shape \(2,\); give one number"),
         (lambda: fp8lm.history(window, [1.0, 2.0]), r"amax has the shape \(2,\); give one number"),
         (lambda: fp8lm.history(window, -5.0), r"amax is -5.0; give the largest"),
+        (lambda: fp8lm.scale([math.nan, -1.0, -2.0]), r"amax is -2.0; give the largest"),
         (lambda: fp8lm.history(fp8lm.History((math.nan,)), 1.0), r"window holds nan; give finite"),
+        (lambda: fp8lm.history(fp8lm.History((0.0, 1e39)), 1.0), r"holds 1e\+39; give finite"),
         (lambda: fp8lm.shared_scale([[1.0, 2.0], [1.0]]), r"ranks\[1\] has the shape \(1,\), but"),
         (lambda: fp8lm.auto_scale(one, np.uint16([0x17E])), "codes holds 382, which does not fit"),
         (lambda: fp8lm.auto_scale(one, np.float32([1.5])), "codes has dtype float32, which is not"),
@@ -355,6 +357,8 @@ def test_arguments_of_adam():
         fp8lm.adam(state, [0.0, 0.0], beta1=1.0)
     with pytest.raises(ValueError, match=r"beta2 is 0.999999999; give .* also in binary32"):
         fp8lm.adam(state, [0.0, 0.0], beta2=0.999999999)
+    with pytest.raises(ValueError, match=r"lr is -1e-50; give a finite number from 0 on"):
+        fp8lm.adam(state, [0.0, 0.0], lr=-1e-50)
     with pytest.raises(ValueError, match=r"gradient has shape \(3,\), but the state \(2,\)"):
         fp8lm.adam(state, [0.0, 0.0, 0.0])
 

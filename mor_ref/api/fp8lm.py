@@ -94,7 +94,7 @@ def one_number(argument: str, given: object) -> np.float32:
 def check_amax(amaxes: Floats | np.float32) -> None:
     """Refuse an amax that is negative (FLM-001)."""
     if np.any(amaxes < 0):
-        raise ValueError(f"amax is {np.min(amaxes)}; give the largest |x| of each tensor")
+        raise ValueError(f"amax is {np.nanmin(amaxes)}; give the largest |x| of each tensor")
 
 
 @untraced
@@ -196,8 +196,10 @@ def history(
     """
     if not state.window:
         raise ValueError("window is empty; give an amax for each step, such as (0.0,) * 16")
-    if wrong := [one for one in state.window if not 0 <= one < np.inf]:
-        raise ValueError(f"window holds {wrong[0]}; give finite amaxes from 0 on")
+    with np.errstate(over="ignore"):
+        wrong = [one for one in state.window if not (one >= 0 and np.float32(one) < np.inf)]
+    if wrong:
+        raise ValueError(f"window holds {wrong[0]}; give finite amaxes from 0 on, also in binary32")
     newest = one_number("amax", amax)
     check_amax(newest)
     window = (*state.window[1:], float(newest) if np.isfinite(newest) else 0.0)

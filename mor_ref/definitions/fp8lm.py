@@ -36,7 +36,7 @@ class Adam(NamedTuple):
 
 def check_rate(argument: str, given: float, rounded: float, below: float) -> None:
     """Refuse a number of Adam that is negative, or not finite or too large in binary32."""
-    if not 0 <= rounded < below:
+    if not (given >= 0 and rounded < below):
         end = "" if below == math.inf else f" and below {below:g}"
         raise ValueError(
             f"{argument} is {given!r}; give a finite number from 0 on{end}, also in binary32"
