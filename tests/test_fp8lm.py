@@ -305,13 +305,15 @@ def test_a_nan_does_not_count_in_the_scales_of_moments():
 
 
 def test_what_msamp_computes_in_binary64():
-    """FLM-008, FLM-013: a profile and a deviation have its bits."""
+    """FLM-008, FLM-013: a profile has its bits, and a deviation if binary32 has lr and decay."""
     for count in range(1, 65):
         found = fp8lm.shared_scale([[3.5]] * count, profile="msamp_0_4_max").scale
         assert found == np.float32(128) * np.float32(1.0 / math.sqrt(count)), count
     with applied(DEVIATIONS["fp8lm_decay_in_binary64"]):
         for lr, decay in np.float32(np.random.default_rng(1).random((2000, 2))).tolist():
             assert exact_adam.decay_factor(lr, decay) == np.float32(1 - lr * decay)
+        rounded = np.float32([0.05, 0.6]).tolist()
+        assert exact_adam.decay_factor(*rounded) != np.float32(1 - 0.05 * 0.6)
 
 
 @needs("torch")

@@ -40,7 +40,7 @@ def fp8lm_inverse_first(
 
 @deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_DOMAIN)
 def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float) -> float:
-    """The factor of the decay is rounded once, from binary64, as MS-AMP has it."""
+    """The factor of the decay is rounded from binary64, as MS-AMP has it for binary32 rates."""
     del reference
     return rn32_of_binary64(1.0 - lr * weight_decay)
 
