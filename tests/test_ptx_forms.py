@@ -21,7 +21,7 @@ def of_a_warp(body, memory=None):
     text = f"""
 .visible .entry run(.param .u64 out, .param .u64 memory) {{
   .reg .pred %p<3>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .b128 %q<2>;
-  .shared .align 16 .b8 shared[256];
+  .shared .align 16 .b8 shared[256]; .reg .b16 %h<3>;
   ld.param.u64 %d1, [out];
   ld.param.u64 %d4, [memory];
   mov.u32 %r1, %laneid;
@@ -208,6 +208,9 @@ MALFORMED = (
     "cvt.u32.u64 %r3, %r1;", "shl.b32 %r3, %r1, %d4;", "atom.global.add.u32 %d5, [%d4], %r1;",
     "set.lt.u32.u32 %d5, %r1, %r1;", "vote.sync.ballot.b32 %p1, %p1, -1;", "bar.sync %d4;",
     ".reg .b32 %r<2>;", "setp.eq.u3 %p1, %r1, %r1;", "set.eq.u32.u3 %r3, %r1, %r1;",
+    "set.lt.u16.u32 %h1, %r1, %r1;", "set.lt.s16.f32 %h1, %f1, %f1;",
+    "set.lt.f16.bf16 %h1, %h1, %h1;", "set.lt.f32.f16 %f1, %h1, %h1;",
+    "set.lt.ftz.u32.u32 %r3, %r1, %r1;",
     "mov.b32 {%r3, %r3, %r3, %r3, %r3, %r3, %r3, %r3}, %r1;", "mov.b16 {%r3, %r3, %r3, %r3}, 1;",
 )  # fmt: skip
 
@@ -239,6 +242,8 @@ MODULES = {
     ".entry run() { L: ret;\nL: ret; }": "line 5: L:: this label is there twice",
     ".entry run() { ret }\n.entry walk() { ret; }": "line 4: ret: no ';' follows",
     "\f\n.entry r\u00fcn() { ret; }": r"line 5: '\\xfc': PTX has ASCII characters alone",
+    ".func g() { ret; }\n.func f() { ret; }\n.alias g, f;": "line 6: .alias g, f;: the module has",
+    ".entry run() { ret; }\n.func g();\n.alias g, run;": "line 6: .* has no function run",
     ".entry run() {\n ret;\x00 }": r"line 5: '\\x00': PTX has",
 }
 HEADS = {
@@ -260,10 +265,12 @@ def test_malformed_modules_are_refused_with_their_line():
             Module(text)["run"][1, 1]()
 
 
-OTHERS = """.pragma "nounroll"; .global .texref picture; .func g();
-.func f() { .reg .b32 %r<1>; st.global.u32 [count], 3; ret; } .alias g, f;
-.global .u32 count; .global .u64 table[2] = {0, f}; .global .u64 tables[1] = {table};
-.global .align 4 .u32 rows[2][3] = {{1}, {4, 5}}; .const .v2 .u32 pairs[] = {{6, 7}, {8, 9}};
+OTHERS = """.pragma "nounroll"; .global .texref picture; .func g(); .alias g, f;
+.func f() { .reg .b32 %r<1>; st.global.u32 [count], 3; ret; }
+.global .u64 table[2] = {0, f}; .global .u64 tables[1] = {table};
+.global .attribute(.unified(19,95)) .u32 count; .global .align 4 .u32 rows[2][3] = {{1}, {4, 5}};
+.const .v2 .u32 pairs[] = {{6, 7}, {8, 9}};
+.entry textures(.param .texref t, .param .u64 .ptr .surfref s) { tex.1d.v4.f32.s32 {a}, [t]; ret; }
 .entry clusters() .reqnctapercluster 2, 1, 1 { ret; }
 .entry calls() { P: .callprototype (.param .b32 _) _ (); ret; }
 .entry names(.param .u64 out) { .reg .b64 %d<2>; mov.u64 %d1, tables; ret; }
@@ -282,13 +289,14 @@ def test_other_kernels_of_a_module_may_have_what_is_refused():
     module["run"][1, 1](out)
     assert out.tolist() == [3, 0, 4, 5, 8, 9]
     refused = {
-        "clusters": "line 8: .*.reqnctapercluster is not supported",
-        "calls": "line 9: .*.callprototype is not supported",
+        "textures": "line 9: tex.1d",
+        "clusters": "line 10: .*.reqnctapercluster is not supported",
+        "calls": "line 11: .*.callprototype is not supported",
         "names": "line 6: table: initial value 'f' is not supported",
     }
     for name, words in refused.items():
         with pytest.raises(PtxError, match=words):
-            module[name][1, 1](*[out] * (name == "names"))
+            module[name][1, 1](*[out] * {"names": 1, "textures": 2}.get(name, 0))
 
 
 def test_what_only_the_compiler_of_the_translation_finds():

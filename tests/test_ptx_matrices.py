@@ -122,6 +122,7 @@ REFUSED = [
     ),
     ("sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 32;", "not supported"),
     ("sm_80", "cp.async.ca.shared.global [%r1], [%r2], 3;", "this copy is not supported"),
+    ("sm_80", "cp.async.cg.shared.global [%r1], [%r2], 8;", "this copy is not supported"),
     ("sm_90", "cp.async.bulk.commit_group;", "this copy is not supported"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32 %r1, %r1, %r1, %r1, %r1, 0;", "is not supported"),
 ]

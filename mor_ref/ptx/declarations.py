@@ -9,7 +9,8 @@ from mor_ref.ptx.program import WIDTHS, Variable
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _MOST_BYTES = 1 << 30  # of one variable
 _LINKING = {"visible", "weak", "extern", "common", "managed"}
-_WORD = re.compile(r"\s*\.(\w+)(?:\s*\([^)]*\))?")
+_HANDLES = dict.fromkeys(("texref", "surfref", "samplerref"), "u64")  # of parameters
+_WORD = re.compile(r"\s*\.(\w+)(?:\s*\((?:[^()]|\([^()]*\))*\))?")
 _ALIGN = re.compile(r"\s*(\d{1,18})(?!\d)")
 _MOST_DIGITS = 18
 _LONG = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
@@ -55,8 +56,8 @@ def _words(line: int, text: str) -> tuple[str, str, int, int, int]:
         at, name = word.end(), word.group(1)
         if name in _SPACES and not space:
             space = name
-        elif name in WIDTHS:
-            kind = name
+        elif name in WIDTHS or name in _HANDLES:
+            kind = _HANDLES.get(name, name)
         elif name in ("v2", "v4", "v8"):
             vector = int(name[1:])
         elif name == "align":

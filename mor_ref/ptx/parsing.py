@@ -79,15 +79,15 @@ def parsed(text: str) -> Program:
     head: dict[str, str] = {}
     variables: dict[str, Variable] = {}
     functions: dict[str, Function] = {}
-    defined = set[str]()
+    defined, aliases = set[str](), list[re.Match[str]]()
     while (at := _skipped(source, at)) < len(source.text):
         if found := _HEAD.match(source.text, at):
             at = _take_head(source, found, head)
         elif found := _TO_THE_LINE_END.match(source.text, at) or _UNUSED.match(source.text, at):
             at = found.end()
-        elif (alias := _ALIAS.match(source.text, at)) and alias.group(2) in defined:
-            functions[alias.group(1)] = replace(functions[alias.group(2)], name=alias.group(1))
-            at = alias.end()
+        elif found := _ALIAS.match(source.text, at):
+            aliases.append(found)
+            at = found.end()
         elif source.text.startswith(".section", at):
             at = source.past_braces(source.to("{", at))
         elif found := _FUNCTION.match(source.text, at):
@@ -99,6 +99,7 @@ def parsed(text: str) -> Program:
             for variable in declared(source.line(at), source.text[at:end]):
                 _take_variable(variable, variables, source.text[at:end])
             at = end + 1
+    _take_aliases(source, aliases, functions, defined)
     if missing := [f".{name}" for name in ("version", "target") if name not in head]:
         raise PtxError(f"the text has no {' and no '.join(missing)}; give a whole PTX module")
     if head.get("address_size", "64") != "64":
@@ -131,6 +132,20 @@ def _take_function(
         raise refusal(function.line, text, "the module has another one of this name")
     defined.add(name)
     functions[name] = function
+
+
+def _take_aliases(
+    source: Text, aliases: list[re.Match[str]], functions: dict[str, Function], defined: set[str]
+) -> None:
+    """Add functions of another name: of those that are defined anywhere in the module."""
+    for alias in aliases:
+        name, of = alias.groups()
+        line, text = source.line(alias.start()), alias.group()
+        if of not in defined or functions[of].is_entry:
+            raise refusal(line, text, f"the module has no function {of}")
+        if name in defined:
+            raise refusal(line, text, "the module has another one of this name")
+        functions[name] = replace(functions[of], name=name)
 
 
 def _take_variable(variable: Variable, variables: dict[str, Variable], text: str) -> None:

@@ -16,6 +16,11 @@ _SET = re.compile(
     r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?"
     r"\.(?P<d>[us](?:16|32)|f32|b?f16(?:x2)?)\.(?:(?P<t>[busf](?:16|32|64)|bf16)|(?P<pair>b?f16)x2)"
 )
+# ptxas refuses these types of a result with those of operands, and most types with .ftz.
+_NO_SET = re.compile(
+    r"set\..*\.(?:[us]16\.(?!b?f16$)\w+|f32\.b?f16|f16\.bf16)"
+    r"|set\..*\.ftz\.(?:bf16(?:x2)?\.\w+|\w+\.(?!f16(?:x2)?$|f32$)\w+)"
+)
 _ONES = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 _OF_FLOATS = {
     "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
@@ -89,7 +94,11 @@ def set_number(of: Instruction, names: Names) -> str:
     match = _SET.fullmatch(of.opcode)
     words = match.groupdict() if match else {}
     kind, of_pair = words.get("d") or "", f"{words.get('pair')}x2"
-    if not match or (kind not in ("u32", "s32", of_pair) if words["pair"] else kind[-2:] == "x2"):
+    if (
+        not match
+        or _NO_SET.fullmatch(of.opcode)
+        or (kind not in ("u32", "s32", of_pair) if words["pair"] else kind[-2:] == "x2")
+    ):
         raise refusal(of.line, of.text, "it is not supported")
     found: tuple[str, ...] = (
         _of_pair(of, names, words)

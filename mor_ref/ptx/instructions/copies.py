@@ -23,7 +23,8 @@ def copy(of: Instruction, names: Names) -> str:
         return f"m.calls->wait_for_copies(m, {number_of(of.operands[0], 'b32')}, false);"
     operands = of.operands[:-1] if "L2::cache_hint" in of.opcode else of.operands
     size = number_of(operands[2], "b32") if len(operands) in (3, 4) else None
-    if not _COPY.fullmatch(of.opcode) or size not in (4, 8, 16):
+    is_small = size != 16 and ".cg." in of.opcode
+    if not _COPY.fullmatch(of.opcode) or size not in (4, 8, 16) or is_small:
         raise refusal(of.line, of.text, "this copy is not supported")
     taken = _taken(of, names, operands[3], size) if len(operands) == 4 else f"{size}u"
     to, where = (address_of(of, names, text) for text in operands[:2])
