@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mor_ref.definitions.affine import IntegerGrid, integer_grid
+from mor_ref.definitions.affine import IntegerGrid, affine_profile, integer_grid
 from mor_ref.definitions.formats import formats
 
 Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
@@ -88,6 +88,13 @@ def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
     """Return the grid of a field's integers; None if they are of none."""
     is_of_grid = "grid" in parameters and field in _OF_GRID
     return integer_grid(parameters["grid"]) if is_of_grid else None
+
+
+def sign_is_open(field: str, parameters: Mapping[str, Any]) -> bool:
+    """Return whether the numbers of a tensor decide if a field's integers are signed (AFF-005)."""
+    if grid_of(field, parameters) is None or not parameters.get("symmetric", True):
+        return False
+    return affine_profile(parameters["profile"]).sign_by_numbers
 
 
 def bits_of(fmt: str) -> int:

@@ -10,9 +10,8 @@ from mor_ref.definitions.affine import IntegerGrid
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import bytes_of, format_meant, grid_of
+from mor_ref.operations.fields import bytes_of, format_meant, grid_of, sign_is_open
 from mor_ref.operations.shapes import shapes_of
-from mor_ref.verify.comparing.integers import integers_of
 
 
 class ColumnsError(ValueError):
@@ -99,8 +98,8 @@ def _column(operation: str, case: Case, name: str) -> Column:
     shape = case.arrays[next(iter(declared.inputs))].shape
     plain = shapes_of(declared.first_axes, case.parameters, shape)[axes]
     size = bytes_of(format_meant(fmt, case.parameters))
-    takes = integers_of(field, size, case.parameters)
-    grid = None if takes.sign_is_open else grid_of(field, case.parameters)
+    is_open = sign_is_open(field, case.parameters)
+    grid = None if is_open else grid_of(field, case.parameters)
     if views:
         if len({*views}) < len(views):
             raise ColumnsError(f"names {name}; name each view once")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.definitions.affine import IntegerGrid, affine_profile
+from mor_ref.definitions.affine import IntegerGrid
 from mor_ref.golden.model.views import SEPARATOR
-from mor_ref.operations.fields import grid_of
+from mor_ref.operations.fields import grid_of, sign_is_open
 from mor_ref.operations.operation import Parameters
 from mor_ref.verify.candidates.candidate import NoArray
 
@@ -70,12 +70,11 @@ class Integers:
 
 def integers_of(field: str, size: int, parameters: Parameters) -> Integers:
     """Return the integers that a field takes, by its name and its bytes in rows and columns."""
-    grid = grid_of(field.partition(SEPARATOR)[0], parameters)
-    if grid is None:
-        return Integers(size)
-    if affine_profile(parameters["profile"]).sign_by_numbers and parameters.get("symmetric", True):
+    plain = field.partition(SEPARATOR)[0]
+    if sign_is_open(plain, parameters):
         return Integers(size, sign_is_open=True)
-    return Integers(size, grid if grid.signed else None)
+    grid = grid_of(plain, parameters)
+    return Integers(size, grid if grid is not None and grid.signed else None)
 
 
 def of_width(given: Any, size: int) -> Any:
