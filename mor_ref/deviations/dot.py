@@ -211,11 +211,12 @@ def dot_subnormal_operands_normalised(_: Reference, value: float, fmt: Format) -
     return Factor(value, floor_log2(abs(value)) if is_number else fmt.smallest_exponent)
 
 
-def _is_tf32(_code: int, _fmt: Format, profile: DotProfile) -> bool:
+def is_tf32(_code: int, _fmt: Format, profile: DotProfile) -> bool:
+    """Return whether the lowest bits of operands are read as 0."""
     return profile.ignored_bits > 0
 
 
-@deviation(dot_terms.number, where=_is_tf32, rules=("DOT-005",), domain=("dot_chunks", "dot"))
+@deviation(dot_terms.number, where=is_tf32, rules=("DOT-005",), domain=("dot_chunks", "dot"))
 def dot_tf32_has_all_bits(
     reference: Reference, code: int, fmt: Format, profile: DotProfile
 ) -> Factor:

@@ -12,6 +12,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_PRODUCTS, IN_SCALED_DOTS
+from mor_ref.deviations.dot import is_tf32
 from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term, cut, fraction_bits
 from mor_ref.exact.encoding import encode
@@ -89,11 +90,7 @@ def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfil
     return replace(found, exponent=found.exponent - 1) if is_subnormal else found
 
 
-def _is_tf32(_code: int, _fmt: Format, profile: DotProfile) -> bool:
-    return profile.ignored_bits > 0
-
-
-@deviation(dot_terms.number, where=_is_tf32, rules=("DOT-005", "DOT-008"), domain=DOTS_ALONE)
+@deviation(dot_terms.number, where=is_tf32, rules=("DOT-005", "DOT-008"), domain=DOTS_ALONE)
 def dot_tf32_nan_before_cut(
     reference: Reference, code: int, fmt: Format, profile: DotProfile
 ) -> Factor:
@@ -141,11 +138,8 @@ def _total(x: float, y: float, profile: DotProfile) -> float:
 
 
 def _has_no_scales(*arguments: Any) -> bool:
-    return _is_cut(arguments[3]) and (len(arguments) < 6 or arguments[5] is None)
-
-
-def _is_cut(profile: DotProfile) -> bool:
-    return profile.family == "t_fdpa"
+    is_plain = len(arguments) < 6 or arguments[5] is None
+    return is_plain and arguments[3].family == "t_fdpa"
 
 
 @deviation(
@@ -179,9 +173,7 @@ def dot_groups_are_halved(
     del reference
     size = GROUP // 2
     groups = [part[k : k + size] for k in range(0, len(part), size)]
-    return dot_nvidia.cut_chunk(
-        [dot_nvidia.term_of_group(group, profile) for group in groups], c, profile
-    )
+    return _cut_groups(groups, c, profile)
 
 
 @deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
@@ -197,9 +189,12 @@ def dot_groups_are_doubled(
             before += group
         else:
             groups.append(group)
-    return dot_nvidia.cut_chunk(
-        [dot_nvidia.term_of_group(group, profile) for group in groups], c, profile
-    )
+    return _cut_groups(groups, c, profile)
+
+
+def _cut_groups(groups: list[list[Product]], c: float, profile: DotProfile) -> Chunk:
+    terms = [dot_nvidia.term_of_group(group, profile) for group in groups]
+    return dot_nvidia.cut_chunk(terms, c, profile)
 
 
 def _scales(one: Product) -> tuple[Factor, Factor]:
