@@ -6,6 +6,7 @@ With --page it writes the results of `make gpu-test`, and next to them the rates
 
 import argparse
 import functools
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import mor_ref
 import mor_ref.cuda
 from benchmarks import gpu_rates
 from benchmarks.eager import torch_mor, torch_nvfp4, torch_quantize
-from benchmarks.gpu_page import Speed, gpu_name, page, test_results
+from benchmarks.gpu_page import SOURCES, Speed, digests, gpu_name, page, test_results
 from mor_ref.cuda import quantization, scales
 from mor_ref.cuda import structures as rows
 from mor_ref.cuda.device import Gpu, cupy
@@ -149,6 +150,8 @@ def main():
     if arguments.page:
         text = page(Gpu(), test_results(arguments.tests), found, arguments.side)
         arguments.page.write_text(text, "utf-8")
+        sources = arguments.page.with_name(SOURCES)
+        sources.write_text(f"{json.dumps(digests(), indent=1)}\n", "utf-8")
         rates = arguments.page.with_name(gpu_rates.FILE)
         gpu_rates.write(rates, gpu_name(), arguments.side, found)
     missed = [speed.name for speed in found if not speed.is_met]

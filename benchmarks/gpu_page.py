@@ -1,14 +1,23 @@
-"""The page of the documentation with the evidence from a GPU, and its sources."""
+"""The page of the documentation with the evidence from a GPU, and the sources that it is of.
+
+`python -m benchmarks.gpu_page docs/gpu-evidence.md` lists on it all that changed after the run.
+"""
 
 import hashlib
 import importlib.metadata
+import json
+import sys
 import xml.etree.ElementTree as ET  # of a report that pytest wrote here
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 from mor_ref.cuda import nvrtc, source
 from mor_ref.golden import bundled_files
+from mor_ref.golden.store.manifest import read_manifest
 
+SOURCES = "gpu-sources.json"  # next to the page
+_SINCE = "## Changed since this run\n"
 NOT_YET_RUN = "**Not yet run.**"
 _OPENING = """# Evidence from a GPU
 
@@ -143,11 +152,21 @@ class Speed(NamedTuple):
 
 
 def digests():
-    """Return digests of the golden vectors, and of each program as NVRTC compiles it."""
-    manifest = (bundled_files() / "MANIFEST.json").read_bytes()
-    found = {"golden/v1/MANIFEST.json": manifest}
-    found |= {f"{name}.cu": source.flattened(name).encode() for name in source.program_names()}
-    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
+    """Return digests of each program as NVRTC compiles it, and of the golden suites."""
+    texts = {f"{name}.cu": source.flattened(name) for name in source.program_names()}
+    found = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    suites = read_manifest(bundled_files())["suites"]
+    return found | {f"the suite {name}": entry["sha256"] for name, entry in suites.items()}
+
+
+def brought_up_to_date(text, then):
+    """Return the page of a run, with all programs and suites that are others than `then`."""
+    now = digests()
+    changed = [name for name in now if then.get(name) != now[name]]
+    said = f"{', '.join(changed)}: of these the page shows nothing." if changed else "Nothing."
+    start, _, after = text.partition(_SINCE)
+    rest = after[after.index("\n## ") :]
+    return f"{start}{_SINCE}\n{said}\n{rest}"
 
 
 def test_results(report):
@@ -181,15 +200,16 @@ def page(gpu, results, speeds, side):
         "compute capability": f"{gpu.capability / 10}",
         "CUDA of the driver": runtime.driverGetVersion(),
         "NVRTC": ".".join(map(str, nvrtc.version())),
-        "its options": " ".join((nvrtc.STANDARD, *nvrtc.ARITHMETIC)),
+        "its options": " ".join((*nvrtc.LANGUAGE, *nvrtc.ARITHMETIC)),
         **{name: _version_of(name) for name in ("nvidia-cuda-nvrtc", "torch")},
         "CuPy": cupy().__version__,
     }
     shown = [claim for claim in CLAIMS if claim.is_shown(results, speeds)]
-    parts = [_OPENING, *_tables(facts, results, speeds, side), _listed("What is shown", shown)]
+    parts = [_OPENING, _listed("What is shown", shown)]
     if len(shown) < len(CLAIMS):
         missing = [claim for claim in CLAIMS if claim not in shown]
         parts.append(_listed("What this run does not show", missing))
+    parts += [f"{_SINCE}\nNothing.\n", *_tables(facts, results, speeds, side)]
     return "\n".join(parts)
 
 
@@ -210,18 +230,32 @@ def _version_of(name):
 
 
 def _tables(facts, results, speeds, side):
-    counts = Counter(ended for ended, _ in results.values())
-    yield _table(("on", ""), facts.items())
-    yield _table(("of", "SHA-256"), digests().items())
-    yield _table(("tests", ""), counts.items())
-    not_passed = [(name, *end) for name, end in results.items() if end[0] != "passed"]
-    if not_passed:
-        yield _table(("test", "ended", "why"), not_passed)
     head = ("operation", "ms", "G elements/s", "GB/s", "of a copy", "of torch", "wanted", "met")
     yield f"## Speed, of {side} x {side} elements\n"
     yield _table(head, (speed.cells() for speed in speeds))
+    yield "## The machine, and the tests\n"
+    yield _table(("on", ""), facts.items())
+    yield f"{{download}}`{SOURCES}` has the digests of all programs and suites of this run.\n"
+    yield _table(("tests", ""), Counter(ended for ended, _ in results.values()).items())
+    not_passed = Counter(
+        (name.split("[")[0], *end) for name, end in results.items() if end[0] != "passed"
+    )
+    if not_passed:
+        rows = ((*of, count) for of, count in not_passed.items())
+        yield _table(("test", "ended", "why", "how many"), rows)
 
 
 def _table(head, body):
     lines = [head, ("---",) * len(head), *body]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def main():
+    """List on the page all programs and suites that changed after its run."""
+    path = Path(sys.argv[1])
+    then = json.loads(path.with_name(SOURCES).read_text("utf-8"))
+    path.write_text(brought_up_to_date(path.read_text("utf-8"), then), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """The page of evidence from a GPU: it says that there was none, or is of these very sources."""
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
@@ -36,12 +37,33 @@ def gpu_page(of_benchmarks):
     return of_benchmarks("gpu_page")
 
 
-def test_the_page_is_of_these_sources(gpu_page):
-    text = PAGE.read_text("utf-8")
+def test_the_page_says_what_has_changed_since(gpu_page):
+    """`python -m benchmarks.gpu_page docs/gpu-evidence.md` does, or `make gpu-test` on a GPU."""
+    text, sources = PAGE.read_text("utf-8"), PAGE.with_name(gpu_page.SOURCES)
     if gpu_page.NOT_YET_RUN in text:
         assert text == gpu_page.not_yet_run()
     else:
-        assert all(f"| {name} | {digest} |" in text for name, digest in gpu_page.digests().items())
+        assert text == gpu_page.brought_up_to_date(text, json.loads(sources.read_text("utf-8")))
+
+
+@pytest.mark.usefixtures("cupy")
+def test_a_page_names_what_is_another_than_in_its_run(gpu_page):
+    then = gpu_page.digests()
+    text = gpu_page.page(SimpleNamespace(capability=90), {}, [], 16)
+    assert gpu_page.brought_up_to_date(text, then) == text
+    older = then | {"mx.cu": "another", "a program that is gone": "any"}
+    del older["the suite encode"]
+    changed = gpu_page.brought_up_to_date(text, older)
+    said = "mx.cu, the suite encode: of these the page shows nothing."
+    assert f"since this run\n\n{said}\n\n## Speed" in changed
+    assert gpu_page.brought_up_to_date(changed, then) == text
+
+
+@pytest.mark.usefixtures("cupy")
+def test_the_job_that_the_sanitizers_watch_gives_kernels_arrays_of_the_gpu():
+    needed.compiler()
+    sanitized = importlib.import_module("gpu.sanitized")
+    sanitized.every_kernel(sanitized.Uploading())
 
 
 @pytest.fixture
@@ -154,11 +176,11 @@ def test_a_page_says_what_ran_and_what_did_not(gpu_page, tmp_path):
         "| GPU | a stand-in |",
         "| compute capability | 9.0 |",
         "| passed | 1 |",
-        "| test_two | skipped | no such conversion |",
-        "| its options | --std=c++17 --fmad=false ",
+        "| test_two | skipped | no such conversion | 1 |",
+        "| its options | --std=c++17 --device-as-default-execution-space --no-cache --fmad=false ",
         "| nvidia-cuda-nvrtc | ",
         "| torch | ",
-        "| test_three | failed |  |",
+        "| test_three | failed |  | 1 |",
         "| amax | 1.000 | 1000.0 | 3000 | 70% |  | at least 85% | NO |",
         "| mor | 1.000 | 1000.0 | 3000 | 70% | 6.0 | 5 times torch | yes |",
     ):

@@ -715,7 +715,7 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
         device._module.cache_clear()
         for _ in range(2):
             mor_ref.cuda.encode(X, "e4m3")
-    monkeypatch.setattr(nvrtc, "STANDARD", "--std=c++20")
+    monkeypatch.setattr(nvrtc, "LANGUAGE", ("--std=c++20", *nvrtc.LANGUAGE[1:]))
     device._module.cache_clear()
     device._module("encoding", 100)
     monkeypatch.setattr(ptx, "__file__", __file__)

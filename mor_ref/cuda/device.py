@@ -95,7 +95,7 @@ def cubin(program: str, capability: int) -> bytes:
 
 @functools.cache
 def _module(program: str, capability: int) -> Any:
-    options = (nvrtc.STANDARD, *nvrtc.ARITHMETIC, f"sm_{nvrtc.specific(capability)}")
+    options = (*nvrtc.LANGUAGE, *nvrtc.ARITHMETIC, f"sm_{nvrtc.specific(capability)}")
     checker = Path(ptx.__file__).read_text("utf-8")
     key = source.digest(source.flattened(program), options, nvrtc.version(), checker)
     path = cached_file(f"{program}-{key}.cubin", lambda: cubin(program, capability))

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from mor_ref.cuda.unavailable import CudaError
 
-STANDARD = "--std=c++17"
+# Before NVRTC 13.5, lambdas would have to say that they run on the device. NVRTC has a cache where
+# there is a driver: on an H100, 13.0 took from it the program of another --ftz or --prec-div, and
+# gave the right PTX with it.
+LANGUAGE = ("--std=c++17", "--device-as-default-execution-space", "--no-cache")
 # The only arithmetic that kernels are compiled for: IEEE division (ART-001), and nothing fused or
 # flushed (ART-002).
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
@@ -88,7 +91,7 @@ def compiled(
     source, label = text.encode(), f"{name}.cu".encode()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, label, 0, None, None), name)
     try:
-        words = [f"--gpu-architecture={architecture}", STANDARD, *options]
+        words = [f"--gpu-architecture={architecture}", *LANGUAGE, *options]
         encoded = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
         status = nvrtc.nvrtcCompileProgram(program, len(words), encoded)
         log = _part(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)

@@ -16,9 +16,17 @@ from mor_ref.cuda.launching import Bits
 class Uploading(Gpu):
     """A GPU that is given arrays of the host, and takes them over for each launch."""
 
+    def __init__(self):
+        super().__init__()
+        self._kept = []
+
     def launch(self, program, kernel, blocks, threads, arguments):
         there = [self._taken(argument) for argument in arguments]
         super().launch(program, kernel, blocks, threads, there)
+
+    def address(self, array):
+        self._kept.append(self._taken(array))  # a kernel reads it later
+        return super().address(self._kept[-1])
 
     def _taken(self, argument):
         is_array = isinstance(argument, np.ndarray) and argument.dtype.fields is None

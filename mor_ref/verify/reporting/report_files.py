@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mor_ref.golden import bundled_files
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.difference import Difference, Entry
 from mor_ref.verify.comparing.distance import shown
@@ -22,6 +23,8 @@ def as_json(verification: Verification, made: Origin | None = None) -> str:
     first = dict.fromkeys(("candidate", "verdict", "complete", "conformance", "diagnosis"))
     record: dict[str, Any] = first | asdict(verification)
     record |= {"verdict": verification.verdict, "complete": verification.is_complete}
+    if verification.vectors == str(bundled_files()):
+        record["vectors"] = "bundled"  # wherever this package lies
     record["conformance"]["text"] = str(verification.conformance)
     record["results"] = [_suite(result) for result in verification.results]
     if made is not None:
