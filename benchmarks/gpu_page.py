@@ -205,7 +205,9 @@ def page(gpu, results, speeds, side):
         "CuPy": cupy().__version__,
     }
     shown = [claim for claim in CLAIMS if claim.is_shown(results, speeds)]
-    parts = [_OPENING, _listed("What is shown", shown)]
+    counts = Counter(ended for ended, _ in results.values())
+    said = ", ".join(f"{count} {ended}" for ended, count in sorted(counts.items()))
+    parts = [_OPENING, f"**On {facts['GPU']}: {said}.**\n", _listed("What is shown", shown)]
     if len(shown) < len(CLAIMS):
         missing = [claim for claim in CLAIMS if claim not in shown]
         parts.append(_listed("What this run does not show", missing))
@@ -236,7 +238,6 @@ def _tables(facts, results, speeds, side):
     yield "## The machine, and the tests\n"
     yield _table(("on", ""), facts.items())
     yield f"{{download}}`{SOURCES}` has the digests of all programs and suites of this run.\n"
-    yield _table(("tests", ""), Counter(ended for ended, _ in results.values()).items())
     not_passed = Counter(
         (name.split("[")[0], *end) for name, end in results.items() if end[0] != "passed"
     )

@@ -167,7 +167,7 @@ def page(taken: Mapping[str, Assembled], executed: Mapping[str, Mapping[str, flo
     few = "\n".join(f"* `{name}` on {gpu}: {n} bytes" for (gpu, name), n in spilling(taken).items())
     return f"""# The work of the kernels
 
-Nobody has run the kernels on a GPU yet, so their speed is not known. Their work is known:
+[Evidence from a GPU](gpu-evidence.md) has the speed of the kernels. This page has their work:
 NVRTC {version} assembles them, and [`mor_ref.ptx`](guide/verify-cuda.md) counts the instructions of
 PTX that all threads execute. No GPU is needed. `python -m benchmarks.kernel_work
 docs/gpu-work.md` writes this page.
