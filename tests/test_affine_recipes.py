@@ -245,30 +245,45 @@ def integers(text):
 WRITTEN = {
     "int8": lambda array: array.astype(np.int8),
     "int64": lambda array: array.astype(np.int64),
+    "uint64": lambda array: array.astype(np.int64).view(np.uint64),
     "bytes": lambda array: array.astype(np.int8).view(np.uint8),
+    "nibbles": lambda array: array.astype(np.uint8) & 15,
 }
 
 
 @pytest.mark.usefixtures("undiagnosed")
-@pytest.mark.parametrize("form", WRITTEN)
-@pytest.mark.parametrize("text", ["int8:onnx:asymmetric", "int4:1x32"])
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [*(("int8:onnx:asymmetric", form) for form in WRITTEN if form != "nibbles"),
+     *(("int4:1x32", form) for form in WRITTEN)],
+)  # fmt: skip
 def test_integers_are_compared_as_kernels_write_them(text, form):
-    """Bytes say where the sign is only if the integers have 8 bits."""
+    """The sign of bytes is in the highest bit of the grid, or in all bits above it."""
     x, right = integers(text)
+    assert (right["code"] < 0).any()
 
     def verified(change):
         fields = {name: WRITTEN[form](array) for name, array in right.items()}
         fields["code"].reshape(-1)[0] ^= change
         return mor_ref.verify(lambda *_: fields, inputs={"x": x}, recipe=text).results[0]
 
-    if (text, form) == ("int4:1x32", "bytes"):
-        problem = verified(0).differences[0].problem
-        assert problem.startswith(
-            "has dtype uint8, and integers of int4 can be negative; give int8"
-        )
-        return
     assert verified(0).verdict == "match"
     assert [(d.field, d.count) for d in verified(1).differences] == [("code", 1)]
+
+
+@pytest.mark.usefixtures("undiagnosed")
+def test_bytes_do_not_hold_wider_integers():
+    x, right = integers("int12")
+    found = mor_ref.verify(
+        lambda *_: {"code": right["code"].astype(np.uint8)}, inputs={"x": x}, recipe="int12"
+    )
+    assert (
+        found.results[0]
+        .differences[0]
+        .problem.startswith(
+            "has dtype uint8, which does not hold the integers of int12; give int16"
+        )
+    )
 
 
 def test_codes_of_a_record_are_those_of_a_kernel():

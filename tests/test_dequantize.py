@@ -155,6 +155,28 @@ def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype
     assert np.array_equal(read(tmp_path / "y.npz")["a"].view(np.uint32), right)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "forms"),
+    [
+        ("uint8:onnx:asymmetric", "uint8 int16 int64 uint64"),
+        ("uint4:onnx:1x32:asymmetric", "uint8 int8"),
+        ("int8:onnx:asymmetric", "int8 uint8 int64 uint64"),
+        ("int4:1x32", "int8 uint8"),
+    ],
+)
+def test_integers_are_those_that_verify_takes(run, tmp_path, recipe, forms):
+    x = np.random.default_rng(2).standard_normal((8, 32), dtype=np.float32)
+    (case,) = cases_of(own_recipe(recipe), from_arrays({"a": x}))
+    right = exact_fields(as_treatment(recipe).asked.operation, case)
+    integers = {name: right[name].view(np.int32) for name in ("code", "zero_point")}
+    for form in forms.split():
+        written = {f"a/{name}": array.astype(form) for name, array in integers.items()}
+        save_file({"a/scale": right["scale"], **written}, tmp_path / "codes.safetensors")
+        given = (tmp_path / "codes.safetensors", "--recipe", recipe)
+        assert run("dequantize", *given, "--out", tmp_path / "y.npz")[0] == 0, form
+        assert np.array_equal(read(tmp_path / "y.npz")["a"].view(np.uint32), right["y"]), form
+
+
 def test_packed_codes_take_the_place_of_codes(run, tmp_path):
     save_file(tensors(), tmp_path / "x.safetensors")
     codes, y = tmp_path / "codes.safetensors", tmp_path / "y.safetensors"
@@ -362,11 +384,8 @@ def test_fields_of_another_size_or_range_are_refused(run, tmp_path):
     code = np.zeros((2, 40), np.uint8)
     for scale, fill, message in (
         (np.zeros((2, 3), np.uint8), 0, "scale of tensor 'a' has the shape (2, 3) and 1 bytes"),
-        (
-            np.zeros((2, 2), np.uint16),
-            0,
-            "has the shape (2, 2) and 2 bytes an entry; with mxfp4:floor:32, (2, 2) and 1",
-        ),
+        (np.full((2, 2), 256, np.int64), 0, "scale of tensor 'a' has 256, which does not fit 8"),
+        (np.full((2, 2), -1, np.int32), 0, "scale of tensor 'a' holds -1; give bit patterns"),
         (
             np.zeros((2, 2), np.uint8),
             16,

@@ -13,7 +13,8 @@ from mor_ref.analysis.bit_files import StoredBits
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import bits_of, bytes_of, format_meant
+from mor_ref.operations.fields import INTEGERS, bits_of, bytes_of, format_meant
+from mor_ref.operations.integers import IntegersError, integers_of
 from mor_ref.operations.operation import WayBack
 from mor_ref.operations.shapes import of_numbers, shapes_of, sides_of
 from mor_ref.operations.way_back import rounded_to
@@ -167,27 +168,36 @@ class _Coded:
         known = shapes_of("rc", self.asked.parameters, rows_and_columns(self.shape_of_codes))
         shape = known[operation.field(name)[1]]
         fmt = format_meant(operation.field(name)[0], self.asked.parameters)
-        size, whole = bytes_of(fmt), f"{self.start}{name}"
-        stored = self.fields[whole]
+        whole, stored = f"{self.start}{name}", self.fields[f"{self.start}{name}"]
         if stored.format not in (None, fmt):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; for "
                 f"{self.text}, give {fmt}, or its bits as unsigned integers"
             )
-        is_of_integers = fmt.startswith("u") and stored.dtype[0] in "iI"
-        is_signed = is_of_integers and stored.itemsize < size  # as kernels write integers
-        if (stored.itemsize != size and not is_signed) or np.prod(stored.shape) != np.prod(shape):
+        is_short = stored.itemsize < bytes_of(fmt) and fmt not in INTEGERS
+        is_raw = stored.dtype[0] not in "iIuU" and stored.itemsize != bytes_of(fmt)
+        if is_short or is_raw or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
                 f"{stored.itemsize} bytes an entry; with {self.text}, {shape} and "
-                f"{size} are expected"
+                f"{bytes_of(fmt)} are expected"
             )
-        array = np.require(stored.load(), requirements=["C", "A"]).reshape(shape)
-        if is_signed:
-            array = array.view(f"i{stored.itemsize}").astype(f"i{size}").view(f"u{size}")
-        if array.size and int(array.max()) >> bits_of(fmt):
+        return self._bits(name, fmt, stored).reshape(shape)
+
+    def _bits(self, name: str, fmt: str, stored: StoredBits) -> NDArray[np.unsignedinteger[Any]]:
+        """Return the bits of a field; refuse integers that are not of its format."""
+        size, problem = bytes_of(fmt), f"{self.start}{name} of tensor {self.tensor!r} "
+        given = np.require(stored.load(), requirements=["C", "A"])
+        is_signed = stored.dtype[0] in "iI"
+        try:
+            found = integers_of(name, size, self.asked.parameters).bits(
+                given.view(f"i{given.itemsize}") if is_signed else given
+            )
+        except IntegersError as error:
+            raise ValueError(f"{problem}{error}") from error
+        if found.size and (int(found.min()) < 0 or int(found.max()) >> bits_of(fmt)):
+            wrong = int(found.min()) if int(found.min()) < 0 else int(found.max())
             raise ValueError(
-                f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which does not fit "
-                f"{bits_of(fmt)} bits; give codes of {fmt}"
+                f"{problem}has {wrong}, which does not fit {bits_of(fmt)} bits; give codes of {fmt}"
             )
-        return array
+        return found.astype(f"u{size}", copy=False)

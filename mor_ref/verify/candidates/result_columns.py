@@ -22,27 +22,20 @@ class ColumnsError(ValueError):
 class Column:
     """A field of a case, as a file has it: its shape, and the bytes of an entry.
 
-    Integers of a `grid` can be as wide as the grid, and `is_signed` says that they are.
+    Integers of a `grid` can be as wide as the grid.
     """
 
     name: str
     shape: tuple[int, ...]
     size: int
     grid: IntegerGrid | None = None
-    is_signed: bool = False
 
     @property
     def narrow(self) -> "Column":
         """The field in the dtype of its grid; as it is if it has none."""
         if self.grid is None:
             return self
-        size = np.dtype(self.grid.dtype).itemsize
-        return replace(self, size=size, is_signed=self.grid.signed)
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of an entry, without its byte order."""
-        return f"{'i' if self.is_signed else 'u'}{self.size}"
+        return replace(self, size=np.dtype(self.grid.dtype).itemsize)
 
     @property
     def per_row(self) -> int:
@@ -61,7 +54,7 @@ class Column:
 
     def array(self, entries: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return entries as an array of the field's shape."""
-        return np.array(entries, f"u{self.size}").view(self.dtype).reshape(self.shape)
+        return np.array(entries, f"u{self.size}").reshape(self.shape)
 
 
 def columns_of(operation: str, case: Case, names: Sequence[str]) -> list[Column]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.model.views import SEPARATOR
+from mor_ref.operations.integers import Integers
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.result_columns import Column, ColumnsError
 
@@ -156,17 +157,11 @@ def _array(column: Column, words: list[str], rows: int) -> NDArray[Any]:
 
 
 def _of_words(column: Column, words: list[str]) -> NDArray[Any]:
-    """Return the entries of words; integers of a grid with a sign can have fewer digits.
-
-    Their sign is in the highest bit of the grid, or in all bits from there to the last digit.
-    """
-    numbers, grid = [_number(word, 8 * column.size) for word in words], column.grid
-    width = 4 * _digits(words)
-    if grid is not None and grid.signed and grid.bits <= width < 8 * column.size:
-        bits = width if any(one >> grid.bits for one in numbers) else grid.bits
-        above = (1 << 8 * column.size) - (1 << bits)
-        numbers = [one + above if one >> bits - 1 else one for one in numbers]
-    return column.array(numbers)
+    """Return the entries of words; integers of a grid with a sign can have fewer digits."""
+    numbers = column.array([_number(word, 8 * column.size) for word in words])
+    is_signed = column.grid is not None and column.grid.signed
+    takes = Integers(column.size, column.grid if is_signed else None)
+    return takes.extended(numbers, 4 * _digits(words))
 
 
 def _check_rows(column: Column, rows: int) -> None:

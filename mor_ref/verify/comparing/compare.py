@@ -21,7 +21,7 @@ from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.cells import picture_of_marks
 from mor_ref.verify.comparing.difference import MOST_ENTRIES, Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
-from mor_ref.verify.comparing.integers import integers_of
+from mor_ref.verify.comparing.integers import bits_given
 from mor_ref.verify.comparing.kinds import Kind, kinds_of
 from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_otherwise
 from mor_ref.verify.comparing.names_given import misnamed
@@ -169,7 +169,7 @@ def comparisons(
             problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
             if problem is None:
                 size = bytes_of(_format_of_given(operation, field, name, case))
-                given = integers_of(field.name, size, case.parameters).bits(answer.get(name))
+                given = bits_given(field.name, size, case.parameters, answer.get(name))
                 expected, actual = paired(case, field.name, name, given)
                 problem = problem_of(actual, expected)
                 if problem is not None:

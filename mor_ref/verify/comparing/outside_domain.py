@@ -20,7 +20,7 @@ from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
-from mor_ref.verify.comparing.integers import integers_of
+from mor_ref.verify.comparing.integers import bits_given
 from mor_ref.verify.comparing.values import Floats, Marks, values_of
 
 _OF_AMAX = ("ends", "group")  # axes of the fields that follow from the amax of more than a block
@@ -123,7 +123,7 @@ def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, .
 
 
 def _bits(case: Case, field: str, given: Any) -> Any:
-    return integers_of(field, case.arrays[field].itemsize, case.parameters).bits(given)
+    return bits_given(field, case.arrays[field].itemsize, case.parameters, given)
 
 
 def _differs(expected: NDArray[Any], given: Any) -> Marks:

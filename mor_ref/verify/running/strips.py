@@ -20,7 +20,7 @@ from mor_ref.verify.by_rows import FieldOf, fields_of, rows_at_once, strips_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
-from mor_ref.verify.comparing.integers import integers_of
+from mor_ref.verify.comparing.integers import taken
 
 
 def is_cut(operation: str, case: Case) -> bool:
@@ -82,8 +82,7 @@ class LargeCase:
             given: Any = answer.get(name)
             if given is None or (right.size == 1 and np.ndim(given) == 0):
                 continue
-            takes = integers_of(name, field.dtype.itemsize, parameters)
-            problem = problem_of(takes.taken(given), right)
+            problem = problem_of(taken(name, field.dtype.itemsize, parameters, given), right)
             if problem is not None:
                 found[name] = problem
         return found
