@@ -251,6 +251,35 @@ def test_codes_have_the_dtypes_that_files_have(run, tmp_path, fmt, dtype, name):
         assert np.array_equal(read(out)["codes"], right, equal_nan=True)
 
 
+def test_raw_bytes_of_another_width_are_skipped(run, tmp_path):
+    """NumPy saves bfloat16 and the small floats of ml_dtypes as raw bytes of their width."""
+    arrays = {"small": np.float32([1, 2]).astype(ml_dtypes.float8_e4m3fn)}
+    arrays["wide"] = arrays["small"].astype(ml_dtypes.bfloat16)
+    np.savez(tmp_path / "x.npz", **arrays)
+    for fmt, name, other in (
+        ("e4m3", "small", "wide (2 void16)"),
+        ("bf16", "wide", "small (2 void8)"),
+    ):
+        given = (tmp_path / "x.npz", "--format", fmt, "--out", tmp_path / "y.npz")
+        status, printed, _ = run("decode", *given)
+        assert (status, f"{other}: its dtype is not {fmt}" in printed) == (0, True)
+        found = read(tmp_path / "y.npz")
+        assert [(key, found[key].tolist()) for key in found] == [(name, [1, 2])]
+
+
+def test_what_a_file_says_of_its_tensors_is_refused_in_one_sentence(run, tmp_path):
+    fields = {"a/code": np.zeros((2, 32), np.uint8), "a/scale": np.zeros((2, 1), np.uint8)}
+    file, recipe = tmp_path / "codes.safetensors", "mxfp8_e4m3:floor:32"
+    given = (file, "--recipe", recipe, "--out", tmp_path / "y.npz")
+    for sources in ("[" * 100_000, '{"a": ["bf16"]}', '{"a": "f64"}'):
+        save_file(fields, file, {"recipe": recipe, "sources": sources})
+        status, _, errors = run("dequantize", *given)
+        assert status == 2
+        assert "codes.safetensors has sources in its metadata that are not dtypes of" in errors
+    save_file(fields, file, {"sources": "of another program"})
+    assert run("dequantize", *given)[0] == 0
+
+
 def test_another_format_than_that_of_the_dtype_is_refused(run, tmp_path):
     path, out, codes = tmp_path / "x.safetensors", tmp_path / "y.npz", np.zeros((2, 32), np.uint8)
     arrays = {"a/code": ("F8_E5M2", codes), "a/scale": ("U8", codes[:, :1])}

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fuzz import answers, directories, lines, manifests, suites
+from fuzz import answers, directories, lines, manifests, suites, tensors
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = [answers, manifests, suites, directories, lines]
+TARGETS = [answers, manifests, suites, directories, lines, tensors]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.__name__)

@@ -91,7 +91,8 @@ def test_a_directory_without_an_index_has_the_tensors_of_all_files(tmp_path):
     ("change", "said"),
     [
         (lambda m: m.update(gone="model-00001-of-00002.safetensors"), "has no tensor gone, which"),
-        (lambda m: m.update(norm="../x.safetensors"), "which is not a file next to it"),
+        (lambda m: m.update(norm="../x.safetensors"), "which is not a file of tensors next to it"),
+        (lambda m: m.update(norm="x.txt"), "names 'x.txt', which is not a file of tensors"),
         (lambda m: m.update(norm="none.safetensors"), r"none\.safetensors is not there; give the"),
         (lambda m: m.update(norm=3), "has no weight_map of names and files"),
     ],

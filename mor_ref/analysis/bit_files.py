@@ -1,6 +1,7 @@
 """Bit patterns in files: arrays that are named TENSOR/FIELD, or the one of a .npy file."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,11 @@ class StoredBits:
     format: str | None
     load: Callable[[], NDArray[np.unsignedinteger[Any]]]
 
+    def is_of(self, fmt: str, size: int) -> bool:
+        """Return whether these can be codes of a format, which have so many bytes."""
+        is_raw = self.dtype.startswith("void")
+        return self.format in (None, fmt) and (not is_raw or self.itemsize == size)
+
 
 def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
     """Yield the fields of each tensor of a file; the field of an array without one is ""."""
@@ -67,22 +73,29 @@ def _safetensors(path: Path) -> Iterator[tuple[str, StoredBits]]:
 
 
 def _npz(path: Path) -> Iterator[tuple[str, StoredBits]]:
-    with reading(path), np.load(path, allow_pickle=False) as archive:
+    with _archive(path) as archive:
         for name in archive.files:
             yield name, _of_numpy(archive[name], _member(path, name))
 
 
 def _member(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[Any]]]:
     def load() -> NDArray[np.unsignedinteger[Any]]:
-        with reading(path), np.load(path, allow_pickle=False) as archive:
+        with _archive(path) as archive:
             return _bits(archive[name])
 
     return load
 
 
+@contextmanager
+def _archive(path: Path) -> Iterator[Any]:
+    """Open a .npz file; NumPy alone leaves one open that is damaged."""
+    with reading(path), path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        yield archive
+
+
 def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
     with reading(path):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")
     yield path.stem, _of_numpy(array, lambda: _bits(array))
 
 

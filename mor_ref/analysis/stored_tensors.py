@@ -1,5 +1,6 @@
 """Tensors in files, and the words for those that are not read."""
 
+import math
 import re
 import struct
 import zipfile
@@ -25,6 +26,7 @@ NAMES = {
     BF16: "bf16",
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
+_SHOWN = 300  # characters of the reason of an error
 SMALL = "floats of so few bits that they are quantized already"
 _UNREADABLE = (
     AttributeError,  # of torch, as are the next three
@@ -33,9 +35,12 @@ _UNREADABLE = (
     AssertionError,
     EOFError,
     LZMAError,
+    MemoryError,  # of a header of NumPy that is nested deeply
     OSError,
+    OverflowError,
     RuntimeError,  # of zipfile: encrypted, or an unknown compression
     SafetensorError,
+    SyntaxError,
     TokenError,
     TypeError,  # of NumPy, which sorts the keys of a header
     ValueError,
@@ -91,7 +96,8 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        reason = " ".join(str(said).split())[:_SHOWN] or type(error).__name__
         raise ValueError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason}); "
             "save or download it again"
@@ -102,12 +108,12 @@ def mapped(
     path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]
 ) -> Callable[[], NDArray[Any]]:
     """Return a reader of numbers at a place of a file, which are read when they are looked at."""
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
 
     def load() -> NDArray[Any]:
-        if not size:
-            return np.empty(shape, dtype)
         with reading(path):
+            if not size:
+                return np.empty(shape, dtype)
             there = np.memmap(path, dtype, "r", offset, size)
             return np.asarray(there).reshape(shape)
 

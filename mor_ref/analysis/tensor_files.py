@@ -119,8 +119,8 @@ def _index(file: str) -> Placed:
         raise ValueError(f"{file} has no weight_map of names and files; download it again")
     wanted: dict[str, set[str]] = {}
     for name, place in places.items():
-        if Path(place).name != place:
-            raise ValueError(f"{file} names {place!r}, which is not a file next to it")
+        if Path(place).name != place or Path(place).suffix.lower() not in _LISTERS:
+            raise ValueError(f"{file} names {place!r}, which is not a file of tensors next to it")
         wanted.setdefault(str(path.parent / place), set()).add(name)
     yield from _of_parts(file, wanted)
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from mor_ref import decode
 from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
-from mor_ref.analysis.stored_tensors import SkippedTensor
+from mor_ref.analysis.stored_tensors import SkippedTensor, name_shown
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, metadata_of
 from mor_ref.treatments import own_recipe
@@ -15,6 +15,7 @@ from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.way_back import RECIPE, WayBackOf, sources_in
 
 _F32 = np.dtype(np.float32)
+_LONGEST = 200  # characters of a recipe that is shown
 _FEW = 3  # skipped tensors of an error
 
 
@@ -22,10 +23,10 @@ def run(file: str, recipe: str, out: str) -> None:
     """Write y of all tensors."""
     own, path = own_recipe(recipe), file_of_arrays("out", out, [file])
     metadata = metadata_of(file)
-    made_by, sources = metadata.get(RECIPE), sources_in(metadata)
+    made_by, sources = metadata.get(RECIPE), sources_in(metadata, file)
     if made_by not in (None, own.text):
         raise ValueError(
-            f"recipe is {own.text}, but {file} was quantized with {made_by}; give that"
+            f"recipe is {own.text}, but {file} was quantized with {_recipe(made_by)}; give that"
         )
     found, skipped = {}, []
     for name, fields in bits_in(file):
@@ -41,7 +42,7 @@ def run(file: str, recipe: str, out: str) -> None:
     with array_file(path, (Entry(name, _F32, one.shape) for name, one in found.items())) as written:
         for name, one in found.items():
             written.put(name, one.numbers())
-            print(f"{name}: {_sides(one.shape)} f32")
+            print(f"{name_shown(name)}: {_sides(one.shape)} f32")
     for line in lines_of_skipped(tuple(skipped)):
         print(line)
     print(f"{out}: {counted(len(found), 'tensor')} from {own.text}")
@@ -60,7 +61,7 @@ def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> 
     with array_file(path, (Entry(name, _F32, one.shape) for name, one in found.items())) as written:
         for name, one in found.items():
             written.put(name, _decoded(name, one, form.name))
-            print(f"{name}: {_sides(one.shape)} f32")
+            print(f"{name_shown(name)}: {_sides(one.shape)} f32")
     for line in lines_of_skipped(skipped):
         print(line)
     print(f"{out}: {counted(len(found), 'tensor')} from {form.name}")
@@ -70,7 +71,7 @@ def _codes_in(
     file: str, fmt: str, field: str, wanted: Selection
 ) -> tuple[dict[str, StoredBits], tuple[SkippedTensor, ...]]:
     """Return the codes of the wanted tensors, and the arrays whose dtype is another format."""
-    found, skipped = {}, []
+    found, skipped, size = {}, [], -(-as_format(fmt).bits // 8)
     for name, fields in bits_in(file):
         stored = fields.get(field) or fields.get("")
         if stored is None:
@@ -78,7 +79,7 @@ def _codes_in(
         other = SkippedTensor(name, stored.shape, stored.dtype, f"its dtype is not {fmt}")
         if wanted.reason_against(other) is not None:
             continue
-        if stored.format in (None, fmt):
+        if stored.is_of(fmt, size):
             found[name] = stored
         else:
             skipped.append(other)
@@ -90,6 +91,11 @@ def _decoded(name: str, stored: StoredBits, fmt: str) -> NDArray[np.float32]:
         return decode(stored.load(), fmt)
     except ValueError as error:
         raise ValueError(f"tensor {name!r}: {error}, or leave it out with --exclude") from error
+
+
+def _recipe(text: str) -> str:
+    """Return a recipe of a file, which may have anything there, as text for an error."""
+    return ascii(text)[1:-1] if len(text) <= _LONGEST else f"{ascii(text[:_LONGEST])[1:-1]}.."
 
 
 def _sides(shape: tuple[int, ...]) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +30,21 @@ def metadata_for(recipe: OwnRecipe, sources: Mapping[str, str]) -> dict[str, str
     return {RECIPE: recipe.text, _SOURCES: json.dumps(sources)}
 
 
-def sources_in(metadata: Mapping[str, str]) -> dict[str, str]:
+def sources_in(metadata: Mapping[str, str], file: str) -> dict[str, str]:
     """Return the formats of the tensors that were quantized, by name, if a file says them."""
-    with suppress(ValueError):
+    if RECIPE not in metadata:  # of another program
+        return {}
+    try:
         found = json.loads(metadata.get(_SOURCES, "{}"))
-        if isinstance(found, dict) and {*SOURCES.values()}.issuperset(found.values()):
-            return found
-    return {}
+    except (ValueError, RecursionError):
+        found = None
+    known = [*SOURCES.values()]
+    if not isinstance(found, dict) or any(one not in known for one in found.values()):
+        raise ValueError(
+            f"{file} has {_SOURCES} in its metadata that are not dtypes of tensors; quantize the "
+            f"tensors again"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -169,14 +176,13 @@ class _Coded:
         shape = known[operation.field(name)[1]]
         fmt = format_meant(operation.field(name)[0], self.asked.parameters)
         whole, stored = f"{self.start}{name}", self.fields[f"{self.start}{name}"]
-        if stored.format not in (None, fmt):
+        if not stored.is_of(fmt, bytes_of(fmt)):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has dtype {stored.dtype}; for "
                 f"{self.text}, give {fmt}, or its bits as unsigned integers"
             )
         is_short = stored.itemsize < bytes_of(fmt) and fmt not in INTEGERS
-        is_raw = stored.dtype[0] not in "iIuU" and stored.itemsize != bytes_of(fmt)
-        if is_short or is_raw or np.prod(stored.shape) != np.prod(shape):
+        if is_short or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
                 f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
                 f"{stored.itemsize} bytes an entry; with {self.text}, {shape} and "

@@ -66,7 +66,8 @@ def metadata_of(file: str) -> Mapping[str, str]:
         with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
             return opened.metadata() or {}
     if file.endswith(".npz"):
-        with suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(file) as archive:
+        unreadable = OSError, ValueError, RecursionError, zipfile.BadZipFile
+        with suppress(*unreadable), zipfile.ZipFile(file) as archive:
             found = json.loads(archive.comment)
             if isinstance(found, dict) and all(isinstance(one, str) for one in found.values()):
                 return found
