@@ -2,6 +2,7 @@
 
 import ast
 import logging
+import platform
 import warnings
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import own_recipe
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.peers import PEERS, peer_named
@@ -218,6 +220,8 @@ KNOWN = [
         0x41E00000,
     ),
     ("microxcaling", "e4m3 floor", [1, np.inf], "y", 0x7FC00000, 0x00000000),
+    ("gguf", "e2m1 floor", [np.inf, 1], "scale", 0x00, 0xFD),
+    ("gguf", "e2m1 floor", [np.inf, 1], "code", 0x0, 0x7),
     # An amax that rounds to infinity has the largest scale.
     ("quark", "e2m1 even", [1.9375 * 2.0**127], "scale", 0xFE, 0xFD),
 ]
@@ -236,6 +240,42 @@ def test_known_difference(peer, recipe, numbers, field, theirs, ours):
     found = peer_named(peer).answer("mx", parameters, inputs)
     exact = OPERATIONS["mx"].exact(parameters, inputs)
     assert (int(found[field][0, 0]), int(exact[field][0, 0])) == (theirs, ours)
+
+
+# A library, the first numbers of a row, and the first block scale and code: theirs and ours.
+NAN_SCALES = [
+    ("torchao", [0], (0xFF, 0xC), (0x7F, 7)),
+    ("torchao", [2.0**-149], (0xFF, 0xC), (0x7F, 7)),
+    ("torchao", [-np.inf, 1], (0xFF, 0xC), (0x7F, 7)),
+    ("modelopt", [0], (0xFF, 7), (0x7F, 7)),
+    ("modelopt", [np.inf, 1], (0xFF, 7), (0x7F, 7)),
+    ("compressed-tensors", [0], (0x20, 0), (0x20, 0)),
+    ("compressed-tensors", [np.inf, 1], (0xFF, 0), (0x7F, 7)),
+]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="another NaN of 0 / 0")
+@pytest.mark.parametrize(("peer", "numbers", "theirs", "ours"), [of(*row) for row in NAN_SCALES])
+def test_block_scales_of_nan(peer, numbers, theirs, ours):
+    """NVF-007, NVF-008, NVF-009: the NaN of x86 has a sign, and codes follow from it."""
+    x = np.zeros((1, 16), np.float32)
+    x[0, : len(numbers)] = numbers
+    asked = own_recipe(f"nvfp4:{peer.replace('-', '_')}").asked
+    parameters, inputs = {**asked.parameters, "source": "f32"}, {"x": x.view(np.uint32)}
+    found = peer_named(peer).answer("nvfp4", parameters, inputs)
+    exact = OPERATIONS["nvfp4"].exact(parameters, inputs)
+    for answer, right in ((found, theirs), (exact, ours)):
+        assert tuple(int(answer[name][0, 0]) for name in ("block_scale", "code")) == right
+
+
+@needs("torch", "compressed_tensors")
+def test_a_nan_makes_the_global_scale_of_compressed_tensors_1():
+    asked = own_recipe("nvfp4:compressed_tensors").asked
+    inputs = {"x": np.float32([[np.nan, *[3.0] * 15]]).view(np.uint32)}
+    found = peer_named("compressed-tensors").answer(
+        "nvfp4", {**asked.parameters, "source": "f32"}, inputs
+    )
+    assert found["global_encode_scale"].view(np.float32).item() == 1
 
 
 @needs("torch", "mmasim")
