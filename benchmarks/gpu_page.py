@@ -101,6 +101,13 @@ CLAIMS = (
     ),
     Claim(
         """\
+* The GPU and `mor_ref.ptx` on a CPU return the same of the same PTX, in all launches of the tests
+  of `mor_ref.ptx`: bit for bit, and within its bounds where PTX leaves bits open.
+""",
+        ("test_ptx_on_a_cpu_has_the_bits_of_the_gpu",),
+    ),
+    Claim(
+        """\
 * compute-sanitizer finds nothing in any kernel (memcheck, racecheck, initcheck, synccheck), and
   finds an overrun that is planted.
 """,
