@@ -86,6 +86,20 @@ def dot_small_negative_sums_are_minus_zero(
     return -0.0 if found == 0 and value < 0 else found
 
 
+@deviation(
+    dot_amd.e_fdpa,
+    rules=("DOT-015",),
+    domain=("dot", *IN_PRODUCTS),
+    exemptions=dict.fromkeys(IN_PRODUCTS, "A piece is added to +0, to which -0 adds nothing."),
+)
+def dot_cdna1_small_sums_are_plus_zero(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """A negative sum that rounds to zero on CDNA 1 is +0, as it is on tensor cores."""
+    found: Chunk = reference(part, c, profile)
+    return replace(found, c=found.c + 0.0)
+
+
 def _has_c_of_its_own(_c: float, profile: DotProfile) -> bool:
     return profile.first_c != ""
 

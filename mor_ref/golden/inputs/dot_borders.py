@@ -3,9 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
-from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -16,7 +13,9 @@ from mor_ref.golden.inputs.dot_rows import (
     arrays_of,
     has_all,
     joined,
+    one_of,
     two_powers,
+    with_scales_of_one,
 )
 from mor_ref.operations.operation import Arrays
 
@@ -65,13 +64,11 @@ def at_borders_with_scales(
         zeros = [_ZERO] * (length - 1)
         low = (of[0].smallest_normal or 1.0, of[1].smallest_normal or 1.0)
         rows = joined(rows, arrays_of([(zeros, -0.0), ([*zeros, low], -0.0)], profile, of, length))
-    one = scales.bias << scales.mantissa_bits
-    shape = len(rows["c"]), -(-length // block)
-    both = {name: np.full(shape, one, code_dtype(scales)) for name in ("scale_a", "scale_b")}
+    found = with_scales_of_one(rows, scales, block)
     if profile.family == "promoted":
-        both["scale_a"][-2] = one | scales.sign_bit
-        both["scale_a"][-1] = 1 | scales.sign_bit
-    return {**rows, **both}
+        found["scale_a"][-2] = one_of(scales) | scales.sign_bit
+        found["scale_a"][-1] = 1 | scales.sign_bit
+    return found
 
 
 def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:

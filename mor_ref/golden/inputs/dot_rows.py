@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
@@ -87,13 +88,25 @@ def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
     found = {name: array.copy() for name, array in rows.items()}
     found["a"][0], found["b"][0], found["c"][0] = 0, 0, 0
     for name, fmt, sign in (("a", of[0], of[0].sign_bit), ("b", of[1], 0)):
-        found[name][0, -1] = fmt.bias << fmt.mantissa_bits | sign
+        found[name][0, -1] = one_of(fmt) | sign
         found[f"scale_{name}"][0] = 127 - 75
     for row, first, last in ((1, 0xFF, 127), (2, 0xFF, 127), (3, 0, 0)):
         found["a"][row], found["scale_a"][row] = found["a"][0], last
         found["b"][row], found["scale_b"][row], found["c"][row] = found["b"][0], 147, 0
         found["scale_a"][row, 0] = first
     return found
+
+
+def one_of(fmt: Format) -> int:
+    """Return the code of 1."""
+    return fmt.bias << fmt.mantissa_bits
+
+
+def with_scales_of_one(rows: Arrays, scales: Format, block: int) -> Arrays:
+    """Return rows with a scale of 1 for each block."""
+    count, length = rows["a"].shape
+    shape, dtype = (count, -(-length // block)), code_dtype(scales)
+    return {**rows, **{f"scale_{name}": np.full(shape, one_of(scales), dtype) for name in "ab"}}
 
 
 def powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:

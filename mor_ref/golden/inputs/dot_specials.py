@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -15,7 +14,16 @@ from mor_ref.golden.inputs.dot_exponents import (
     rows_of_exponents,
     scaled_rows_of_exponents,
 )
-from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, has_all, powers
+from mor_ref.golden.inputs.dot_rows import (
+    Pairs,
+    Row,
+    arrays_of,
+    has_all,
+    joined,
+    one_of,
+    powers,
+    with_scales_of_one,
+)
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Arrays
 
@@ -102,18 +110,11 @@ def specials_with_scales(
     special += scaled_rows_of_exponents(profile, of, scales)
     special = [row for row in special if has_all(row[0], of)]
     more = arrays_of([row for row, *_ in special], profile, of, length)
-    shape = len(rows["c"]) + len(special), -(-length // block)
-    found = {name: np.concatenate([rows[name], more[name]]) for name in rows}
+    found = with_scales_of_one(joined(rows, more), scales, block)
     for n, name in enumerate(("scale_a", "scale_b")):
-        found[name] = np.full(shape, _one(scales), code_dtype(scales))
         for row, (_, first, others) in zip(found[name][len(rows["c"]) :], special, strict=True):
             row[0], row[1:] = first[n], others[n]
     return found
-
-
-def _one(scales: Format) -> int:
-    """Return the code of 1."""
-    return scales.bias << scales.mantissa_bits
 
 
 def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, Codes, Codes]]:
@@ -122,7 +123,7 @@ def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, Cod
     A scale is NaN, which meets each c, infinite, or subnormal next to the largest one.
     """
     ones, zeros, infinity = [_ONE] * length, [(0.0, 1.0)] * length, scales.infinity_code
-    one, largest = _one(scales), scales.largest_code
+    one, largest = one_of(scales), scales.largest_code
     nan = largest + 1 if infinity is None else infinity + 1
     least = 0 if scales.is_power_of_two else 1
     found: list[tuple[Row, Codes]] = []

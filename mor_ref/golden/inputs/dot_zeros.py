@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of
+from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, with_scales_of_one
 from mor_ref.operations.operation import Arrays
 
 _ZERO, _NEGATIVE = (0.0, 1.0), (0.0, -1.0)  # products of +0 and of -0
 _ROOT, _LOW = 2.0**-63, 2.0**-126  # the smallest normal number of binary32, and its root
+_TIE = 2.0**-75  # its square is half of the smallest number of binary32
 _OF_F16 = 2.0**-24  # the smallest number of f16
 
 
@@ -29,11 +29,8 @@ def negative_zeros_with_scales(
     profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
 ) -> Arrays:
     """Return the same rows with scales of 1."""
-    scales, rows = formats[scale_format], negative_zeros(profile, of, length)
-    one = scales.bias << scales.mantissa_bits
-    shape = len(rows["c"]), -(-length // block)
-    both = {name: np.full(shape, one, code_dtype(scales)) for name in ("scale_a", "scale_b")}
-    return {**rows, **both}
+    rows = negative_zeros(profile, of, length)
+    return with_scales_of_one(rows, formats[scale_format], block)
 
 
 def negative_scales(
@@ -45,17 +42,29 @@ def negative_scales(
     return {**rows, "scale_a": rows["scale_a"] | sign}
 
 
-def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
+def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return two instructions whose c becomes -0 in one chunk after the other, then products of -0.
 
     The result is +0 if an instruction starts behind that chunk.
     """
-    chunk, length = profile.chunk, 2 * profile.flushed_every
+    chunk = profile.chunk
     rows: list[Row] = []
     for first in range(0, length - chunk, chunk):
         small = [(_ROOT, _ROOT), *[_ZERO] * (chunk - 1)]
         negative = [_NEGATIVE] * (length - first - chunk)
         rows.append(([*[_ZERO] * first, *small, *negative], -1.5 * _LOW))
+    return arrays_of(rows, profile, of, length)
+
+
+def tiny_sums(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return sums that round to a zero of either sign in the last chunk, or in the first one.
+
+    Zeros that fill a row up to a whole instruction would make a last sum of -0 a +0.
+    """
+    tiny, tie = (-(2.0**-100), 2.0**-100), (-_TIE, _TIE)
+    ahead = [_ZERO] * (length - profile.chunk)
+    rows: list[Row] = [([*ahead, tiny], 0.0), ([*ahead, tie], 0.0), ([*ahead, (_TIE, _TIE)], 0.0)]
+    rows += [([*ahead, (_TIE, _TIE)], -2 * _TIE**2), ([tiny, *[_NEGATIVE] * (length - 1)], 0.0)]
     return arrays_of(rows, profile, of, length)
 
 

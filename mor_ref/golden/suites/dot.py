@@ -1,10 +1,10 @@
 """Dot products: single chunks with their cut sums, rows of several chunks, and rows with scales."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_borders import (
     at_borders,
     at_borders_with_scales,
@@ -28,8 +28,10 @@ from mor_ref.golden.inputs.dot_zeros import (
     negative_zeros,
     negative_zeros_with_scales,
     subnormal_starts,
+    tiny_sums,
 )
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
 
 _CHUNKS, _ROWS, _SCALED = 16, 12, 48  # random rows of a case
@@ -71,7 +73,7 @@ def _share(profile: DotProfile) -> int:
 def _chunk_cases(size: Size) -> Iterator[Case]:
     for n, (profile, parameters) in enumerate(_without_scales()):
         if profile.is_cut:
-            of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+            of = formats_of(parameters)
             random = drawn("dot", parameters, (_CHUNKS, profile.chunk), size)
             rows = joined(
                 edges(profile, of, profile.chunk, n, _share(profile)),
@@ -88,7 +90,8 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             yield _case(profile, "subnormal_c", subnormal_starts, profile.chunk)
     for profile, parameters in _with_other_pairs():
         if profile.is_cut:
-            yield _special_case(profile, parameters, size, profile.chunk)
+            rows = specials(profile, formats_of(parameters), profile.chunk)
+            yield _special_case(rows, parameters, size)
 
 
 def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
@@ -99,12 +102,11 @@ def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
             yield profile, {"dot_profile": profile.name, "format_a": a, "format_b": b}
 
 
-def _special_case(profile: DotProfile, parameters: dict[str, str], size: Size, length: int) -> Case:
-    """Return a case of subnormal and special numbers, and of random ones."""
-    of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-    rows = specials(profile, of, length)
-    if (parameters["format_a"], parameters["format_b"]) not in pairs_of(profile):
-        rows = joined(rows, drawn("dot", parameters, (_FEW, length), size))
+def _special_case(rows: Arrays, parameters: dict[str, Any], size: Size) -> Case:
+    """Return a case of special rows; pairs of formats without other cases have random ones."""
+    if (parameters["format_a"], parameters["format_b"]) not in pairs_of(profile_of(parameters)):
+        operation = "dot_scaled" if "scale_format" in parameters else "dot"
+        rows = joined(rows, drawn(operation, parameters, (_FEW, rows["a"].shape[1]), size))
     return Case(f"{_name(parameters)}.specials", parameters, rows)
 
 
@@ -122,7 +124,7 @@ def _case(
     """Return a case of the first formats of a profile."""
     a, b = pairs_of(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
-    found = rows(profile, (formats[a], formats[b]), length)
+    found = rows(profile, formats_of(parameters), length)
     return Case(f"{_name(parameters)}.{name}", parameters, found)
 
 
@@ -132,7 +134,7 @@ def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
         profile = DOT_PROFILES[name]
         (a, b), *_ = pairs_of(profile) if profile.formats else (("f32", "f32"),)
         parameters = {"dot_profile": name, "format_a": a, "format_b": b}
-        rows = nearly_ties(profile, (formats[a], formats[b]), profile.chunk or 4)
+        rows = nearly_ties(profile, formats_of(parameters), profile.chunk or _FEW)
         yield Case(f"{_name(parameters)}.nearly_tied", parameters, rows)
 
 
@@ -142,7 +144,7 @@ def _row_cases(size: Size) -> Iterator[Case]:
             length = PERIOD + profile.chunk + 5
         else:
             length = 2 * profile.chunk + profile.chunk // 2 or _LENGTH
-        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        of = formats_of(parameters)
         is_whole = profile.name in _WHOLE or profile.name == _OF_SUBNORMALS
         step = 1 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
         random = drawn("dot", parameters, (_ROWS, length), size)
@@ -159,8 +161,8 @@ def _row_cases(size: Size) -> Iterator[Case]:
     yield from _nearly_tied(("f32_fma", "cdna2_fp16", "cdna2_bf16_1k"))
     for profile, parameters in _without_scales():
         if profile.family == "ftz_mul_add":
-            of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-            yield Case(f"{_name(parameters)}.flushed", parameters, flushed(profile, of))
+            rows = flushed(profile, formats_of(parameters))
+            yield Case(f"{_name(parameters)}.flushed", parameters, rows)
     yield from _later_row_cases(size)
 
 
@@ -172,11 +174,13 @@ def _later_row_cases(size: Size) -> Iterator[Case]:
         if profile.first_c:
             yield _case(profile, "subnormal_c", subnormal_starts, 2 * profile.chunk)
         if profile.flushed_every and profile.formats == ("bf16",):
-            yield _case(
-                profile, "instructions", lambda row, of, _: flushed_by_instructions(row, of), 0
-            )
+            length = 2 * profile.flushed_every
+            yield _case(profile, "instructions", flushed_by_instructions, length)
     for profile, parameters in _with_other_pairs():
-        yield _special_case(profile, parameters, size, 2 * profile.chunk or _FEW)
+        rows = specials(profile, formats_of(parameters), 2 * profile.chunk or _FEW)
+        yield _special_case(rows, parameters, size)
+    cdna1 = DOT_PROFILES["cdna1_bf16"]  # no sum of products of f16 is that small
+    yield _case(cdna1, "tiny_sums", tiny_sums, 4 * cdna1.chunk)
 
 
 def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
@@ -197,7 +201,7 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
         both = {**parameters, "scale_format": fmt, "scale_block": block}
         count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
         rows = drawn("dot_scaled", both, (count, length), size)
-        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        of = formats_of(parameters)
         if fmt == "e8m0":
             rows = with_a_small_sum(rows, of)
         if profile.chunk:
@@ -213,20 +217,16 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
 def _special_cases_with_scales(size: Size) -> Iterator[Case]:
     """Yield cases of subnormal and special numbers, of other pairs of formats too."""
     cases = [*_with_scales()]
-    others = len(cases)
     for profile in dict.fromkeys(profile for profile, *_ in cases):
         fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
         for a, b in other_pairs(profile):
             of = {"dot_profile": profile.name, "format_a": a, "format_b": b}
             cases.append((profile, of, fmt, block))
-    for n, (profile, parameters, fmt, block) in enumerate(cases):
+    for profile, parameters, fmt, block in cases:
         both = {**parameters, "scale_format": fmt, "scale_block": block}
-        pair = formats[parameters["format_a"]], formats[parameters["format_b"]]
         length = max(profile.chunk, block)
-        rows = specials_with_scales(profile, pair, length, fmt, block)
-        if n >= others:
-            rows = joined(rows, drawn("dot_scaled", both, (_FEW, length), size))
-        yield Case(f"{_name(both)}.specials", both, rows)
+        rows = specials_with_scales(profile, formats_of(parameters), length, fmt, block)
+        yield _special_case(rows, both, size)
 
 
 def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:
@@ -235,8 +235,8 @@ def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Ar
     a, b = pairs_of(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
     both = {**parameters, "scale_format": fmt, "scale_block": block}
-    of, length = (formats[a], formats[b]), max(profile.chunk, block)
-    return Case(f"{_name(both)}.{name}", both, rows_of(profile, of, length, fmt, block))
+    rows = rows_of(profile, formats_of(both), max(profile.chunk, block), fmt, block)
+    return Case(f"{_name(both)}.{name}", both, rows)
 
 
 _INPUTS = (
