@@ -12,7 +12,7 @@ import pytest
 
 from mor_ref import FormatError, formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES, GROUP, PERIOD, ROUNDED_ONCE
-from mor_ref.exact import dot, dot_amd
+from mor_ref.exact import dot, dot_amd, matmul
 from mor_ref.exact.dot_binary32 import product, total
 from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.step import replaced
@@ -206,3 +206,38 @@ def test_a_promoted_sum_can_be_a_negative_zero():
     assert all(np.count_nonzero(bits == 1 << 31) >= 2 for bits in rows)
     assert not of_zeros.any()
     assert (of_scales == [1 << 31, 0, 1 << 31]).all()
+
+
+def without(is_special, side):
+    """Return steps in which special scales of one operand count as 1."""
+
+    def ordinary(block):
+        names = [name for name in ("scale", "overall") if is_special(getattr(block, name))]
+        return replace(block, **dict.fromkeys(names, 1.0))
+
+    def pieces(reference, a, b):
+        rows = [list(row) for row in zip(*reference(a, b), strict=True)]
+        rows[side] = [ordinary(block) for block in rows[side]]
+        return list(zip(*rows, strict=True))
+
+    def with_scales(reference, a, b, profile):
+        rows = [a, b]
+        rows[side] = [ordinary(block) for block in rows[side]]
+        return reference(*rows, profile)
+
+    return ((matmul.pieces, pieces), (matmul.entry_with_scales, with_scales))
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("is_special", [np.isnan, np.isinf, np.logical_not])
+def test_a_special_scale_of_one_operand_shows(is_special, side):
+    """GEM-003: in every way in which scales enter, and of rows in NVFP4."""
+    unseen = []
+    for case in golden.load("matmul"):
+        names = (f"scale_{side}", f"overall_{side}")
+        scales = (case.arrays[name].view(np.float32).ravel() for name in names)
+        if case.name.endswith(".scales") and is_special(np.concatenate([*scales])).any():
+            with replaced(without(is_special, "ab".index(side))):
+                found = OPERATIONS["matmul"].exact(case.parameters, case.arrays)["result"]
+            unseen += [] if (found != case.arrays["result"]).any() else [case.name]
+    assert unseen == []

@@ -82,6 +82,33 @@ def dot_e0_one_lower(
     return found
 
 
+def _is_f16(_part: list[Product], _c: float, profile: DotProfile) -> bool:
+    return profile.result == "f16"
+
+
+@deviation(
+    dot_nvidia.t_fdpa,
+    where=_is_f16,
+    rules=("DOT-002", "DOT-007"),
+    domain=(*DOTS_ALONE, *IN_PRODUCTS),
+    exemptions=dict.fromkeys(IN_PRODUCTS, "No product of FP8 has a bit that e0 cuts."),
+)
+def dot_f16_has_e0_of_binary32(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """e0 of a profile with results in f16 is that of the same instruction with binary32."""
+    more = formats["f16"].smallest_exponent - formats["f32"].smallest_exponent
+    found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent - more))
+    return found
+
+
+@deviation(dot_nvidia.term_of_c, rules=("DOT-004", "DOT-007"), domain=DOTS)
+def dot_zero_c_has_smallest_exponent(reference: Reference, c: float, profile: DotProfile) -> Term:
+    """A c of zero has the exponent of the smallest normal number of its format, and not e0."""
+    found: Term = reference(c, profile)
+    return found if c != 0 else Term(c, formats[profile.start].smallest_exponent)
+
+
 @deviation(dot_nvidia.term_of_c, rules=("DOT-004", "DOT-007"), domain=DOTS)
 def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfile) -> Term:
     """The exponent of a subnormal c is its field minus the bias, as of a normal one."""
@@ -97,20 +124,6 @@ def dot_tf32_nan_before_cut(
     """A NaN is one by its bits in binary32, also those that are read as 0."""
     found: Factor = reference(code, fmt, profile)
     return replace(found, value=math.nan) if math.isnan(fmt.value(code)) else found
-
-
-def _is_e4m3(_code: int, fmt: Format, _profile: DotProfile) -> bool:
-    return fmt.name == "e4m3"
-
-
-@deviation(dot_terms.number, where=_is_e4m3, rules=("DOT-001", "DOT-008"), domain=DOTS)
-def dot_nan_of_e4m3_is_a_number(
-    reference: Reference, code: int, fmt: Format, profile: DotProfile
-) -> Factor:
-    """The NaN of e4m3 is 480, the number that its code would have."""
-    found: Factor = reference(code, fmt, profile)
-    sign = -1.0 if code & fmt.sign_bit else 1.0
-    return Factor(480.0 * sign, 8) if math.isnan(found.value) else found
 
 
 def _adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:

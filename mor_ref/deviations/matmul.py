@@ -1,16 +1,18 @@
 """Products of matrices that differ: other factors, other pieces, other upcasts."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_PRODUCTS
 from mor_ref.exact import dot_binary32, matmul
-from mor_ref.exact.arithmetic import product
+from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.encoding import encode
 from mor_ref.exact.matmul import Block, Blocks
 
@@ -73,7 +75,31 @@ def matmul_exact_with_rounded_factors(_: Reference, block: Block) -> float:
 @deviation(matmul.factor, rules=("GEM-003",), domain=IN_PRODUCTS)
 def matmul_without_the_overall_scale(_: Reference, block: Block) -> float:
     """The scale of the whole tensor does not count in pieces."""
-    return block.scale
+    return matmul.decode_scale(block)
+
+
+def _divided(
+    reference: Reference, one: Block, other: Block, c: float, profile: DotProfile
+) -> float:
+    """Return c plus the dot product of a piece, divided by both scales."""
+    if not one.divides or not other.divides or matmul.needs_upcast(one, other, profile):
+        return float(reference(one, other, c, profile))
+    partial = reference(replace(one, scale=1.0), replace(other, scale=1.0), -0.0, profile)
+    return dot_binary32.total(quotient(partial, product(one.scale, other.scale)), c)
+
+
+def _exact_quotient(reference: Reference, block: Block) -> float | Fraction:
+    is_usual = block.divides and math.isfinite(block.scale) and block.scale
+    return 1 / Fraction(block.scale) if is_usual else float(reference(block))
+
+
+MATMUL_DIVIDED_BY_SCALES = Deviation(
+    "matmul_divided_by_scales",
+    "Sums are divided by the product of both scales, not multiplied by their reciprocals.",
+    ("GEM-003",),
+    IN_PRODUCTS,
+    (Change(matmul.add_piece, _divided), Change(matmul.exact_factor, _exact_quotient)),
+)
 
 
 def _is_known(_one: Block, _other: Block, profile: DotProfile) -> bool:
@@ -91,7 +117,7 @@ def matmul_upcasts_everything(_: Reference, one: Block, other: Block, profile: D
 def matmul_upcast_blocks_keep_their_scale(reference: Reference, block: Block) -> Block:
     """An upcast block is y, and is multiplied by its factor once more."""
     found: Block = reference(block)
-    return replace(found, scale=block.scale, overall=block.overall)
+    return replace(found, scale=block.scale, overall=block.overall, divides=block.divides)
 
 
 @deviation(matmul.upcast, rules=("GEM-004",), domain=IN_PRODUCTS)

@@ -21,8 +21,9 @@ _BF16 = formats["bf16"]
 class Block:
     """Elements of a row of A or a column of B that share a scale.
 
-    The factor of their numbers is `scale` times `overall`, which all blocks of the row share.
-    `upcast` has their y as codes of bfloat16 (GEM-004).
+    The factor of their numbers is `scale` times `overall`, which all blocks of the row share. If it
+    `divides`, it is the reciprocal of the scale instead. `upcast` has their y as codes of bfloat16
+    (GEM-004).
     """
 
     codes: Sequence[int]
@@ -30,6 +31,7 @@ class Block:
     scale: float = 1.0
     overall: float = 1.0
     upcast: Sequence[int] = ()
+    divides: bool = False
 
 
 Blocks = Sequence[Block]
@@ -74,15 +76,15 @@ def _cut(blocks: Blocks, places: Sequence[int]) -> list[Block]:
 
 
 @step
-def decode_scale(scale: float) -> float:
-    """Return the factor of numbers that were multiplied by a scale (GEM-003)."""
-    return quotient(1.0, scale)
+def decode_scale(block: Block) -> float:
+    """Return the factor of the scale of a block alone (GEM-003)."""
+    return quotient(1.0, block.scale) if block.divides else block.scale
 
 
 @step
 def factor(block: Block) -> float:
     """Return d of a block: in NVFP4, the product of both scales in binary32 (GEM-003)."""
-    return product(block.scale, block.overall)
+    return product(decode_scale(block), block.overall)
 
 
 @step
@@ -134,7 +136,7 @@ def exact_entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
 @step
 def exact_factor(block: Block) -> float:
     """Return the factor of a block in exact: binary64 holds the 28 bits of NVFP4 (GEM-003)."""
-    return block.scale * block.overall
+    return decode_scale(block) * block.overall
 
 
 @step

@@ -55,7 +55,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Block]]":
     """Return the blocks of each row of an operand."""
-    from mor_ref.exact.matmul import Block, decode_scale
+    from mor_ref.exact.matmul import Block
 
     block, divides = parameters["scale_block"], RECORD_KINDS[parameters["record"]].divides
     codes, upcast = arrays[name].tolist(), arrays[f"y_{name}"].tolist()
@@ -66,11 +66,8 @@ def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Blo
         found = []
         for k, (index, scale) in enumerate(zip(choice, scales, strict=True)):
             part, fmt = slice(k * block, (k + 1) * block), formats[CHOICES[index]]
-            if index == WIDEST:
-                found.append(Block(codes[n][part], fmt, 1.0, 1.0, upcast[n][part]))
-                continue
-            own = decode_scale(scale) if divides else scale
-            found.append(Block(codes[n][part], fmt, own, overall[n], upcast[n][part]))
+            two = (1.0, 1.0) if index == WIDEST else (scale, overall[n])
+            found.append(Block(codes[n][part], fmt, *two, upcast[n][part], divides))
         rows.append(found)
     return rows
 

@@ -44,6 +44,18 @@ _ENDS: tuple[tuple[Pairs, Pairs, int, int], ...] = (
 )
 
 
+_ONE = 0x3F800000
+# Bits of scales of one block: NaN, infinities, zeros, a subnormal number, the largest one, and -1.
+_SPECIAL_SCALES = {
+    "scaled": (
+        0x7F800001, 0xFFC00000, 0x7F800000, 0xFF800000, 0, 0x80000000, 1, 0x7F7FFFFF, 0xBF800000,
+    ),
+    "mx": (0x7FFFFFFF, 0x00400000, 0x7F000000),
+    "nvfp4": (0x7FFFFFFF, 0, 0x3B000000, 0x43E00000),
+}  # fmt: skip
+_SPECIAL_WHOLES = (0x7FC00000, 0x7F800000, 0)  # of the scale of a row
+
+
 class Edge(NamedTuple):
     """The numbers of a row, with exponents of the factors of a and b.
 
@@ -108,6 +120,29 @@ def smallest_nans(kind: Kind) -> Arrays:
         codes = np.full((2, kind.width), encode(1.0, fmt), np.uint32)
         codes[n, 0] = fmt.nan_codes[0][0]
         found |= operand(name, codes, _blocks(kind, fmt, [Edge([]), Edge([])], n))
+    return found
+
+
+def special_scales(kind: Kind) -> Arrays:
+    """Return rows of ones in which one scale of A or of B is special, and all others are 1.
+
+    In the last rows, the numbers of the block are zeros.
+    """
+    given = _SPECIAL_SCALES[kind.record.name]
+    of_zeros = [bits for bits in given if bits << 1 == 0 or (bits >> 23 & 255) == 255]
+    rows = [(bits, _ONE, 1.0) for bits in given] + [(bits, _ONE, 0.0) for bits in of_zeros]
+    if kind.record.has_overall:
+        rows += [(_ONE, bits, number) for bits in _SPECIAL_WHOLES for number in (1.0, 0.0)]
+    count, size = len(rows), kind.parameters["scale_block"]
+    found: dict[str, Unsigned] = {}
+    for n, (name, of) in enumerate(zip("ab", kind.formats, strict=True)):
+        codes = np.full((2 * count, kind.width), encode(1.0, formats[of]), np.uint32)
+        scale = np.full((2 * count, kind.width // size), _ONE, np.uint32)
+        overall, own = np.full(2 * count, _ONE, np.uint32), slice(n * count, (n + 1) * count)
+        scale[own, 0], overall[own] = [row[0] for row in rows], [row[1] for row in rows]
+        codes[own, :size] = [[encode(number, formats[of])] * size for *_, number in rows]
+        choice = np.full(scale.shape, CHOICES.index(of), np.uint8)
+        found |= operand(name, codes, Blocks(choice, scale, overall, size, kind.record))
     return found
 
 

@@ -1,8 +1,8 @@
 """Products of matrices: entries of blocks with scales, of mixed blocks, and of small tiles."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from mor_ref.golden.inputs.product_edges import edges, smallest_nans
+from mor_ref.golden.inputs.product_edges import edges, smallest_nans, special_scales
 from mor_ref.golden.inputs.products import (
     Kind,
     ends_of_cdna3,
@@ -11,6 +11,7 @@ from mor_ref.golden.inputs.products import (
     products,
 )
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.operation import Arrays
 
 _FP8, _MIXED = ("e4m3", "e4m3"), ("e5m2", "bf16", "bf16")
 _FP4, _BF16 = ("e2m1", "e2m1"), ("bf16", "bf16")
@@ -66,6 +67,19 @@ _EDGES = (
     ("cdna3_bf16", "scaled", 32, _BF16, 64),
 )
 _NANS = (("exact", "scaled"), ("hopper_fp8", "scaled"), ("blackwell_mxfp8", "mx"))
+# Of all ways in which scales enter, with a special scale of one operand.
+_SCALES = (
+    ("exact", "scaled", 32, _FP8, 64),
+    ("exact", "mx", 32, _FP8, 64),
+    ("exact", "nvfp4", 16, _FP4, 32),
+    ("hopper_fp8", "scaled", 32, _FP8, 64),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, 256),
+    ("blackwell_fp8", "mx", 32, _FP8, 64),
+    ("blackwell_fp8", "nvfp4", 16, _FP4, 32),
+    ("blackwell_mxfp8", "mx", 32, _FP8, 64),
+    ("blackwell_mxfp4", "mx", 32, _FP4, 64),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
+)
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 
 
@@ -75,14 +89,8 @@ def _cases(size: Size) -> Iterator[Case]:
         mixed = ("mixed",) if others else ()
         name = ".".join((profile, record, str(block), *of, *mixed))
         yield Case(name, parameters, products(Kind(parameters, of, others, width), size, stream))
-    for profile, record, block, of, width in _ZEROS:
-        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
-        name = ".".join((profile, record, str(block), *of, "negative_zeros"))
-        yield Case(name, parameters, negative_zeros(Kind(parameters, of, (), width)))
-    for profile, record, block, of, width in _EDGES:
-        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
-        name = ".".join((profile, record, str(block), *of, "edges"))
-        yield Case(name, parameters, edges(Kind(parameters, of, (), width)))
+    yield from _of_kinds(_ZEROS, "negative_zeros", negative_zeros)
+    yield from _of_kinds(_EDGES, "edges", edges)
     parameters = {"dot_profile": "cdna3_fp8", "record": "scaled", "scale_block": 32}
     kind = Kind(parameters, _BF16, (), 32)
     yield Case("cdna3_fp8.scaled.32.bf16.bf16.ends", parameters, ends_of_cdna3(kind))
@@ -94,6 +102,19 @@ def _cases(size: Size) -> Iterator[Case]:
         parameters = {"dot_profile": profile, "record": record, "scale_block": 32}
         arrays = smallest_nans(Kind(parameters, ("e5m2", "e5m2"), (), 32))
         yield Case(f"{profile}.{record}.32.e5m2.e5m2.nan", parameters, arrays)
+    yield from _of_kinds(_SCALES, "scales", special_scales)
+
+
+def _of_kinds(
+    kinds: Iterable[tuple[str, str, int, tuple[str, str], int]],
+    ending: str,
+    arrays_of: Callable[[Kind], Arrays],
+) -> Iterator[Case]:
+    """Yield a case of each kind, without mixed blocks."""
+    for profile, record, block, of, width in kinds:
+        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
+        name = ".".join((profile, record, str(block), *of, ending))
+        yield Case(name, parameters, arrays_of(Kind(parameters, of, (), width)))
 
 
 ENTRIES = Suite(
