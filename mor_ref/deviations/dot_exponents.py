@@ -150,6 +150,34 @@ def _total(x: float, y: float, profile: DotProfile) -> float:
     return fmt.value(encode(found, fmt, "rne", SpecialCases(overflow="ieee")))
 
 
+def _sums_of_bits(bits: int, families: tuple[str, ...], domain: tuple[str, ...]) -> Deviation:
+    """Return the deviation of an accumulator that wraps."""
+
+    def where(_terms: list[Term], _c: float, profile: DotProfile) -> bool:
+        return profile.family in families
+
+    def wrapped(reference: Reference, terms: list[Term], c: float, profile: DotProfile) -> Chunk:
+        found: Chunk = reference(terms, c, profile)
+        half, whole = 1 << bits - 1, found.cut_sum or 0
+        kept = (whole + half) % (1 << bits) - half
+        if kept == whole or found.exponent is None:
+            return found
+        unit = found.exponent - fraction_bits(profile)
+        return Chunk(found.exponent, kept, dot_nvidia.result(kept * Fraction(2) ** unit, profile))
+
+    return Deviation(
+        f"dot_sums_of_{bits}_bits",
+        f"A sum of cut terms is kept in {bits} bits, and wraps.",
+        ("DOT-007",),
+        domain,
+        (Change(dot_nvidia.cut_chunk, wrapped, where),),
+    )
+
+
+DOT_SUMS_OF_32_BITS = _sums_of_bits(32, ("t_fdpa", "st_fdpa"), DOTS)
+DOT_SUMS_OF_48_BITS = _sums_of_bits(48, ("gst_fdpa",), IN_SCALED_DOTS)
+
+
 def _has_no_scales(*arguments: Any) -> bool:
     is_plain = len(arguments) < 6 or arguments[5] is None
     return is_plain and arguments[3].family == "t_fdpa"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from mor_ref.definitions.dot import GROUP, ROUNDED_ONCE, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.exact.encoding import encode
 from mor_ref.golden.inputs.dot_rows import Pairs, Row, powers
 
 _SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that most profiles cut next to a large exponent
@@ -15,9 +16,11 @@ Codes = tuple[int, int]  # of the scales of a block of a and of one of b
 
 
 def rows_of_exponents(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield rows of zeros of one operand, of small sums, and of a subnormal c."""
+    """Yield rows of zeros of one operand, of small and large sums, and of a subnormal c."""
     yield from _zeros_of_one(profile, of)
     yield from _at_ends(profile)
+    if profile.fraction_bits and not profile.needs_scales:
+        yield from _largest_sums(profile, of)
     if profile.family in ROUNDED_ONCE:
         yield from _at_e0(profile, of)
         yield from _with_subnormal_c(profile, of)
@@ -31,6 +34,19 @@ def _zeros_of_one(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
         exponent = math.frexp(large.largest)[1] - 1 + of[1 - n].smallest_exponent
         a, b = powers(exponent - profile.fraction_bits - 1, of)
         yield [pair, (1.5 * a, b)], 0.0  # in f16, it rounds up to the smallest number
+
+
+def _largest_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield chunks of the largest significands with one exponent: their cut sums are the largest.
+
+    In gst_fdpa, whose exponents are of scales, they are chunks of the largest numbers.
+    """
+    if profile.family == "gst_fdpa":
+        a, b = of[0].largest, of[1].largest
+    else:  # of f32 read as TF32, too
+        a, b = (2 - 2.0 ** -min(fmt.mantissa_bits, 10) for fmt in of)
+    yield [(a, b)] * profile.chunk, 0.0 if profile.needs_scales else 2 - 2.0**-10
+    yield [(-a, b)] * profile.chunk, 0.0
 
 
 def _at_ends(profile: DotProfile) -> Iterator[Row]:
@@ -93,6 +109,10 @@ def scaled_rows_of_exponents(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
     """Yield such rows with the scales of the first block, and those of all others."""
+    if profile.needs_scales:
+        largest = 1 if scales.is_power_of_two else 2 - 2.0**-scales.mantissa_bits
+        codes = encode(largest, scales), encode(largest, scales)
+        yield from ((row, codes, codes) for row in _largest_sums(profile, of))
     if profile.family == "gst_fdpa":
         yield from _groups(scales)
     if scales.is_power_of_two and profile.needs_scales:

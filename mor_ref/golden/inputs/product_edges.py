@@ -24,9 +24,9 @@ from mor_ref.operations.operation import Arrays
 from mor_ref.operations.random_products import CHOICES, WIDEST, Blocks, operand
 
 Pairs = list[tuple[float, float]]
-Exponents = tuple[int, int]
+Two = tuple[float, float]  # of a and of b
 _NONE: Pairs = []
-_ZERO = 0, 0
+_ONES = 1.0, 1.0
 # Numbers of a and b in two blocks, and the exponents of the factors of both rows: entries of -0,
 # subnormal and infinite ones, a piece of -2^128, products of factors that are 0 or infinite, and a
 # subnormal sum in bfloat16.
@@ -57,15 +57,15 @@ _SPECIAL_WHOLES = (0x7FC00000, 0x7F800000, 0)  # of the scale of a row
 
 
 class Edge(NamedTuple):
-    """The numbers of a row, with exponents of the factors of a and b.
+    """The numbers of a row, with the factors of a and b.
 
     They are those of all blocks, and of the first block and of the others.
     """
 
     pairs: Pairs
-    whole: Exponents = _ZERO
-    first: Exponents = _ZERO
-    others: Exponents = _ZERO
+    whole: Two = _ONES
+    first: Two = _ONES
+    others: Two = _ONES
 
 
 def edges(kind: Kind) -> Arrays:
@@ -75,7 +75,7 @@ def edges(kind: Kind) -> Arrays:
     bits, size = profile.fraction_bits, kind.parameters["scale_block"]
     of_b = [(y, x) for x, y in _behind_a_subnormal(of[1], of[0], bits)]
     rows = [Edge(_behind_a_subnormal(*of, bits)), Edge(of_b)]
-    rows += [Edge(_in_blocks(first, last, size), (a, b)) for first, last, a, b in _ENDS]
+    rows += [Edge(_in_blocks(first, last, size), (2.0**a, 2.0**b)) for first, last, a, b in _ENDS]
     rows += [row for row in _of_exponents(kind, profile, of) if has_all((row.pairs, 0.0), of)]
     found: dict[str, Unsigned] = {}
     for n, (name, fmt) in enumerate(zip("ab", of, strict=True)):
@@ -100,8 +100,8 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
         for (pairs, c), *codes in scaled_rows_of_exponents(profile, of, scales):
             if c != 0:
                 continue
-            first, others = ([int(np.log2(scales.value(x))) for x in two] for two in codes)
-            yield Edge([*pairs], _ZERO, (first[0], first[1]), (others[0], others[1]))
+            first, others = ((scales.value(one), scales.value(other)) for one, other in codes)
+            yield Edge([*pairs], _ONES, first, others)
     elif profile.chunk:
         for pairs, c in [*rows_of_exponents(profile, of), *rows_across_chunks(profile)]:
             if c == 0:
@@ -166,13 +166,13 @@ def _behind_a_subnormal(one: Format, other: Format, bits: int) -> Pairs:
 
 
 def _blocks(kind: Kind, fmt: Format, rows: list[Edge], n: int) -> Blocks:
-    """Return the blocks of each row, whose factors are powers of two, of operand n."""
+    """Return the blocks of each row of operand n."""
     record, block = kind.record, kind.parameters["scale_block"]
     whole = np.array([row.whole[n] for row in rows])
     each = np.array([[row.first[n], row.others[n]] for row in rows])
     each = np.repeat(each, (1, kind.width // block - 1), axis=1)
-    overall = np.ldexp(np.float32(1), whole if record.has_overall else 0 * whole)
-    each = each if record.has_overall else each + whole[:, np.newaxis]
-    scale = np.ldexp(np.float32(1), -each if record.divides else each)
+    overall = whole if record.has_overall else np.ones(len(rows))
+    factor = each if record.has_overall else each * whole[:, np.newaxis]
+    scale = (1 / factor if record.divides else factor).astype(np.float32)
     choice = np.full(scale.shape, CHOICES.index(fmt.name), np.uint8)
-    return Blocks(choice, bits32(scale), bits32(overall), block, record)
+    return Blocks(choice, bits32(scale), bits32(overall.astype(np.float32)), block, record)
