@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -229,14 +230,14 @@ def without(is_special, side):
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
-@pytest.mark.parametrize("is_special", [np.isnan, np.isinf, np.logical_not])
+@pytest.mark.parametrize("is_special", [math.isnan, math.isinf, operator.not_])
 def test_a_special_scale_of_one_operand_shows(is_special, side):
     """GEM-003: in every way in which scales enter, and of rows in NVFP4."""
     unseen = []
     for case in golden.load("matmul"):
         names = (f"scale_{side}", f"overall_{side}")
-        scales = (case.arrays[name].view(np.float32).ravel() for name in names)
-        if case.name.endswith(".scales") and is_special(np.concatenate([*scales])).any():
+        scales = np.concatenate([case.arrays[name].view(np.float32).ravel() for name in names])
+        if case.name.endswith(".scales") and any(map(is_special, scales.tolist())):
             with replaced(without(is_special, "ab".index(side))):
                 found = OPERATIONS["matmul"].exact(case.parameters, case.arrays)["result"]
             unseen += [] if (found != case.arrays["result"]).any() else [case.name]
