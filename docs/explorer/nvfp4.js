@@ -45,10 +45,8 @@ Explorer.nvfp4 = (() => {
   }
 
   function globalScale(profile, tensorMax) {
-    const range = whole(profile.range);
-    if (["torchao", "modelopt"].includes(profile.rule)) return globalDecodeScale(range, tensorMax);
-    if (profile.rule === "compressed_tensors") return globalEncodeScale(range, tensorMax);
-    return globalScaleOfTe(range, tensorMax);
+    const of = { S_enc: globalScaleOfTe, g: globalDecodeScale, G: globalEncodeScale };
+    return of[profile.globalScale](whole(profile.range), tensorMax);
   }
 
   // The scale of a tile from the number that its code is made of, as Transformer Engine has it.
@@ -88,7 +86,7 @@ Explorer.nvfp4 = (() => {
       const v = formats.value(E2M1, quantizeElement(x, candidate, profile).code);
       const stored = quotient(product(product(v, w), tensorMax), whole(profile.range));
       const e = difference(stored, x);
-      return total(sum, profile.rule === "4over6_mae" ? magnitude(e) : product(e, e));
+      return total(sum, profile.error === "mae" ? magnitude(e) : product(e, e));
     }, ZERO);
   }
 
@@ -108,13 +106,14 @@ Explorer.nvfp4 = (() => {
   // The scale of a tile of one row, of a tensor (or row) of that tensor_max (NVF-004 to NVF-009).
   function tileScale(profile, row, tensorMax, scale) {
     const tileMax = largestOf(row);
+    if (profile.error) return fourOverSix(profile, row, tileMax, tensorMax, scale);
     switch (profile.rule) {
       case "te": return teScale(product(tileMax, product(scale.encode, SIXTH)), scale);
       case "te_2_13": return teScale(product(quotient(tileMax, SIX), scale.encode), scale);
       case "torchao": return torchaoScale(tileMax, scale);
       case "modelopt": return modeloptScale(tileMax, scale);
       case "compressed_tensors": return compressedTensorsScale(tileMax, scale);
-      default: return fourOverSix(profile, row, tileMax, tensorMax, scale);
+      default: throw new Error(`scale rule ${profile.rule} is not in the explorer`);
     }
   }
 

@@ -51,16 +51,15 @@ Explorer.steps = (() => {
   }
 
   // The names of the two global scales and what they come from.
-  const BY_G = [["1 / g", "the global scale of numbers"], ["g", "tensor_max / Q, that of codes"]];
   const GLOBAL = {
-    torchao: [...BY_G, "NVF-007"],
-    modelopt: [...BY_G, "NVF-008"],
-    compressed_tensors: [["G", "(1 / max(tensor_max, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"], "NVF-009"],
+    S_enc: [["S_enc", "min(Q / tensor_max, largest f32); 1 if tensor_max or that is 0"], ["S_dec", "1 / S_enc"]],
+    g: [["1 / g", "the global scale of numbers"], ["g", "tensor_max / Q, that of codes"]],
+    G: [["G", "(1 / max(tensor_max, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"]],
   };
-  const OF_TE = [["S_enc", "min(Q / tensor_max, largest f32); 1 if tensor_max or that is 0"], ["S_dec", "1 / S_enc"], "NVF-003"];
 
   function globalSteps({ profile, tensorMax, global }) {
-    const [encode, decode, id] = GLOBAL[profile.rule] ?? OF_TE;
+    const [encode, decode] = GLOBAL[profile.globalScale];
+    const id = profile.globalScale === "S_enc" ? "NVF-003" : profile.id;
     return steps([
       ["tensor_max", "largest |x| of the tensor, infinities too", number32(tensorMax), "NVF-002"],
       ["Q", "of the profile", String(profile.range), "NVF-002"],
@@ -69,17 +68,9 @@ Explorer.steps = (() => {
     ]);
   }
 
-  const TILE_RULES = {
-    te: ["tile_max · (S_enc · (1/6))", "NVF-004"],
-    te_2_13: ["(tile_max / 6) · S_enc", "NVF-005"],
-    torchao: ["(tile_max / 6) / g in [2^-6, 448]", "NVF-007"],
-    modelopt: ["tile_max / (6 · g) in [2^-9, 448]", "NVF-008"],
-    compressed_tensors: ["G · (tile_max / 6)", "NVF-009"],
-  };
-
   function tileSteps(profile, tile) {
     const { scale } = tile;
-    const [how, id] = TILE_RULES[profile.rule] ?? ["the candidate with the smaller error", "NVF-006"];
+    const { formula: how, id } = profile;
     const candidates = Object.entries(scale.candidates ?? {}).flatMap(([name, one]) => [
       [name === "six" ? "base" : "1.5 · base", name === "six" ? "(tile_max / 6) · S_enc" : "", number32(one.s), "NVF-006"],
       [name === "six" ? "s6" : "s4", "its code in e4m3", e4m3(one.code), "NVF-006"],

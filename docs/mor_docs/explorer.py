@@ -125,9 +125,12 @@ def _profile(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "rule": profile.rule,
+        "id": profile.scales.id,
+        "formula": profile.scales.formula,
+        "globalScale": profile.scales.global_scale,
+        "error": profile.scales.error,
         "range": int(profile.range),
         "perRow": profile.per_row,
-        "divides": profile.divides,
         "dropsSignOfZero": profile.drops_sign_of_zero,
     }
 

@@ -10,23 +10,44 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.scales import Given, given_amax, given_scale
 
-BlockScaleRule = Literal[
-    "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
-]
-# The rule of the specification that each is defined by, in the order of the kernels' TileRule.
-BLOCK_SCALE_RULES: Mapping[BlockScaleRule, str] = {
-    "te": "NVF-004",
-    "te_2_13": "NVF-005",
-    "4over6_mae": "NVF-006",
-    "4over6_mse": "NVF-006",
-    "torchao": "NVF-007",
-    "modelopt": "NVF-008",
-    "compressed_tensors": "NVF-009",
+
+@dataclass(frozen=True)
+class BlockScaleRule:
+    """One order of operations that leads to the scales of tiles (NVF-004 to NVF-009).
+
+    `id` is that of the rule in the specification, and `formula` says what the code of a scale is
+    the code of. `global_scale` is the symbol of the global scale that comes first; the other is its
+    reciprocal. `error` is how a rule that tries two scales adds errors (NVF-006). `divides` is
+    whether elements are divided by the scale, and not multiplied by its reciprocal. `takes_nan` is
+    whether the rule is for NaN, too.
+    """
+
+    id: str
+    formula: str
+    global_scale: Literal["S_enc", "g", "G"] = "S_enc"
+    error: Literal["mae", "mse"] | None = None
+    divides: bool = False
+    takes_nan: bool = True
+
+
+_SMALLER_ERROR = "the candidate with the smaller error"
+# In the order of the kernels' TileRule.
+BLOCK_SCALE_RULES: Mapping[str, BlockScaleRule] = {
+    "te": BlockScaleRule("NVF-004", "tile_max · (S_enc · (1/6))"),
+    "te_2_13": BlockScaleRule("NVF-005", "(tile_max / 6) · S_enc"),
+    "4over6_mae": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mae"),
+    "4over6_mse": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mse"),
+    "torchao": BlockScaleRule("NVF-007", "(tile_max / 6) / g in [2^-6, 448]", "g", takes_nan=False),
+    "modelopt": BlockScaleRule(
+        "NVF-008", "tile_max / (6 · g) in [2^-9, 448]", "g", divides=True, takes_nan=False
+    ),
+    "compressed_tensors": BlockScaleRule(
+        "NVF-009", "G · (tile_max / 6)", "G", divides=True, takes_nan=False
+    ),
 }
 TILES = ((1, 16), (16, 16))
 _ROWS = ((1, 16),)
 _LEAST_RANGE = 2.0  # below it, the global decode scale of a tensor can overflow
-_FOUR_OVER_SIX = ("4over6_mae", "4over6_mse")
 
 
 @dataclass(frozen=True)
@@ -39,7 +60,7 @@ class Nvfp4Profile:
     """
 
     name: str
-    rule: BlockScaleRule
+    rule: str
     range: float = 2688.0
     per_row: bool = False
     tiles: tuple[tuple[int, int], ...] = TILES
@@ -62,31 +83,31 @@ class Nvfp4Profile:
                 f"per_row is given with tiles {self.tiles!r}, which have many rows; give "
                 "tiles=((1, 16),)"
             )
-        if self.per_row and self.rule in _FOUR_OVER_SIX:
+        if self.per_row and self.scales.error:
             raise ValueError(
                 f"per_row is given with rule {self.rule!r}, which has one global scale of the "
                 "tensor; leave per_row out, or give another rule, such as te"
             )
 
     @property
+    def scales(self) -> BlockScaleRule:
+        """Its rule of scales."""
+        return BLOCK_SCALE_RULES[self.rule]
+
+    @property
     def divides(self) -> bool:
         """Whether elements are divided by the scale, and not multiplied by its reciprocal."""
-        return self.rule in ("modelopt", "compressed_tensors")
+        return self.scales.divides
 
     @property
     def begins_with_decode(self) -> bool:
         """Whether the global decode scale comes first, and the other is its reciprocal."""
-        return self.rule in ("torchao", "modelopt")
+        return self.scales.global_scale == "g"
 
     @property
     def takes_global_scale(self) -> bool:
         """Whether a global scale can be given (NVF-014); 4 over 6 needs the amax."""
-        return self.rule not in _FOUR_OVER_SIX
-
-    @property
-    def takes_nan(self) -> bool:
-        """Whether its rules are for NaN, too; those of other libraries are not (NVF-007)."""
-        return self.rule not in ("torchao", "modelopt", "compressed_tensors")
+        return self.scales.error is None
 
     @property
     def drops_sign_of_zero(self) -> bool:

@@ -29,9 +29,9 @@ FLOAT_ZEROS = ("affine_float_zeros",)
 IN_SUMS = (*IN_SCALES, *AFFINE_BLOCKS)
 ERRORS = ("error_steps", *IN_SUMS)
 
-_RULES = {f"nvfp4_{name}": PROFILES[name].rule for name in PROFILES.specified}
-NVFP4_4OVER6 = tuple(suite for suite, rule in _RULES.items() if rule.startswith("4over6"))
-NVFP4_TE = tuple(suite for suite, rule in _RULES.items() if rule.startswith(("te", "4over6")))
+_RULES = {f"nvfp4_{name}": PROFILES[name].scales for name in PROFILES.specified}
+NVFP4_4OVER6 = tuple(suite for suite, rule in _RULES.items() if rule.error)
+NVFP4_TE = tuple(suite for suite, rule in _RULES.items() if rule.global_scale == "S_enc")
 NVFP4_FOREIGN = tuple(suite for suite in _RULES if suite not in NVFP4_TE)
 NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
 IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)

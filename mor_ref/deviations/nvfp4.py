@@ -154,7 +154,7 @@ def block_scale_applied_twice(reference: Reference, value: float, scale: TileSca
 
 
 def _by_encode_scale(profile: Nvfp4Profile, *_: Any) -> bool:
-    return profile.rule in ("te", "te_2_13", "4over6_mae", "4over6_mse")
+    return profile.scales.global_scale == "S_enc"
 
 
 @deviation(nvfp4.tile_scale, where=_by_encode_scale, rules=("NVF-004",), domain=_BY_ENCODE_SCALE)

@@ -27,10 +27,10 @@ def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalSca
     check_processor()  # this is not a kernel
     aim = _F(profile.range)
     with np.errstate(all="ignore"):
-        if profile.rule in ("torchao", "modelopt"):
+        if profile.scales.global_scale == "g":
             g = np.divide(amax, aim)
             return GlobalScales(np.divide(_ONE, g), g, amax)
-        if profile.rule == "compressed_tensors":
+        if profile.scales.global_scale == "G":
             g = np.multiply(np.divide(_ONE, np.maximum(amax, _LEAST_AMAX)), aim)
             g[~np.isfinite(g)] = _ONE
             return GlobalScales(g, np.divide(_ONE, g), amax)

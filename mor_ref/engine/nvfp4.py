@@ -240,10 +240,10 @@ def nvfp4_scales(
     codes, encode, decode = (
         np.empty(bamax.shape, word) for word in (np.uint8, np.uint32, np.uint32)
     )
-    if profile.rule in _LOOPS:
-        _fill(profile, bamax, overall, (codes, encode, decode))
-    else:
+    if profile.scales.error:
         _choose(numbers, profile, tiles, bamax, overall, (codes, encode, decode), threads)
+    else:
+        _fill(profile, bamax, overall, (codes, encode, decode))
     scales = TileScales(Sides(*tiles.block), None if profile.divides else encode, decode)
     return Nvfp4Scales(codes, overall, scales)
 
@@ -271,7 +271,7 @@ def _choose(
 ) -> None:
     """Write the scales that depend on every element of a tile."""
     grids: tuple[Grid, Grid] = grid_of(_E4M3), grid_of(_E2M1)
-    squared = profile.rule == "4over6_mse"
+    squared = profile.scales.error == "mse"
     tile = Sides(*tiles.block)
 
     def choose(part: Part) -> None:

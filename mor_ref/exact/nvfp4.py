@@ -98,15 +98,15 @@ def amaxes_of(x: Rows, profile: Nvfp4Profile) -> list[float]:
 @step
 def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
     """NVF-003 for the profiles of Transformer Engine; NVF-007 to NVF-009 for the others."""
-    match profile.rule:
-        case "torchao" | "modelopt":
+    match profile.scales.global_scale:
+        case "g":
             g = quotient(amax, profile.range)
             return GlobalScale(quotient(1.0, g), g)
-        case "compressed_tensors":
+        case "G":
             g = product(quotient(1.0, max(amax, math.ldexp(1.0, -126))), profile.range)
             g = g if math.isfinite(g) else 1.0
             return GlobalScale(g, quotient(1.0, g))
-        case _:
+        case "S_enc":
             s_enc = min(quotient(profile.range, amax), FLT_MAX)
             s_enc = 1.0 if amax == 0 or s_enc == 0 else s_enc
             return GlobalScale(s_enc, quotient(1.0, s_enc))
@@ -128,14 +128,14 @@ def given_global_scale(profile: Nvfp4Profile, scale: float) -> GlobalScale:
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
     """Return the scale of a tile, given its rows, and the amax of the tensor (or row)."""
     tile_max = amax_of(x for row in tile for x in row)
+    if profile.scales.error:
+        return _four_over_six(profile, tile, tile_max, amax, scale)
     match profile.rule:
         case "te":  # NVF-004
             s = product(tile_max, product(scale.encode, _SIXTH))
             return _te_scale(s, scale)
         case "te_2_13":  # NVF-005
             return _te_scale(product(quotient(tile_max, 6.0), scale.encode), scale)
-        case "4over6_mae" | "4over6_mse":
-            return _four_over_six(profile, tile, tile_max, amax, scale)
         case "torchao":  # NVF-007
             s = quotient(quotient(tile_max, 6.0), scale.decode)
             code = block_scale_code(_clamp(s, math.ldexp(1.0, -6), 448.0))
@@ -149,6 +149,7 @@ def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScal
             code = block_scale_code(product(scale.encode, quotient(tile_max, 6.0)))
             code = code or block_scale_code(0.125)
             return TileScale(code, None, quotient(SCALE_FORMAT.value(code), scale.encode))
+    raise NotImplementedError(f"scale rule {profile.rule}")
 
 
 def _te_scale(s: float, scale: GlobalScale) -> TileScale:
@@ -181,7 +182,7 @@ def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, ama
             code = quantize_element(x, candidate, profile).code
             stored = product(_E2M1.value(code), SCALE_FORMAT.value(candidate.code))
             e = difference(quotient(product(stored, amax), profile.range), x)
-            rows[i] = total(rows[i], abs(e) if profile.rule == "4over6_mae" else product(e, e))
+            rows[i] = total(rows[i], abs(e) if profile.scales.error == "mae" else product(e, e))
     if len(tile) == 1:
         return rows[0]
     for half in (8, 4, 2, 1):

@@ -112,8 +112,8 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 def _needed(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from."""
-    divides = PROFILES[parameters["profile"]].rule == "compressed_tensors"
-    whole = "global_encode_scale" if divides else "global_decode_scale"
+    by_g = PROFILES[parameters["profile"]].scales.global_scale == "G"
+    whole = "global_encode_scale" if by_g else "global_decode_scale"
     return ("code", "packed"), ("block_scale",), (whole,)
 
 
@@ -125,7 +125,7 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     code = arrays["code"] if "code" in arrays else unpacked(arrays["packed"])
     scales, values = arrays["block_scale"], decode(arrays["block_scale"], E4M3)
     with np.errstate(all="ignore"):
-        if profile.rule == "compressed_tensors":  # NVF-009
+        if profile.scales.global_scale == "G":  # NVF-009
             whole = arrays["global_encode_scale"].view(np.float32)
             tiles = values / whole[:, np.newaxis]
         else:

@@ -52,7 +52,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         "block_amax": f32_array(nvfp4.amax_of(row) for row in x),
         "global_encode_scale": f32_array(end.encode for end in ends),
         "global_decode_scale": f32_array(end.decode for end in ends),
-        **(_candidates(profile, x, amaxes, ends) if profile.rule.startswith("4over6") else {}),
+        **(_candidates(profile, x, amaxes, ends) if profile.scales.error else {}),
         "block_scale": np.array([scale.code for scale in scales], np.uint8),
         **({} if profile.divides else {"encode_scale": f32_array(encode)}),
         "decode_scale": f32_array(scale.decode for scale in scales),
@@ -161,7 +161,7 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     # The largest element becomes 6, or 4 with a scale that is 1.5 times as large.
     wider = np.where(bits_at(choices, 32, 2) == 0, 1.5, 1.0)
     x = filled(draws, 5, E2M1, amaxes, scales * global_decode * wider)
-    x = with_a_special(draws, 8, x, amaxes, with_nan=profile.takes_nan)
+    x = with_a_special(draws, 8, x, amaxes, with_nan=profile.scales.takes_nan)
     is_infinite = amaxes_of(x, _F32.infinity) == _F32.infinity
     is_infinite |= bits_at(choices, 40, 6) == 0
     return {"x": x, "amax": np.where(is_infinite, _U(_F32.infinity), whole)}
@@ -180,7 +180,7 @@ def _are_tiles(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
     x, whole = arrays["x"], arrays["amax"]
     inside: NDArray[np.bool_] = whole <= _F32.infinity
     inside = inside & (amaxes_of(x, _F32.infinity) <= whole)
-    if PROFILES[parameters["profile"]].takes_nan:
+    if PROFILES[parameters["profile"]].scales.takes_nan:
         return inside
     return inside & ((x & x.dtype.type(0x7FFFFFFF)) <= _F32.infinity).all(axis=1)
 

@@ -97,7 +97,7 @@ def tied_candidates(profile: Nvfp4Profile, tile: tuple[int, int]) -> Tensor:
     of s is s. With scale 1.5 each s is lost when it is added to the large error of L. With scale 1
     the errors of s are added to each other first. So the order of NVF-006 takes 1.5.
     """
-    by_squares = profile.rule == "4over6_mse"
+    by_squares = profile.scales.error == "mse"
     numbers = {
         "-": 0.0,
         "6": 6.0,

@@ -57,12 +57,12 @@ _SOURCES = ("bf16", "f16", "f32")
 
 def _is_normative(profile: Nvfp4Profile) -> bool:
     """Return whether a profile is of kernels; another library's quantizer takes no NaN."""
-    return profile.takes_nan
+    return profile.scales.takes_nan
 
 
 def _has_errors(profile: Nvfp4Profile) -> bool:
     """Return whether a profile takes the one of two candidates that has the smaller error."""
-    return BLOCK_SCALE_RULES[profile.rule] == "NVF-006"
+    return profile.scales.error is not None
 
 
 def _tiles(size: Size) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +192,7 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
                 yield LargeCase(name, "bf16", (520, 520), LARGEST_LATE, parameters, ends=ends_here)
 
 
-_PROFILE_RULES = sorted(set(BLOCK_SCALE_RULES.values()))
+_PROFILE_RULES = sorted({rule.id for rule in BLOCK_SCALE_RULES.values()})
 BLOCKS = Suite(
     "nvfp4_blocks",
     "Single tiles in NVFP4, a case for each profile",
@@ -225,7 +225,7 @@ BLOCKS = Suite(
 
 
 def _tensor_suite(profile: Nvfp4Profile) -> Suite:
-    own = BLOCK_SCALE_RULES[profile.rule]
+    own = profile.scales.id
     whole = "NVF-003" if _is_normative(profile) else own
     return Suite(
         f"nvfp4_{profile.name}",
