@@ -192,7 +192,7 @@ def test_numbers_are_parsed_as_written():
         (["explain", "1", "--format", "e8m0", "--rounding", "rne"], "give one of rtp, rtz, rna"),
         (
             ["explain", "1.1", "--format", "e4m3", "--rounding", "sr"],
-            "needs random_word; give random_word and n_random_bits",
+            "needs --random-word; give --random-word and --n-random-bits",
         ),
         (["explain", "1"], "Missing option '--format'"),
         (
@@ -201,37 +201,37 @@ def test_numbers_are_parsed_as_written():
         ),
         (
             ["explain", "1", "--format", "e4m3", "--random-word", "1"],
-            "random_word is given, but rounding is 'rne'",
+            "--random-word is given, but rounding is 'rne'",
         ),
         (
             ["explain", "1", "--format", "e8m0", "--random-word", "1"],
-            "random_word is given, but rounding is 'rtp', which takes none",
+            "--random-word is given, but rounding is 'rtp', which takes none",
         ),
         (
             ["explain", "nan", "--format", "e4m3", "--rounding", "sr"],
-            "rounding is 'sr', which needs random_word; give random_word and n_random_bits",
+            "rounding is 'sr', which needs --random-word; give --random-word and --n-random-bits",
         ),
-        (["exhaustive", "e4m3", *SR], "rounding is 'sr', which needs random_word"),
+        (["exhaustive", "e4m3", *SR], "rounding is 'sr', which needs --random-word"),
         (
             ["exhaustive", "e4m3", *SR, "--random-word", "1"],
-            "rounding is 'sr', which needs n_random_bits; give random_word and n_random_bits",
+            "rounding is 'sr', which needs --n-random-bits; give --random-word and --n-random-bits",
         ),
         (
             ["exhaustive", "e4m3", "--random-word", "1"],
-            "random_word is given, but rounding is 'rne', which takes none",
+            "--random-word is given, but rounding is 'rne', which takes none",
         ),
         (
             ["exhaustive", "e8m0", "--n-random-bits", "1"],
-            "n_random_bits is given, but rounding is 'rtp', which takes none",
+            "--n-random-bits is given, but rounding is 'rtp', which takes none",
         ),
         (["exhaustive", "e8m0", *SR], "give one of rtp, rtz, rna"),
         (
             ["exhaustive", "e4m3", *SR, "--n-random-bits", "3", "--random-word", "8"],
-            "random_word is 8; give an int from 0 to 7",
+            "--random-word is 8; give an int from 0 to 7",
         ),
         (
             ["exhaustive", "e4m3", *SR, "--n-random-bits", "33", "--random-word", "8"],
-            "n_random_bits is 33; give an int from 1 to 32",
+            "--n-random-bits is 33; give an int from 1 to 32",
         ),
         (["exhaustive", "e4m3", "--overflow", "no"], "overflow is 'no'"),
         (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),
@@ -245,7 +245,7 @@ def test_numbers_are_parsed_as_written():
         (["formats", "", "--json"], "format is '', which is not known"),
         (["analyze", ""], "FILE is ''; give a file that ends in one of .npy, .npz, .safetensors"),
         (["golden", "check", ""], "DIR is ''; give a directory; . is the current one"),
-        (["golden", "check", "--same-as", ""], "same_as is ''; give a directory"),
+        (["golden", "check", "--same-as", ""], "--same-as is ''; give a directory"),
         (["golden", "export", "", "--to", "c", "--out", "x"], "DIR is ''; give a directory"),
         (["golden", "export", "--to", "c", "--out", ""], "out is ''; give a directory"),
         (["golden", "make", "--out", ""], "out is ''; give a directory"),

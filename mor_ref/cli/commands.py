@@ -1,7 +1,12 @@
-"""A kind of command: its options have one value, and its help reads the catalogues."""
+"""A kind of command: its options have one value, its help reads the catalogues.
 
+Errors name the options as they are typed.
+"""
+
+import functools
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from typer.core import TyperCommand
@@ -17,17 +22,36 @@ def _names_of(option: str) -> Iterable[str]:
     return {"policy": POLICIES, "scaling": SCALINGS}[option]
 
 
+def _each_once(parse: Callable[..., Any], args: list[str]) -> Any:
+    """Parse arguments, and refuse an option that is given twice."""
+    values, rest, order = parse(args=args)
+    for option, times in Counter(order).items():
+        if times > 1 and option.opts[0].startswith("-") and not (option.multiple or option.is_flag):
+            raise ValueError(f"{option.opts[0]} is given {times} times; give one value")
+    return values, rest, order
+
+
 class Command(TyperCommand):
     """A command of Typer, which alone would take the last of several values silently."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, and refuse an option that is given twice."""
-        *_, given = self.make_parser(ctx).parse_args(args=list(args))
-        options: list[Any] = [one for one in given if one.param_type_name == "option"]
-        for option, times in Counter(options).items():
-            if times > 1 and not (option.multiple or option.is_flag):
-                raise ValueError(f"{option.opts[0]} is given {times} times; give one value")
-        return super().parse_args(ctx, args)
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser, which refuses an option that is given twice."""
+        parser: Any = super().make_parser(ctx)
+        parser.parse_args = functools.partial(_each_once, parser.parse_args)
+        return parser
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error has --random-word in place of the argument random_word."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, TypeError) as error:
+            said = str(error)
+            for option in self.params:
+                if "_" in (option.name or ""):
+                    said = re.sub(rf"(?<![\w.-]){option.name}(?!\w)", option.opts[0], said)
+            if said == str(error):
+                raise
+            raise ValueError(said) from error
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters.
