@@ -102,7 +102,8 @@ CLAIMS = (
     Claim(
         """\
 * The GPU and `mor_ref.ptx` on a CPU return the same of the same PTX, in all launches of the tests
-  of `mor_ref.ptx`: bit for bit, and within its bounds where PTX leaves bits open.
+  of `mor_ref.ptx` and in all forms of arithmetic instructions that the GPU has: bit for bit, and
+  within its bounds where PTX leaves bits open.
 """,
         ("test_ptx_on_a_cpu_has_the_bits_of_the_gpu",),
     ),

@@ -96,7 +96,7 @@ def test_a_launch_is_repeated_and_a_difference_is_named(repeated):
     assert (repeated(call).compared, repeated(call).wrong) == (1, [])
     (wrong,) = repeated(call, lambda text: text.replace("add.s32", "sub.s32")).wrong
     assert "run: add.s32 %r3, %r1, %r2" in wrong
-    assert "byte 8: before 7: GPU fffffffc, CPU a" in wrong
+    assert "byte 8: of 7: GPU fffffffc, CPU a" in wrong
 
 
 @pytest.mark.parametrize(("instead", "differ"), [("rcp.rn", 0), ("sqrt.rn", 1)])

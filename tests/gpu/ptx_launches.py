@@ -1,8 +1,8 @@
 """Launches that the tests of `mor_ref.ptx` make, recorded so that a GPU can repeat them.
 
-`PYTHONPATH=tests python -m gpu.ptx_launches` runs these tests, and needs no GPU. As a plugin of
-pytest this module repeats each launch on the CPU: in three orders of threads, and with bits that
-PTX leaves open at both ends. What depends on the order, or on an address, is not recorded.
+`PYTHONPATH=tests python -m gpu.ptx_launches` runs these tests, and needs ptxas but no GPU. As a
+plugin of pytest this module repeats each launch on the CPU: in three orders of threads, and with
+bits that PTX leaves open at both ends. What depends on the order, or on an address, is left out.
 """
 
 import ctypes
@@ -62,10 +62,14 @@ class Launch:
 
 @dataclass
 class Session:
-    """A module, and its launches in their order."""
+    """A module, and its launches in their order.
+
+    With `labels`, each has the same share of the first array, and the rows of the others.
+    """
 
     test: str
     text: str
+    labels: tuple = ()
     launches: list = field(default_factory=list)
 
 
@@ -109,7 +113,7 @@ class Recorder:
 
     def __init__(self):
         self.launch = Configured.__call__
-        self.sessions, self.left_out, self._seen = [], {}, set()
+        self.sessions, self.left_out, self._seen, self._bytes = [], {}, set(), {}
 
     def method(self):
         """Return what takes the place of `Configured.__call__`."""
@@ -158,6 +162,10 @@ class Recorder:
             self._seen.add(seen)
             session.launches.append(launch)
 
+    def _shared(self, found):
+        """Return equal bytes once, so that they are written once."""
+        return self._bytes.setdefault(found, found)
+
     def _repeated(self, launch, runs):
         """Add the results to a launch, or return why it cannot be compared."""
         found = []
@@ -174,10 +182,11 @@ class Recorder:
                 self.launch(configured, *values)
             except (LaunchError, PtxError) as error:
                 return str(error)
-            found.append([array.tobytes() for array in arrays])
+            found.append([self._shared(array.tobytes()) for array in arrays])
         if any(found[k] != found[0] for k in range(1, len(_ORDERS))):
             return "its results depend on the order of threads, or on addresses"
         launch.after = [found[0], *found[len(_ORDERS) :]]
+        launch.before = [self._shared(each) for each in launch.before]
         notes = [note for module in runs for note in module[launch.kernel].undefined]
         launch.opened = sorted({f"{note.opcode}: {note.why}" for note in notes})
         return ""
@@ -214,23 +223,24 @@ def recorded():
     """Return the directory of the launches of this very code, which are made if need be."""
     programs = sorted(TESTS.glob("test_ptx_*.py"))
     digest = hashlib.sha256()
-    for path in (*sorted(Path(ptx.__file__).parent.rglob("*.*")), *programs, Path(__file__)):
+    ours = Path(__file__).parent.glob("ptx_*.py")
+    for path in sorted([*Path(ptx.__file__).parent.rglob("*.*"), *programs, *ours]):
         if path.suffix in (".py", ".h", ".cpp"):
             digest.update(path.read_bytes())
     folder = TESTS.parent / "build" / f"ptx-launches-{digest.hexdigest()[:12]}"
     if not folder.exists():
         unfinished = folder.with_suffix(f".{os.getpid()}")
-        record(unfinished, *map(str, programs))
+        record(unfinished, *map(str, programs), str(TESTS / "gpu" / "ptx_forms.py"))
         unfinished.rename(folder)
     return folder
 
 
 def record(folder, *tests):
     """Run tests, and record their launches in a directory."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "gpu.ptx_launches", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "gpu.ptx_launches"]
     places = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
     environment = os.environ | {"PYTHONPATH": places, FOLDER: str(folder)}
-    subprocess.run(command, cwd=TESTS.parent, env=environment, check=True)
+    subprocess.run([*command, *tests], cwd=TESTS.parent, env=environment, check=True)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def repeated(session, path):
         for number, found in enumerate(arrays):
             ends = [np.frombuffer(end[number], np.uint8) for end in launch.after]
             said["opened"] += any((end != ends[0]).any() for end in ends)
-            wrong = differences(launch, found, ends)
+            wrong = differences(session, launch, found, ends)
             if wrong:
                 said["wrong"].append(f"{title(session, launch)}\n  array {number}\n{wrong}")
     return said
@@ -113,6 +113,8 @@ def run(kernel, launch):
 
 def title(session, launch):
     """Return the test, the kernel, and its instructions other than moves."""
+    if session.labels:
+        return f"{session.test} {launch.kernel}"
     lines = [line.strip() for line in re.split(r"[;\n]", session.text.partition("{")[2])]
     others = dict.fromkeys(line for line in lines if line[:1].isalpha() or line[:1] == "@")
     shown = [line for line in others if not _QUIET.match(line)][:8]
@@ -120,24 +122,34 @@ def title(session, launch):
     return f"{session.test} {launch.kernel}: {'; '.join(shown)}{notes}"
 
 
-def differences(launch, found, ends):
+def differences(session, launch, found, ends):
     """Return a text of the places where an array has other bits than the CPU may give."""
     settled = np.all([end == ends[0] for end in ends], axis=0)
     wrong = settled & (found != ends[0])
-    if len(launch.opened) == 1 and _BOUNDED.fullmatch(launch.opened[0]) and not len(found) % 4:
-        wrong[~settled] = False
+    is_bounded = len(launch.opened) == 1 or session.labels
+    if is_bounded and all(map(_BOUNDED.fullmatch, launch.opened)) and not len(found) % 4:
         is_open = ~settled.reshape(-1, 4).all(axis=1)
-        wrong |= np.repeat(is_open & ~within(found, ends), 4)
-    words = sorted({at // 8 * 8 for at in np.flatnonzero(wrong).tolist()})
-    lines = []
-    for at in words[:_SHOWN]:
-        inputs = " ".join(shown(before, at) for before in launch.before)
-        wanted = " or ".join(dict.fromkeys(shown(end.tobytes(), at) for end in ends))
-        lines.append(f"  byte {at}: before {inputs}: GPU {shown(found.tobytes(), at)}, ")
-        lines[-1] += f"CPU {wanted}"
-    if len(words) > _SHOWN:
-        lines.append(f"  and {len(words) - _SHOWN} others")
-    return "\n".join(lines)
+        is_wrong = np.where(is_open, ~within(found, ends), wrong.reshape(-1, 4).any(axis=1))
+        wrong = np.repeat(is_wrong, 4)
+    lines, counts = [], Counter()
+    for at in sorted({at // 8 * 8 for at in np.flatnonzero(wrong).tolist()}):
+        label, place = labelled(session, at, len(found))
+        counts[label] += 1
+        if counts[label] <= _SHOWN:
+            inputs = " ".join(shown(before, place) for before in launch.before[bool(label) :])
+            wanted = " or ".join(dict.fromkeys(shown(end.tobytes(), at) for end in ends))
+            here = shown(found.tobytes(), at)
+            lines.append(f"  {label} byte {place}: of {inputs}: GPU {here}, CPU {wanted}")
+    more = [f"  {label} {n} differ" for label, n in counts.items() if n > _SHOWN]
+    return "\n".join(lines + more)
+
+
+def labelled(session, at, size):
+    """Return the label of a place in an array, and the place of its inputs."""
+    if not session.labels:
+        return "", at
+    share = size // len(session.labels)
+    return session.labels[at // share], at % share
 
 
 def within(found, ends):
