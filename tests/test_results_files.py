@@ -11,6 +11,7 @@ from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import own_recipe
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -175,7 +176,10 @@ def test_what_does_not_say_its_fields(tmp_path):
     said = "e4m3.floor.txt does not say which fields it has, of scale, xs, y, code; name them in"
     assert said in result.failures[0].message
     result, _ = verified(tmp_path, "mx")
-    assert "has 1 numbers, but 10 are expected: 10 of scale" in result.failures[0].message
+    assert (
+        "has 1 numbers, but 10 are expected, one for each entry: 10 of scale"
+        in result.failures[0].message
+    )
 
 
 def test_two_files_of_one_case_are_refused(tmp_path):
@@ -244,5 +248,46 @@ def test_a_field_in_two_files_is_refused(tmp_path):
     (tmp_path / "own" / "w" / "scale.mem").unlink()
     written(tmp_path, "own", "w/code.txt", "7f 7f")
     found = mor_ref.verify(f"dir:{tmp_path}", inputs=x, recipe="mxfp8")
-    said = "own/w/code.txt has 2 numbers, but 32 are expected: 32 of code"
+    said = "own/w/code.txt has 2 numbers, but 32 are expected, one for each entry: 32 of code"
     assert said in found.failures[0].message
+
+
+def nibbles(codes, is_first_low):
+    """Return the codes of each row as the digits of a word."""
+    digits = codes[:, ::-1] if is_first_low else codes
+    return "\n".join("".join(f"{code:x}" for code in row) for row in digits)
+
+
+@pytest.mark.parametrize("recipe", ["mxfp4", "int4"])
+def test_words_of_several_codes_are_refused(tmp_path, recipe):
+    """The first code may be in either end of a word; two digits for each have one reading."""
+    x = np.random.default_rng(5).standard_normal((3, 32), dtype=np.float32)
+    given = {"inputs": {"w": x}, "recipe": recipe}
+    asked = own_recipe(recipe).asked
+    codes = OPERATIONS[asked.operation].exact(
+        {"source": "f32", **asked.parameters}, {"x": x.view(np.uint32)}
+    )["code"]
+    for is_first_low in (False, True):
+        (tmp_path / "own" / "w").mkdir(parents=True, exist_ok=True)
+        written(tmp_path, "own", "w/code.mem", nibbles(codes & 15, is_first_low))
+        (failure,) = mor_ref.verify(f"dir:{tmp_path}", **given).results[0].failures
+        assert "code.mem has words of a digit for each entry of code; write two" in failure.message
+    rows = "\n".join("".join(f"{code & 15:02x}" for code in row) for row in codes)
+    written(tmp_path, "own", "w/code.mem", rows)
+    assert mor_ref.verify(f"dir:{tmp_path}", **given).verdict == "match"
+
+
+def test_words_of_several_bytes_have_a_next_step():
+    x = np.random.default_rng(5).standard_normal((3, 32), dtype=np.float32)
+    codes = mor_ref.quantize_mx(x, "e2m1").codes
+    packed = codes[:, ::2] | codes[:, 1::2] << 4
+    for recipe, name, words, end in (
+        ("mxfp4", "code", packed.view(np.uint32), "4 bytes of code@packed, the first in the low"),
+        ("mxfp4", "code@packed", packed.view(np.int16), "2 bytes of code@packed, the first in"),
+        ("nvfp4", "packed", packed.view(np.uint32), "4 bytes of packed, the first in the low"),
+        ("int4", "code", packed.view(np.uint32), "several codes, give an entry for each"),
+    ):
+        given = {name: words}
+        found = mor_ref.verify(lambda *_, g=given: g, inputs={"w": x}, recipe=recipe)
+        (difference,) = found.results[0].differences
+        assert f"; if a word has {end}" in difference.problem

@@ -10,7 +10,7 @@ from mor_ref.definitions.affine import IntegerGrid
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import bytes_of, format_meant, grid_of, sign_is_open
+from mor_ref.operations.fields import bits_of, bytes_of, format_meant, grid_of, sign_is_open
 from mor_ref.operations.shapes import shapes_of
 
 
@@ -20,7 +20,7 @@ class ColumnsError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a case, as a file has it: its shape, and the bytes of an entry.
+    """A field of a case, as a file has it: its shape, and the bytes and bits of an entry.
 
     Integers of a `grid` can be as wide as the grid.
     """
@@ -28,6 +28,7 @@ class Column:
     name: str
     shape: tuple[int, ...]
     size: int
+    bits: int
     grid: IntegerGrid | None = None
 
     @property
@@ -90,12 +91,13 @@ def _column(operation: str, case: Case, name: str) -> Column:
     fmt, axes = declared.field(field)
     shape = case.arrays[next(iter(declared.inputs))].shape
     plain = shapes_of(declared.first_axes, case.parameters, shape)[axes]
-    size = bytes_of(format_meant(fmt, case.parameters))
+    meant = format_meant(fmt, case.parameters)
+    size = bytes_of(meant)
     is_open = sign_is_open(field, case.parameters)
     grid = None if is_open else grid_of(field, case.parameters)
     if views:
         if len({*views}) < len(views):
             raise ColumnsError(f"names {name}; name each view once")
         viewed = seen(np.zeros(plain, f"u{size}"), views, case.parameters)
-        return Column(name, viewed.shape, viewed.itemsize, grid)
-    return Column(name, plain, size, grid)
+        return Column(name, viewed.shape, viewed.itemsize, 8 * viewed.itemsize, grid)
+    return Column(name, plain, size, bits_of(meant) if grid is None else grid.bits, grid)

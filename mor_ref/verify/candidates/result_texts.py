@@ -18,6 +18,7 @@ _ABOUT = re.compile(r"(?:#|//) (\S+) \((?:input|expected), ")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DIGITS = re.compile("[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*")
 _SHOWN = 40  # characters of a word
+_BITS = 4  # of a digit
 
 
 def text_of(content: bytes) -> str:
@@ -66,6 +67,8 @@ def of_memory(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     if (not by_row and not of_rows) or (of_rows and columns[0].per_row == 1):
         return _in_turn(there, columns)
     narrow = [column.narrow for column in columns]
+    if of_rows:
+        _check_digits(columns[0], there)
     if of_rows and _digits(there) == 2 * _bytes_of_row(narrow):
         columns = narrow
     words = [_number(word, 8 * _bytes_of_row(columns)) for word in there]
@@ -82,12 +85,28 @@ def of_memory(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     return found
 
 
+def _check_digits(column: Column, words: list[str]) -> None:
+    """Refuse words with a digit for each entry of a row: either end may have the first one."""
+    upper, is_short = int("f0" * column.per_row, 16), _digits(words) <= column.per_row
+    if (
+        column.bits <= _BITS
+        and is_short
+        and any(_number(word, _BITS * column.per_row) & upper for word in words)
+    ):
+        raise ColumnsError(
+            f"has words of a digit for each entry of {column.name}; write two digits for each, the "
+            "first entry in the upper bits"
+        )
+
+
 def _in_turn(words: list[str], columns: list[Column]) -> Answer:
     """Return whole fields, one after the other, row by row."""
     right = sum(column.entries for column in columns)
     if len(words) != right:
         parts = " + ".join(f"{column.entries:,} of {column.name}" for column in columns)
-        raise ColumnsError(f"has {len(words):,} numbers, but {right:,} are expected: {parts}")
+        raise ColumnsError(
+            f"has {len(words):,} numbers, but {right:,} are expected, one for each entry: {parts}"
+        )
     found, start = {}, 0
     for column in columns:
         some = words[start : start + column.entries]
@@ -161,7 +180,7 @@ def _of_words(column: Column, words: list[str]) -> NDArray[Any]:
     numbers = column.array([_number(word, 8 * column.size) for word in words])
     is_signed = column.grid is not None and column.grid.signed
     takes = Integers(column.size, column.grid if is_signed else None)
-    return takes.extended(numbers, 4 * _digits(words))
+    return takes.extended(numbers, _BITS * _digits(words))
 
 
 def _check_rows(column: Column, rows: int) -> None:

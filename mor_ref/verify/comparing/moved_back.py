@@ -1,5 +1,6 @@
 """Fields in a layout that moves entries, back in rows and columns."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,8 @@ def moved_back(name: str, bits: NDArray[Any], like: Unsigned) -> MovedBack:
 def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> str:
     """Say which other name the shape of an array is the shape of, after a problem; '' if none.
 
-    The bits of an array that has no axes, or the shape that its name has, are another problem.
+    The bits of an array that has no axes, or the shape that its name has, are another problem. So
+    is a word that has several codes.
     """
     shape = np.shape(actual) if isinstance(actual, np.ndarray) else ()
     known = {field.name: plain.shape}
@@ -61,7 +63,22 @@ def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> st
     if not shape or known.get(name) == shape:
         return ""
     others = [other for other, own in known.items() if own == shape and other != name]
-    return f"; if it is {_layout(others[0])}, name it {others[0]}" if others else ""
+    if others:
+        return f"; if it is {_layout(others[0])}, name it {others[0]}"
+    return _of_words(known, plain, actual)
+
+
+def _of_words(known: Mapping[str, tuple[int, ...]], plain: Unsigned, actual: NDArray[Any]) -> str:
+    """Say what to do with words that have several codes each; '' if an array has none."""
+    size = actual.dtype.itemsize
+    if actual.dtype.kind not in "iu" or actual.shape[:-1] != plain.shape[:-1]:
+        return ""
+    in_bytes = (*actual.shape[:-1], actual.shape[-1] * size)
+    for name, shape in known.items():
+        if "packed" in name and plain.itemsize == 1 and size > 1 and shape == in_bytes:
+            return f"; if a word has {size} bytes of {name}, the first in the low bits, give uint8"
+    has_nibbles = actual.shape[-1] * 2 * size == plain.shape[-1]
+    return "; if a word has several codes, give an entry for each" if has_nibbles else ""
 
 
 def shape_in(view: str, shape: tuple[int, ...]) -> tuple[int, ...]:
