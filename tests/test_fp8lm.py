@@ -413,9 +413,11 @@ def test_a_correction_that_is_a_tie_goes_to_even():
     assert exact_adam.correction(beta, 2) == 2.0**-23
 
 
-@pytest.mark.parametrize("name", ["fp8lm_windows", "fp8lm_mu", "fp8lm_rates", "fp8lm_partition"])
+@pytest.mark.parametrize(
+    "name", ["fp8lm_windows", "fp8lm_mu", "fp8lm_rates", "fp8lm_partition", "fp8lm_steps"]
+)
 def test_states_are_those_of_the_suites(name):
-    """FLM-006, FLM-010, FLM-011 and FLM-015, after each step."""
+    """FLM-006, FLM-010, FLM-011, FLM-014 and FLM-015, after each step."""
     operation = OPERATIONS[SUITES[name].operation]
     for case in golden.load(name):
         found = operation.engine(case.parameters, case.arrays)

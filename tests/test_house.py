@@ -402,6 +402,7 @@ NO_CHAPTERS = {
     "golden/suites": {
         "dot_integers": "products of integers, of the chapter dot",
         "fp8lm_state": "steps of states, of the chapter fp8lm",
+        "fp8lm_steps": "sequences of Adam, of the chapter fp8lm",
         "packed": "bytes of codes, of the chapters levels and shared",
         "large": "makes the suites of large tensors for the chapters",
         "matmul": MATMUL,

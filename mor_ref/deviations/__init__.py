@@ -26,6 +26,7 @@ from mor_ref.deviations import (
     fp8lm_adam,
     fp8lm_partition,
     fp8lm_state,
+    fp8lm_steps,
     gguf,
     levels,
     matmul,
@@ -85,6 +86,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *fp8lm.DEVIATIONS,
         *fp8lm_state.DEVIATIONS,
         *fp8lm_adam.DEVIATIONS,
+        *fp8lm_steps.DEVIATIONS,
         *fp8lm_partition.DEVIATIONS,
     )
 }

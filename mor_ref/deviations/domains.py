@@ -59,7 +59,8 @@ AMAXES = (*BLOCKS, *IN_MIXED)
 RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED, *AFFINE)
 
 FP8LM_CODES = ("fp8lm_casts", "fp8lm_recasts", "fp8lm_sums")
-ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS, *MIXED)
+FP8LM_CAST = (*FP8LM_CODES, "fp8lm_steps")
+ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CAST, *BLOCKS, *MIXED)
 ENCODED = ("encode_stochastic", *ROUNDED)
 NANS = tuple(name for name in ENCODED if name not in LARGE)
 COMPUTED_NANS = tuple(
@@ -81,7 +82,7 @@ ANY_OVERFLOWS = (*OVERFLOWS, "mixed")  # also those of infinities alone
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
 NANS_IN_BINARY32 = (
     "decode",
-    *(name for name in COMPUTED_NANS if name != "fp8lm_sums"),
+    *(name for name in COMPUTED_NANS if name not in ("fp8lm_sums", "fp8lm_steps")),
     *DOTS,
     *DOT_INTEGERS,
     *MX_DECODED,

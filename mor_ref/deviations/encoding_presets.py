@@ -8,7 +8,7 @@ from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import presets
 from mor_ref.deviations.deviation import Change, Deviation
-from mor_ref.deviations.domains import FP8LM_CODES, ROUNDED
+from mor_ref.deviations.domains import FP8LM_CAST, ROUNDED
 from mor_ref.deviations.exemptions import AS_ML_DTYPES, AS_TORCH
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode
@@ -16,7 +16,7 @@ from mor_ref.exact.encoding import encode
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _THROUGH_BINARY32 = ("ml_dtypes", "torch")  # what they do with a binary64 number
-_ASKED = ("encode", "encode_presets", *FP8LM_CODES)
+_ASKED = ("encode", "encode_presets", *FP8LM_CAST)
 _EXEMPTIONS = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
 
 

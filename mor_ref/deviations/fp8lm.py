@@ -17,13 +17,17 @@ from mor_ref.exact.fp8lm import Element, Scale
 
 Reference = Callable[..., Any]
 _SCALES, _CASTS, _SUMS = (
-    ("fp8lm_scales",), ("fp8lm_casts", "fp8lm_recasts"), ("fp8lm_sums",),
+    ("fp8lm_scales",), ("fp8lm_casts", "fp8lm_recasts", "fp8lm_steps"), ("fp8lm_sums",),
 )  # fmt: skip
 
-_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
+_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored", "fp8lm_steps")
 _OF_MSAMP = (*_SCALES, *_SHARED, *_STORED)  # the suites of scales under msamp
 _OF_EXACT = (*_SCALES, *_SHARED)
 _NO_MARGIN = dict.fromkeys((*_SHARED, *_STORED), "The margin is 0.")
+_NO_Y = {"fp8lm_steps": "The suite has codes alone, without y."}
+_POWERS_OF_TWO = {
+    "fp8lm_steps": "Scales are powers of two: products and quotients round to one code."
+}
 _ONE_BEFORE = {"fp8lm_shared": "The scale before is 1, whose inverse is 1."}
 
 # ---------------------------------------------------------------------- scales
@@ -122,14 +126,14 @@ def fp8lm_one_for_zeros(
 # ---------------------------------------------------------------------- casts
 
 
-@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS, exemptions=_NO_Y)
 def fp8lm_y_by_division(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
     """Y is v / s, without the rounded inverse."""
     found: Element = reference(x, scale, fmt)
     return found._replace(y=quotient(fmt.value(found.code), scale))
 
 
-@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS, exemptions=_POWERS_OF_TWO)
 def fp8lm_divided_by_the_inverse(
     reference: Reference, x: float, scale: float, fmt: Format
 ) -> Element:
@@ -140,7 +144,7 @@ def fp8lm_divided_by_the_inverse(
     return found._replace(code=code, y=product(fmt.value(code), inverse))
 
 
-@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS, exemptions=_POWERS_OF_TWO)
 def fp8lm_product_not_rounded(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
     """The product of x and the scale is not rounded to binary32 before its code is taken."""
     found: Element = reference(x, scale, fmt)
@@ -151,7 +155,7 @@ def fp8lm_product_not_rounded(reference: Reference, x: float, scale: float, fmt:
     return Element(code, product(fmt.value(code), quotient(1.0, scale)))
 
 
-@deviation(fp8lm.recast, rules=("FLM-007",), domain=_CASTS[1:])
+@deviation(fp8lm.recast, rules=("FLM-007",), domain=_CASTS[1:2])
 def fp8lm_recast_from_x(
     reference: Reference, x: float, scale: float, shared: float, fmt: Format
 ) -> Element:

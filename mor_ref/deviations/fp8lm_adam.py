@@ -5,14 +5,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.fp8lm import Adam
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.fp8lm import FIRST_MOMENT, Adam
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64, total
+from mor_ref.exact.encoding import encode
 
 Reference = Callable[..., Any]
 After = tuple[float, float, float]
-_DOMAIN = ("fp8lm_adam",)
+_DOMAIN = ("fp8lm_adam", "fp8lm_steps")
 
 
 @deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_DOMAIN)
@@ -105,6 +107,42 @@ def fp8lm_decay_in_the_gradient(
     taken = total(g, decay) if numbers.weight_decay else g
     found: After = reference(values, inverses, taken, without, *of_step)
     return found
+
+
+@deviation(fp8lm_adam.parameter_after, rules=("FLM-012", "FLM-013"), domain=_DOMAIN)
+def fp8lm_decay_in_every_gradient(
+    reference: Reference,
+    values: Sequence[float],
+    inverses: Sequence[float],
+    g: float,
+    numbers: Adam,
+    *of_step: float,
+) -> After:
+    """Decay times the weight is added to the gradient, also if the decay is 0."""
+    decay = product(numbers.weight_decay, product(values[2], inverses[2]))
+    without = numbers._replace(weight_decay=0.0)
+    found: After = reference(values, inverses, total(g, decay), without, *of_step)
+    return found
+
+
+@deviation(fp8lm_adam.parameter_after, rules=("FLM-013",), domain=_DOMAIN)
+def fp8lm_first_moment_rounded_before_use(
+    reference: Reference,
+    values: Sequence[float],
+    inverses: Sequence[float],
+    g: float,
+    numbers: Adam,
+    rate: float,
+    root: float,
+) -> After:
+    """The weight follows from a first moment that is rounded to e4m3, with the scale before."""
+    first, second, _ = reference(values, inverses, g, numbers, rate, root)
+    kind = formats[FIRST_MOMENT]
+    code = encode(quotient(first, inverses[0]), kind, "rne")
+    rounded = product(kind.value(code), inverses[0])
+    weight = fp8lm_adam.decayed(product(values[2], inverses[2]), numbers.lr, numbers.weight_decay)
+    new = fp8lm_adam.updated(weight, rounded, second, rate, root, numbers.eps)
+    return first, second, new
 
 
 @deviation(fp8lm_adam.parameter_after, rules=("FLM-013",), domain=_DOMAIN)

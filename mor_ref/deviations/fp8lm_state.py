@@ -7,15 +7,21 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.fp8lm import BY_AMAX, FIRST_MOMENT, PAPER_PARTS, SECOND_MOMENT
+from mor_ref.definitions.fp8lm import (
+    BY_AMAX,
+    FIRST_MOMENT,
+    PAPER_PARTS,
+    PAPER_WINDOW,
+    SECOND_MOMENT,
+)
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64
 from mor_ref.exact.fp8lm import SharedScales
 
 Reference = Callable[..., Any]
-_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
-_WINDOWS, _MU, _RATES = ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates",)
+_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored", "fp8lm_steps")
+_WINDOWS, _MU, _RATES = ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates", "fp8lm_steps")
 
 
 @deviation(fp8lm.history, rules=("FLM-006",), domain=_WINDOWS)
@@ -57,6 +63,27 @@ def fp8lm_mu_exponent_in_binary32(reference: Reference, window: int) -> float:
     """Mu grows by 2^(RN32(1/window)), as powf(2.0f, 1.0f / window) does."""
     del reference
     return rn32_of_binary64(2.0 ** quotient(1.0, float(window)))
+
+
+@deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_factor_in_binary64(reference: Reference, window: int) -> float:
+    """The factor is not rounded to binary32, but its product with mu is."""
+    del reference
+    return float(2.0 ** (1.0 / window))
+
+
+@deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_doubles(reference: Reference, window: int) -> float:
+    """Mu doubles in each step."""
+    del window
+    return float(reference(1))
+
+
+@deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
+def fp8lm_mu_window_of_the_paper(reference: Reference, window: int) -> float:
+    """The window is 1,000 steps, also under msamp."""
+    del window
+    return float(reference(PAPER_WINDOW))
 
 
 def _by_profile(name: str) -> Callable[..., bool]:

@@ -21,7 +21,7 @@ from mor_ref.exact.quantization import restored, scaled
 
 Reference = Callable[..., float]
 _OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam", "fp8lm_mu", "fp8lm_rates", "fp8lm_shared",
-             "fp8lm_stored", "fp8lm_recasts")  # fmt: skip
+             "fp8lm_stored", "fp8lm_recasts", "fp8lm_steps")  # fmt: skip
 _IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE, *FLOAT_ZEROS)
 _COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS, *MX_DECODED)))
 

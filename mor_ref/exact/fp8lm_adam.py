@@ -12,6 +12,10 @@ from mor_ref.exact.arithmetic import difference, product, quotient, rn32, total
 from mor_ref.exact.fp8lm import cast, largest_magnitude, scale_of, square_root
 from mor_ref.exact.step import step
 
+Numbers = tuple[list[float], list[float], list[float]]  # both moments, and the weights
+Scales = tuple[float, float, float]
+_KINDS = tuple(formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER))
+
 
 class Moments(NamedTuple):
     """The state of Adam: codes and scales of both moments and of the master weights."""
@@ -20,7 +24,7 @@ class Moments(NamedTuple):
     first: list[int]
     second: list[int]
     master: list[int]
-    scales: tuple[float, float, float]
+    scales: Scales
 
 
 @step
@@ -64,26 +68,53 @@ def parameter_after(
     return first, second, updated(weight, first, second, rate, root, numbers.eps)
 
 
+def begun(weights: Sequence[float]) -> Moments:
+    """Return the state before the first step (FLM-014)."""
+    scale = scale_of(largest_magnitude(weights), 1.0, formats[MASTER], 0, "msamp").scale
+    zeros = [0.0] * len(weights)
+    scales = (1.0, 1.0, scale)
+    return Moments(0, *codes_of((zeros, zeros, list(weights)), scales), scales)
+
+
 def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
     """Return the state after a step (FLM-011 to FLM-014)."""
-    kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
-    inverses = [quotient(1.0, scale) for scale in state.scales]
     steps = state.step + 1
     rate = quotient(numbers.lr, correction(numbers.beta1, steps))
     root = square_root(correction(numbers.beta2, steps))
-    found: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for *stored, g in zip(state.first, state.second, state.master, gradient, strict=True):
-        values = [kind.value(code) for kind, code in zip(kinds, stored, strict=True)]
+    return stored(steps, numbers_after(state, gradient, numbers, rate, root), state.scales)
+
+
+@step
+def numbers_after(
+    state: Moments, gradient: Sequence[float], numbers: Adam, rate: float, root: float
+) -> Numbers:
+    """Return both moments and the weights, before their casts (FLM-012, FLM-013)."""
+    inverses = [quotient(1.0, scale) for scale in state.scales]
+    found: Numbers = ([], [], [])
+    for *codes, g in zip(state.first, state.second, state.master, gradient, strict=True):
+        values = [kind.value(code) for kind, code in zip(_KINDS, codes, strict=True)]
         after = parameter_after(values, inverses, g, numbers, rate, root)
         for numbers_of, number in zip(found, after, strict=True):
             numbers_of.append(number)
-    counted = [[x for x in one if not math.isnan(x)] for one in found[:2]]
-    scales = stored_scales(list(map(largest_magnitude, (*counted, found[2]))), state.scales[2])
-    codes = [
+    return found
+
+
+@step
+def stored(steps: int, numbers: Numbers, before: Scales) -> Moments:
+    """Return the state that is stored after a step, given the scales before it (FLM-014)."""
+    counted = [[x for x in one if not math.isnan(x)] for one in numbers[:2]]
+    amaxes = list(map(largest_magnitude, (*counted, numbers[2])))
+    scales = stored_scales(amaxes, before[2])
+    return Moments(steps, *codes_of(numbers, scales), scales)
+
+
+def codes_of(numbers: Numbers, scales: Scales) -> tuple[list[int], list[int], list[int]]:
+    """Return the codes of both moments and of the weights (FLM-014)."""
+    first, second, master = (
         [cast(x, scale, kind).code for x in one]
-        for one, scale, kind in zip(found, scales, kinds, strict=True)
-    ]
-    return Moments(steps, codes[0], codes[1], codes[2], scales)
+        for one, scale, kind in zip(numbers, scales, _KINDS, strict=True)
+    )
+    return first, second, master
 
 
 @step

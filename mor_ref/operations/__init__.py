@@ -26,6 +26,7 @@ from mor_ref.operations.fp8lm_state import (
     FP8LM_RATE,
     FP8LM_WINDOW,
 )
+from mor_ref.operations.fp8lm_steps import FP8LM_STEPS
 from mor_ref.operations.fp8lm_sum import FP8LM_SUM
 from mor_ref.operations.levels import LEVELS
 from mor_ref.operations.levels_element import LEVELS_ELEMENT
@@ -88,6 +89,7 @@ OPERATIONS: dict[str, Operation] = {
         FP8LM_RECAST,
         FP8LM_SUM,
         FP8LM_ADAM,
+        FP8LM_STEPS,
         FP8LM_SHARED,
         FP8LM_STORED,
         FP8LM_WINDOW,

@@ -28,8 +28,8 @@ _NUMBERS = ("lr", "beta1", "beta2", "eps", "weight_decay")
 _OF_STEP = ("rate", "root")
 _MADE = ("new_first", "new_second", "new_master")
 _F32 = LAYOUTS["f32"]
-_BETAS = np.array([0.9, 0.95, 0.99, 0.999, 0.98, 0.0, 0.5, 0.9999], np.float32).view(np.uint32)
-_SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).view(np.uint32)
+BETAS = np.array([0.9, 0.95, 0.99, 0.999, 0.98, 0.0, 0.5, 0.9999], np.float32).view(np.uint32)
+SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).view(np.uint32)
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -102,11 +102,11 @@ def random_inputs(_: Parameters, draws: Draws) -> Arrays:
         "first_inverse": powers(0, 16, 115, 24),
         "second_inverse": powers(0, 32, 105, 24),
         "master_inverse": powers(3, 0, 112, 8),
-        "lr": chosen(_SMALL, 0),
-        "beta1": chosen(_BETAS, 8),
-        "beta2": chosen(_BETAS, 16),
-        "eps": chosen(_SMALL, 24),
-        "weight_decay": chosen(_SMALL, 32),
+        "lr": chosen(SMALL, 0),
+        "beta1": chosen(BETAS, 8),
+        "beta2": chosen(BETAS, 16),
+        "eps": chosen(SMALL, 24),
+        "weight_decay": chosen(SMALL, 32),
         "rate": numbers(3, 118) & np.uint64(0x7FFFFFFF),
         "root": numbers(4, 124) & np.uint64(0x7FFFFFFF),
     }

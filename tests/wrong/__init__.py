@@ -64,6 +64,7 @@ _MODULES: tuple[str, ...] = (
     "mixed_tensors",
     "fp8lm_steps",
     "fp8lm_states",
+    "fp8lm_sequences",
     "codes",
     "decisions",
     "mor_means",

@@ -65,7 +65,7 @@ def automatic(inputs, parameters, own=None, is_many=None, factor=None):
         share = k.astype(np.float32) / size.astype(np.float32)
         many = k * np.uint64(100_000) > size if rule == "paper" else share > f32(1e-5)
         many = many if is_many is None else is_many(k, size)
-        mu = np.where(many, mu / f32(2), mu * grows)
+        mu = np.where(many, mu / f32(2), (mu * grows).astype(np.float32))
         found.append(mu)
     return {"next_mu": bits(np.column_stack(found))}
 
@@ -85,6 +85,11 @@ variants(KERNELS, "fp8lm_mu", automatic, {
     "halved_from_two": ("One does not halve.", {"is_many": lambda k, _: k > 1}, of_seven_steps),
     "linear": ("mu grows by 1/window.", {"factor": lambda w: f32(1 + 1 / w)}, of_seven_steps),
     "twice": ("mu doubles in each step.", {"factor": lambda _: f32(2)}, of_seven_steps),
+    "powf": ("1/window is rounded to binary32.",
+             {"factor": lambda w: f32(2.0 ** float(f32(1) / f32(w)))},
+             lambda p: p["automatic"] == "msamp" and p["steps"] == 600),
+    "in_binary64": ("The factor is not rounded.",
+                    {"factor": lambda w: 2.0 ** (1 / w)}, of_seven_steps),
 })  # fmt: skip
 
 
