@@ -173,7 +173,9 @@ def comparisons(
                 expected, actual = paired(case, field.name, name, given)
                 problem = problem_of(actual, expected)
                 if problem is not None:
-                    problem += named_otherwise(field, name, case.arrays[field.name], answer.get(name))
+                    problem += named_otherwise(
+                        field, name, case.arrays[field.name], answer.get(name)
+                    )
             if problem is None:
                 found, marks = np.asarray(actual), left_out.get(field.name)
                 viewed = marks
