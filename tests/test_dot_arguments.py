@@ -49,6 +49,8 @@ OF_DOT = [
     ),
     (ROWS, {"profile": "blackwell_mxfp8"}, "blackwell_mxfp8 needs scales; give a pair, those of a"),
     (ROWS, {"profile": "hopper_fp8", "scales": BOTH}, "hopper_fp8 has no scales; leave them out"),
+    (ROWS, {"block": 32}, "block is given without scales; give both, or leave it out"),
+    (ROWS, {"scale_format": "e8m0"}, "scale_format is given without scales; give both, or leave"),
     (ROWS, {"scales": 1}, "scales is of type int; give a pair, for a and b"),
     (ROWS, {"scales": BOTH}, "exact takes scales of several formats; give scale_format"),
     (
@@ -59,7 +61,7 @@ OF_DOT = [
     (
         ROWS,
         {"scales": (SCALES, SCALES[:1]), "scale_format": "e8m0"},
-        "scales have the shapes (2, 2) and (1, 2); give codes for the blocks of each row, (2, 'bl",
+        "scales have the shapes (2, 2) and (1, 2); give codes for the blocks of each row, (2, bloc",
     ),
     (
         ROWS,

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -13,14 +14,15 @@ import pytest
 
 from mor_ref import FormatError, formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES, GROUP, PERIOD, ROUNDED_ONCE
-from mor_ref.exact import dot, dot_amd, matmul
+from mor_ref.exact import dot, dot_amd, dot_nvidia, matmul
 from mor_ref.exact.dot_binary32 import product, total
-from mor_ref.exact.dot_terms import Chunk
+from mor_ref.exact.dot_terms import Chunk, rounded
 from mor_ref.exact.step import replaced
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 
 NAMES = ("dot_chunks", "dot", "dot_scaled")
+TENSOR_CORES = ("t_fdpa", "st_fdpa", "gst_fdpa")
 F32 = formats["f32"]
 
 
@@ -242,3 +244,73 @@ def test_a_special_scale_of_one_operand_shows(is_special, side):
                 found = OPERATIONS["matmul"].exact(case.parameters, case.arrays)["result"]
             unseen += [] if (found != case.arrays["result"]).any() else [case.name]
     assert unseen == []
+
+
+def changed_sum(more, negative=0.0):
+    """Return a sum to which a function of all terms and c, in units, adds more.
+
+    A negative sum that becomes 0 is `negative`.
+    """
+
+    def cut_chunk(reference, terms, c, profile):
+        found = reference(terms, c, profile)
+        if found.exponent is None or not all(map(math.isfinite, [*(t.value for t in terms), c])):
+            return found
+        unit = Fraction(2) ** (found.exponent - profile.fraction_bits)
+        value = (found.cut_sum + more([t.value / unit for t in terms], Fraction(c) / unit)) * unit
+        number = dot_nvidia.result(value, profile)
+        return replace(found, c=negative if number == 0 and value < 0 else number)
+
+    return cut_chunk
+
+
+def lost(x, rounded):
+    """Return how much more a rounding has of a number than a cut."""
+    return rounded(x) - math.trunc(x)
+
+
+def to_nearest(_, value, profile):
+    """Return a sum in the format of the result, rounded the other way."""
+    bits = profile.kept_bits if profile.result == "f32" else formats[profile.result].mantissa_bits
+    how = "rne" if profile.result == "f32" else "rtz"
+    return rounded(value, bits, formats[profile.result], how) + 0.0
+
+
+WRONG_SUMS = {
+    "terms to nearest": changed_sum(lambda terms, _: sum(lost(x, round) for x in terms)),
+    "terms rounded down": changed_sum(lambda terms, _: sum(lost(x, math.floor) for x in terms)),
+    "c is not cut": changed_sum(lambda _, c: c - math.trunc(c)),
+    "c rounded down": changed_sum(lambda _, c: lost(c, math.floor)),
+    "-0": changed_sum(lambda *_: 0, -0.0),
+}
+
+
+def can_show(mistake, case):
+    """Return whether the formats of a case have numbers that show a mistake."""
+    profile = DOT_PROFILES[case.parameters["dot_profile"]]
+    of, to = [formats[case.parameters[f"format_{name}"]] for name in "ab"], formats[profile.result]
+    if mistake == "-0":
+        return math.prod(fmt.smallest_subnormal for fmt in of) < to.smallest_subnormal
+    is_narrow = all(fmt.bits < 8 for fmt in of)  # next to c in f16, no product is cut
+    return not (mistake.startswith("terms") and is_narrow and profile.result == "f16")
+
+
+@pytest.mark.tier("full", but=["[-0]", "[c rounded down]"])
+@pytest.mark.parametrize("mistake", [*WRONG_SUMS, "results"])
+def test_every_rounding_of_every_tensor_core_shows(mistake):
+    """DOT-007, DOT-009 and DOT-010: in each pair of formats. Scales make -0 in other cases."""
+    step = (dot_nvidia.result, to_nearest)
+    if mistake in WRONG_SUMS:
+        step = (dot_nvidia.cut_chunk, WRONG_SUMS[mistake])
+    wrong = []
+    for name in NAMES[:-1] if mistake == "-0" else NAMES:
+        for case in golden.load(name):
+            family = DOT_PROFILES[case.parameters["dot_profile"]].family
+            if family not in TENSOR_CORES or not case.name.endswith(".specials"):
+                continue
+            with replaced([step]):
+                declared = OPERATIONS[SUITES[name].operation]
+                found = declared.exact(case.parameters, case.arrays)["result"]
+            if (found != case.arrays["result"]).any() != can_show(mistake, case):
+                wrong.append((name, case.name))
+    assert wrong == []

@@ -137,7 +137,7 @@ def _summed(arguments: DotArguments, *, keeps: bool, threads: int | None) -> "tu
 
 def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
     """Return the scales of rows of this shape."""
-    if not checks.has_scales(arguments.scales, arguments.rule):
+    if not arguments.has_scales:
         return _Scales()
     fmt = checks.scale_format_of(arguments.scale_format, arguments.rule)
     one, other = (codes_from(x, fmt, f"scales[{n}]") for n, x in enumerate(arguments.scales))

@@ -84,7 +84,7 @@ def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Sh
     checks.check_shapes(shape, tuple(b.array.shape))
     start = _start(arguments.c, shape[:-1], rule)
     two = []
-    if checks.has_scales(arguments.scales, rule):
+    if arguments.has_scales:
         two = [on_gpu(x, f"scales[{n}]") for n, x in enumerate(arguments.scales)]
     with on_gpu_of(a, b, *start, *two) as gpu:
         height, width = rows_and_columns(shape)

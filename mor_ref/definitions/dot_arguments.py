@@ -32,6 +32,24 @@ class DotArguments:
         """The profile itself."""
         return dot_profile(self.profile)
 
+    @property
+    def has_scales(self) -> bool:
+        """Whether a pair of scales is given, if the profile takes it."""
+        profile = self.rule
+        if self.scales is None:
+            if profile.needs_scales:
+                raise ValueError(f"{profile.name} needs scales; give a pair, those of a and of b")
+            for name in ("scale_format", "block"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} is given without scales; give both, or leave it out")
+            return False
+        if profile.family != "exact" and not profile.scales:
+            raise ValueError(f"{profile.name} has no scales; leave them out")
+        if not isinstance(self.scales, tuple | list) or len(self.scales) != 2:
+            kind = type(self.scales).__name__
+            raise TypeError(f"scales is of type {kind}; give a pair, for a and b")
+        return True
+
     def block_of(self, count: int, fmt: Format, columns: int) -> int:
         """Return the length of a block of scales; a row has so many blocks."""
         return block_of(count, fmt, self.block, self.rule, columns)
@@ -64,25 +82,12 @@ def check_shapes(a: Shape, b: Shape) -> None:
         raise ValueError("a and b are single codes; give rows of codes, (n, K)")
 
 
-def has_scales(scales: object, profile: DotProfile) -> bool:
-    """Return whether a pair of scales is given, if the profile takes it."""
-    if scales is None:
-        if profile.needs_scales:
-            raise ValueError(f"{profile.name} needs scales; give a pair, those of a and of b")
-        return False
-    if profile.family != "exact" and not profile.scales:
-        raise ValueError(f"{profile.name} has no scales; leave them out")
-    if not isinstance(scales, tuple | list) or len(scales) != 2:
-        raise TypeError(f"scales is of type {type(scales).__name__}; give a pair, for a and b")
-    return True
-
-
 def check_scale_shapes(a: Shape, b: Shape, rows: Shape) -> None:
     """Refuse scales that are not codes for the blocks of each row."""
     if a != b or not a or a[:-1] != rows:
         raise ValueError(
             f"scales have the shapes {a} and {b}; give codes for the blocks of each row, "
-            f"{(*rows, 'blocks')}"
+            f"({', '.join(map(str, (*rows, 'blocks')))})"
         )
 
 

@@ -7,7 +7,7 @@ from mor_ref.definitions.dot import GROUP, ROUNDED_ONCE, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
-from mor_ref.golden.inputs.dot_rows import Pairs, Row, powers
+from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, has_all, powers
 
 _SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that most profiles cut next to a large exponent
 _HALF = (0.5, 0.5)
@@ -19,8 +19,9 @@ def rows_of_exponents(profile: DotProfile, of: tuple[Format, Format]) -> Iterato
     """Yield rows of zeros of one operand, of small and large sums, and of a subnormal c."""
     yield from _zeros_of_one(profile, of)
     yield from _at_ends(profile)
-    if profile.fraction_bits and not profile.needs_scales:
+    if profile.fraction_bits and profile.family != "gst_fdpa":
         yield from _largest_sums(profile, of)
+        yield from _between_units(profile, of)
     if profile.family in ROUNDED_ONCE:
         yield from _at_e0(profile, of)
         yield from _with_subnormal_c(profile, of)
@@ -39,14 +40,44 @@ def _zeros_of_one(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 def _largest_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield chunks of the largest significands with one exponent: their cut sums are the largest.
 
-    In gst_fdpa, whose exponents are of scales, they are chunks of the largest numbers.
+    In gst_fdpa, whose exponents are of scales, they are chunks of the largest numbers, without c.
     """
-    if profile.family == "gst_fdpa":
-        a, b = of[0].largest, of[1].largest
-    else:  # of f32 read as TF32, too
-        a, b = (2 - 2.0 ** -min(fmt.mantissa_bits, 10) for fmt in of)
-    yield [(a, b)] * profile.chunk, 0.0 if profile.needs_scales else 2 - 2.0**-10
+    is_grouped = profile.family == "gst_fdpa"
+    bits = [min(fmt.mantissa_bits, 10) for fmt in of]  # f32 can be TF32
+    a, b = (fmt.largest if is_grouped else 2 - 2.0**-n for n, fmt in zip(bits, of, strict=True))
+    yield [(a, b)] * profile.chunk, 0.0 if is_grouped else a
     yield [(-a, b)] * profile.chunk, 0.0
+
+
+def _between_units(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield a term, a c and a sum that are negative, and nearer to the unit below; and a tiny sum.
+
+    Toward zero, each loses 3/4 of a unit. Large products cancel beside the term and c. In formats
+    without such a term, c is large.
+    """
+    a, b = (math.ldexp(1.0, min(HIGHEST, math.frexp(fmt.largest)[1] - 1)) for fmt in of)
+    top, bits = math.frexp(a * b)[1] - 1, profile.fraction_bits
+    x, y = powers(top - bits - 1, of)
+    row: Row = [(a, b), (-a, b), (-1.5 * x, y)], 0.0
+    if has_all(row, of):
+        yield row
+    elif profile.result == "f32":
+        yield [(-1.5, 0.5)] * profile.chunk, math.ldexp(1.0, bits)
+    yield [(a, b), (-a, b)], math.ldexp(-1.75, top - bits)
+    to = formats[profile.result]
+    half = top + 1 - (profile.kept_bits if profile.result == "f32" else to.mantissa_bits)
+    x, y = powers(half, of)
+    yield [(-a, b)] * 4, math.ldexp(-1.5, half)
+    if profile.chunk > 4:
+        yield [*[(-a, b)] * 4, (-1.5 * x, y)], 0.0
+    yield _tiny_sum(profile, of), 0.0
+
+
+def _tiny_sum(profile: DotProfile, of: tuple[Format, Format]) -> Pairs:
+    """Return a negative product that rounds to zero: half of the smallest number."""
+    to = formats[profile.result]
+    x, y = powers(to.smallest_exponent - to.mantissa_bits - 1, of)
+    return [(-x, y)]
 
 
 def _at_ends(profile: DotProfile) -> Iterator[Row]:
@@ -67,8 +98,11 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
         yield [(-half, half), (-half, half / 2), (2.0**-16, 2.0**-16)], 1.0
 
 
-def rows_across_chunks(profile: DotProfile) -> Iterator[Row]:
-    """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both."""
+def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both.
+
+    And a tiny sum in the second chunk.
+    """
     exponent = -6 if profile.result == "f16" else -12
     one, bit, zero = (1.0, 1.0), (1.5 * 2.0**exponent, 2.0**exponent), (0.0, 0.0)
     half, chunk = profile.chunk // 2, profile.chunk
@@ -77,6 +111,8 @@ def rows_across_chunks(profile: DotProfile) -> Iterator[Row]:
         for k in places:
             pairs[k] = pairs[k] if k == 0 else bit
         yield pairs, 0.0
+    if profile.family in ROUNDED_ONCE:
+        yield [*[zero] * chunk, *_tiny_sum(profile, of)], 0.0
     if profile.result == "f16":  # above a tie by a bit that a sum of the second chunk alone loses
         others = [(2.0**-5, 2.0**-6), (2.0**-12, 2.0**-12), *[zero] * (chunk - 2)]
         yield [one, *[zero] * (chunk - 1), *others], 0.0
@@ -109,11 +145,10 @@ def scaled_rows_of_exponents(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
     """Yield such rows with the scales of the first block, and those of all others."""
-    if profile.needs_scales:
+    if profile.family == "gst_fdpa":
         largest = 1 if scales.is_power_of_two else 2 - 2.0**-scales.mantissa_bits
         codes = encode(largest, scales), encode(largest, scales)
         yield from ((row, codes, codes) for row in _largest_sums(profile, of))
-    if profile.family == "gst_fdpa":
         yield from _groups(scales)
     if scales.is_power_of_two and profile.needs_scales:
         smallest = (0, 2 * scales.bias)  # 2^-127 and its reciprocal
@@ -139,6 +174,11 @@ def _groups(scales: Format) -> Iterator[tuple[Row, Codes, Codes]]:
     yield ([*_CANCELS, *zeros, _HALF, *half, (0.0, 0.0), *half, _HALF], 0.0), large, one
     for pair in ((1.0, 0.0), (0.0, 1.0)):
         yield ([pair, pair, *zeros, _HALF], 0.0), large, one
+    yield ([*_CANCELS, *zeros, (-1.5, 0.5)], 0.0), large, one  # one and a half of the unit
+    four, rest = ((scales.bias + n << scales.mantissa_bits,) * 2 for n in (6, -5))
+    far: Pairs = [(-2.0, 2.0), (0.0, 0.0), *zeros, (-1.5, 1.0)]  # loses 3/4 of a unit of binary32
+    yield (far, 0.0), four, rest
+    yield (_CANCELS, math.ldexp(-1.75, _exponent(large, scales) - 35)), large, one
     yield from _exponents_of_groups(scales, large, one)
 
 

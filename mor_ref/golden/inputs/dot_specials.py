@@ -39,7 +39,7 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     """
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
     rows += rows_of_exponents(profile, of)
-    rows += rows_across_chunks(profile) if 0 < profile.chunk < length else []
+    rows += rows_across_chunks(profile, of) if 0 < profile.chunk < length else []
     rows += [([(_NAN, 1.0)], 1.0), ([(1.0, _NAN)], 1.0)] if profile.ignored_bits else []
     found = dict(arrays_of([row for row in rows if has_all(row, of)], profile, of, length))
     for name, fmt in zip("ab", of, strict=True):

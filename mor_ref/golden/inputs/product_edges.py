@@ -102,12 +102,14 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
                 continue
             first, others = ((scales.value(one), scales.value(other)) for one, other in codes)
             yield Edge([*pairs], _ONES, first, others)
-    elif profile.chunk:
-        for pairs, c in [*rows_of_exponents(profile, of), *rows_across_chunks(profile)]:
+    if profile.chunk and profile.family != "gst_fdpa":
+        for pairs, c in [*rows_of_exponents(profile, of), *rows_across_chunks(profile, of)]:
             if c == 0:
                 yield Edge([*pairs])
             elif 2 * profile.chunk <= kind.parameters["scale_block"]:
-                before: Pairs = [powers(math.frexp(c)[1] - 1, of)]
+                significand, exponent = math.frexp(c)
+                x, y = powers(exponent - 1, of)
+                before: Pairs = [(2 * significand * x, y)]
                 yield Edge(_in_blocks(before, [*pairs], profile.chunk))
     yield from (Edge([*pairs]) for pairs, c in rows_of_infinities() if c == 0)
 
