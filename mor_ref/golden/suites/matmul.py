@@ -73,7 +73,6 @@ _SCALES = (
     ("exact", "mx", 32, _FP8, 64),
     ("exact", "nvfp4", 16, _FP4, 32),
     ("hopper_fp8", "scaled", 32, _FP8, 64),
-    ("hopper_fp8_promoted", "scaled", 128, _FP8, 128),
     ("blackwell_fp8", "mx", 32, _FP8, 64),
     ("blackwell_fp8", "nvfp4", 16, _FP4, 32),
     ("blackwell_mxfp8", "mx", 32, _FP8, 64),
