@@ -59,6 +59,7 @@ CLAIMS = (
 """,
         (
             "test_every_function_gives_what_the_host_gives",
+            "test_products_of_matrices_give_what_the_host_gives",
             "test_shapes",
             "test_dtypes_and_strides",
             "test_arrays_of_other_libraries",

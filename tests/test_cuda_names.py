@@ -12,8 +12,8 @@ import mor_ref
 import mor_ref.cuda
 from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES
 
-WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
-# Of fractions, and for matmul.
+WITHOUT_KERNELS = {"Mixed", "mix_formats", "mix_layer"}
+# Of fractions, and for matmul of the host.
 ON_THE_HOST = {
     "Levels.alpha_sums",
     *(f"{record}.in_blocks" for record in ("Mx", "Nvfp4", "Quantized")),
@@ -30,7 +30,7 @@ def test_the_names_are_those_of_the_package():
         assert is_same == (name not in functions), name
 
 
-OF_CODES = ("decode", "dot", "dot_chunks")
+OF_CODES = ("decode", "dot", "dot_chunks", "matmul", "transposed")
 RESULT_NAMES = ("Affine", "Levels", "MorResult", "Mx", "Nvfp4", "Quantized", "Shared")
 METHODS = [
     f"{result}.{method}"

@@ -10,7 +10,6 @@ from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
 from mor_ref.api.matmul_operands import Side, Transposed, side_of
 from mor_ref.api.matmul_segments import (
-    TO_QUANTIZE,
     Numbers,
     check_array,
     check_format,
@@ -21,12 +20,11 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.dot_arguments import check_terms, dot_profile
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.matmul import OF_BINARY32, OUTPUTS, TO_QUANTIZE
 
 if TYPE_CHECKING:
     from mor_ref.engine.dot_operands import Operand
 
-_OUTPUTS = ("f32", "bf16", "f16")
-_OF_BINARY32 = ("f32_fma", "f32_pairwise")  # families
 _QUANTIZERS = {"e8m0": "quantize_mx", "e4m3": "quantize_nvfp4"}  # that have such scales
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 
@@ -70,7 +68,7 @@ def matmul(
     (4, 4)
     """
     rule = dot_profile(profile)
-    known_name("out", out, _OUTPUTS)
+    known_name("out", out, OUTPUTS)
     a, b = side_of(A, "A"), side_of(B, "B").transposed
     if a.shape[1] != b.shape[1]:
         raise ValueError(
@@ -85,7 +83,7 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     """Return the product under the rule of the family (GEM-001)."""
     from mor_ref.engine.matmul import product  # imports Numba
 
-    if profile.family in _OF_BINARY32:
+    if profile.family in OF_BINARY32:
         for side in (a, b):
             check_array(side, profile)
         return product(_of_binary32(a), _of_binary32(b), profile, threads)

@@ -11,12 +11,12 @@ from mor_ref.api.matmul_operands import Side
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.matmul import TO_QUANTIZE
 
 if TYPE_CHECKING:
     from mor_ref.engine.matmul import Piece
 
 Numbers = NDArray[np.float32]
-TO_QUANTIZE = "quantize B.T, and give transposed(...) of the record"
 
 
 def check_format(fmt: Format, profile: DotProfile, what: str = "an operand") -> None:

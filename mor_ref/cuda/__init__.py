@@ -2,10 +2,11 @@
 
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy arrays.
 They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never compute on
-the CPU instead. `mix_formats`, `mix_layer` and `matmul` are not here: `mor-ref verify cuda` alone
-runs their kernels. `dot` takes c as float16 if the profile has results
-in f16. The kernels of tensors round to nearest: they take no random words. Exact sums of gradients
-of levels are made on the host. The other names are those of `mor_ref` itself.
+the CPU instead. `mix_formats` and `mix_layer` are not here: `mor-ref verify cuda` alone runs their
+kernels. `dot` takes c as float16 if the profile has results in f16. `matmul` takes results of `mor`
+under the profiles of binary32 alone: the others need codes. The kernels of tensors round to
+nearest: they take no random words. Exact sums of gradients of levels are made on the host. The
+other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
+    from mor_ref.cuda.matmul_functions import matmul, transposed
     from mor_ref.cuda.scheme_functions import (
         Levels,
         Shared,
@@ -53,6 +55,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
+    "cuda.matmul_functions": ("matmul", "transposed"),
     "cuda.affine_functions": ("Affine", "quantize_affine"),
     "cuda.scheme_functions": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
     "cuda.errors": ("ErrorSums",),
@@ -89,6 +92,7 @@ __all__ = [
     "dot_chunks",
     "encode",
     "formats",
+    "matmul",
     "mor",
     "quantize",
     "quantize_affine",
@@ -97,6 +101,7 @@ __all__ = [
     "quantize_nvfp4",
     "quantize_shared",
     "select",
+    "transposed",
 ]
 
 

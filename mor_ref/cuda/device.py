@@ -3,7 +3,7 @@
 import functools
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,13 @@ def _module(program: str, capability: int) -> Any:
     key = source.digest(source.flattened(program), options, nvrtc.version(), checker)
     path = cached_file(f"{program}-{key}.cubin", lambda: cubin(program, capability))
     return cupy().RawModule(path=str(path))
+
+
+def copying(what: str) -> AbstractContextManager[None]:
+    """Explain an error of a copy that CuPy compiles a kernel for."""
+    advice = "install CuPy's compiler: pip install 'mor-ref[gpu]'"
+    kinds = RuntimeError, cupy().cuda.compiler.CompileException
+    return explained(f"CuPy cannot copy {what}", advice, kinds)
 
 
 def in_order(array: Any, argument: str) -> Any:

@@ -174,7 +174,7 @@ def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Multiply on a device."""
-    from mor_ref.cuda.matmul import Blocks, Side, entries
+    from mor_ref.cuda.matrix_products import Blocks, Side, entries
 
     a, b = (
         Side(*(arrays[f"{field}{name}"] for field in ("", "y_", "choice_", "scale_", "overall_")))

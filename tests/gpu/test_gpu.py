@@ -13,6 +13,7 @@ from extras import imported
 from gpu import programs
 from kernels import suites, tensors
 from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same, same_of_any_shape
+from test_cuda_matmul import CALLS as PRODUCTS
 
 import mor_ref
 import mor_ref.cuda
@@ -74,6 +75,14 @@ def test_every_function_gives_what_the_host_gives(name, argument, options):
     arguments = argument if isinstance(argument, tuple) else (argument,)
     ours = getattr(mor_ref.cuda, name)(cupy().asarray(x), *arguments, **options)
     same(ours, getattr(mor_ref, name)(x, *arguments, **options))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("n", range(len(PRODUCTS)))
+def test_products_of_matrices_give_what_the_host_gives(n):
+    operands, options = PRODUCTS[n]
+    ours = mor_ref.cuda.matmul(*operands(mor_ref.cuda, cupy().asarray), **options)
+    same(ours, mor_ref.matmul(*operands(mor_ref, np.asarray), **options))
 
 
 @pytest.mark.usefixtures("gpu")

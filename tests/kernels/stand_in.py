@@ -71,10 +71,16 @@ class Array:
     def reshape(self, *shape):
         return Array(self.host.reshape(*shape), self.device.id)
 
+    @property
+    def T(self):  # noqa: N802
+        return Array(self.host.T, self.device.id)
+
     def __getitem__(self, at):
         return Array(self.host[at], self.device.id)
 
     def __setitem__(self, at, value):
+        sys.modules["cupy"].compile()
+        Stream.get_current().launch("elementwise_copy")
         self.host[at] = value.host
 
     def __len__(self):

@@ -101,7 +101,7 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
 def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both.
 
-    And a tiny sum in the second chunk.
+    And a c that the first chunk cancels, a small product in the second, and a tiny sum there.
     """
     exponent = -6 if profile.result == "f16" else -12
     one, bit, zero = (1.0, 1.0), (1.5 * 2.0**exponent, 2.0**exponent), (0.0, 0.0)
@@ -111,6 +111,10 @@ def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterat
         for k in places:
             pairs[k] = pairs[k] if k == 0 else bit
         yield pairs, 0.0
+    a, b = (math.ldexp(1.0, min(HIGHEST, math.frexp(fmt.largest)[1] - 1)) for fmt in of)
+    bits = profile.kept_bits if profile.result == "f32" else formats["f16"].mantissa_bits
+    x, y = powers(math.frexp(a * b)[1] - 2 - bits, of)
+    yield [(-a, b), *[zero] * (chunk - 1), (1.5 * x, y)], a * b
     if profile.family in ROUNDED_ONCE:
         yield [*[zero] * chunk, *_tiny_sum(profile, of)], 0.0
     if profile.result == "f16":  # above a tie by a bit that a sum of the second chunk alone loses
