@@ -13,7 +13,7 @@ from mor_ref.cuda import (
     fp8lm,
     fp8lm_state,
     levels,
-    matmul,
+    matrix_products,
     mixed,
     mx,
     nvfp4,
@@ -201,7 +201,7 @@ def added_up(device):
 def multiplied(device):
     """Yield entries of products of matrices of every family that has pieces or scales."""
     random = np.random.default_rng(7)
-    blocks = matmul.Blocks(
+    blocks = matrix_products.Blocks(
         [formats[fmt] for fmt in ("e4m3", "e5m2", "e2m1", "bf16")], 32, True, False
     )
     for profile in {row.family: row for row in DOT_PROFILES.values()}.values():
@@ -209,7 +209,7 @@ def multiplied(device):
             continue
         choices = [2] if profile.needs_scales else [0, 1, 2, 3]  # e2m1, which both have
         a, b = (
-            matmul.Side(
+            matrix_products.Side(
                 random.integers(0, 16, (9, 150), np.uint32),
                 random.integers(0, 1 << 16, (9, 150), np.uint16),
                 random.choice(choices, (9, 5)).astype(np.uint8),
@@ -218,7 +218,7 @@ def multiplied(device):
             )
             for _ in "ab"
         )
-        yield matmul.entries(device, a, b, profile, blocks)
+        yield matrix_products.entries(device, a, b, profile, blocks)
 
 
 def every_kernel(device):

@@ -93,6 +93,8 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
     yield [(-large, large)], 0.0
     if profile.family != "e_fdpa":
         yield [(-tiny, tiny)], 0.0
+    else:  # above a tie by a bit that a sum without c loses
+        yield [(2.0**-12, 2.0**-12), (2.0**-24, 2.0**-24)], 1.0
     if profile.family == "tr_fdpa":  # a tie but for the last of 32 bits behind the exponent
         half = 2.0**-12
         yield [(-half, half), (-half, half / 2), (2.0**-16, 2.0**-16)], 1.0
