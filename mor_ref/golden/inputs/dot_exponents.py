@@ -52,7 +52,7 @@ def _largest_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 def _between_units(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield a term, a c and a sum that are negative, and nearer to the unit below; and a tiny sum.
 
-    Toward zero, each loses 3/4 of a unit. Large products cancel beside the term and c. In formats
+    Toward zero, each loses 3/4 of a unit. Large products cancel next to the term and c. In formats
     without such a term, c is large.
     """
     a, b = (math.ldexp(1.0, min(HIGHEST, math.frexp(fmt.largest)[1] - 1)) for fmt in of)
