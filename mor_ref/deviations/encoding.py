@@ -19,7 +19,13 @@ from mor_ref.deviations.domains import (
     STORED,
     is_narrow,
 )
-from mor_ref.deviations.exemptions import COMPUTED, FALLS_BACK, ZERO_SUMS, for_generated
+from mor_ref.deviations.exemptions import (
+    COMPUTED,
+    FALLS_BACK,
+    NO_NAN_IN_E5M2,
+    ZERO_SUMS,
+    for_generated,
+)
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode, nan_code
 
@@ -204,11 +210,7 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
 
 
 @deviation(
-    nan_code,
-    where=_without_sign,
-    rules=("ENC-009", "ENC-010"),
-    domain=NANS,
-    exemptions=COMPUTED,
+    nan_code, where=_without_sign, rules=("ENC-009", "ENC-010"), domain=NANS, exemptions=COMPUTED
 )
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
     """A NaN keeps its sign, even with canonical."""
@@ -242,7 +244,13 @@ def signed_nan_is_negative(
     return code | fmt.sign_bit if is_signed and is_nan else code
 
 
-@deviation(nan_code, where=_next_to_infinity, rules=("ENC-009",), domain=_NANS_NEXT_TO_INFINITY)
+@deviation(
+    nan_code,
+    where=_next_to_infinity,
+    rules=("ENC-009",),
+    domain=_NANS_NEXT_TO_INFINITY,
+    exemptions=NO_NAN_IN_E5M2,
+)
 def quiet_nan_of_one_bit(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
     """A NaN is the infinity with the first bit of the mantissa: 0x7FC0 in bf16, 0x7E in e5m2."""
     sign = int(reference(x, fmt, special)) & fmt.sign_bit

@@ -80,7 +80,7 @@ def mixed_lost_values_left_out(reference: Reference, x: float, y: float, largest
     return int(reference(x, y, largest)) if math.isfinite(y) else 0
 
 
-@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED, exemptions=_RARE)
+@deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED)
 def mixed_nonfinite_numbers_count(reference: Reference, x: float, y: float, largest: float) -> int:
     """A number that is not finite has the largest error."""
     return int(reference(x, y, largest)) if math.isfinite(x) else LARGEST_ERROR

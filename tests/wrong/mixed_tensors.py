@@ -4,7 +4,8 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.microscaling import bits, widened
-from wrong.mixed_units import amax_of, errors, first_least, last_least, sums
+from wrong.mixed_units import LIMIT, amax_of, errors, first_least, last_least, sums
+from wrong.reaches import SMALLER
 
 KERNELS = []
 # Of formats with an exponent: its bits, those of the mantissa, the bias and the largest number.
@@ -79,6 +80,7 @@ def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
     scale_of = changed.get("scale", scales)
     quantize, least = changed.get("quantize", quantized), changed.get("least", first_least)
     sums_, units = changed.get("sums", sums), changed.get("units", in_units)
+    errors_ = changed.get("errors", errors)
 
     def run(operation, parameters, inputs):
         if operation != "mix" or not where(parameters):
@@ -98,7 +100,7 @@ def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
                     top = INTEGERS.get(one) or FLOATS[one][3]
                     scale = scale_of(amax, top) if "scale" not in changed else scale_of(amax, one)
                     code, values = quantize(flat, one, scale[:, None])
-                    tried.append((code, values, sums_(errors(flat, values, amax))))
+                    tried.append((code, values, sums_(errors_(flat, values, amax))))
                 taken = int(least([squares for _, _, squares in tried])[0])
                 for one, (_, _, squares) in zip(names, tried, strict=True):
                     found[one].append(squares[0])
@@ -159,6 +161,15 @@ def has(name):
     return lambda parameters: name in parameters["mixture"].split("_or_")
 
 
+def in_large_units(changed, is_large=lambda size: size > 1024):
+    """Return codes and y of units, of large ones after a change of x."""
+
+    def quantize(x, name, scale):
+        return quantized(changed(x) if is_large(x.shape[1]) else x, name, scale)
+
+    return quantize
+
+
 tensors("numpy")
 tensors("half_of_the_range", "int8 and int4 are scaled by 127.5 and 7.5.", has("int8"),
         scale=with_largest(int8=127.5, int4=7.5))  # fmt: skip
@@ -177,3 +188,13 @@ tensors("always_first", "The first candidate is always taken.",
         least=lambda _: np.zeros(1, np.uint8))  # fmt: skip
 tensors("choice_by_absolute", "The sum is of u, not of u^2.",
         sums=lambda u: u.astype(np.uint64).sum(axis=1, dtype=np.uint64))  # fmt: skip
+tensors("nan_lost_in_large_units", "A NaN becomes 0 in units of more than 1,024 numbers.",
+        quantize=in_large_units(lambda x: np.where(np.isnan(x), np.float32(0), x)),
+        unseen={"mixed": SMALLER})  # fmt: skip
+tensors("infinity_lost_in_large_units", "An infinity becomes 0 in units of more than 1,024.",
+        quantize=in_large_units(lambda x: np.where(np.isinf(x), np.float32(0), x)),
+        unseen={"mixed": SMALLER})  # fmt: skip
+tensors("nan_counted_in_large_units", "A NaN has the largest u in units of more than 1,024.",
+        errors=lambda x, y, amax: np.where(
+            np.isnan(x) & (x.shape[1] > 1024), LIMIT, errors(x, y, amax)
+        ), unseen={"mixed": SMALLER})  # fmt: skip

@@ -14,6 +14,7 @@ from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.mixed import names_of_candidates
 
 _RANDOM, _LAYERS = 256, 128  # rows
+_LOST = (End.NAN, End.INFINITY)
 _CUTS: tuple[Cut, ...] = ("tensor", "row", "column", (4, 8), (3, 5))
 
 
@@ -46,6 +47,9 @@ def _large_cases() -> Iterator[LargeCase]:
         yield LargeCase(f"tall.{name}", source, (2101, 1), 510 + n, tall, ends=ends)
         late = {**of, "block": "tensor" if n % 2 else [16, 24]}
         yield LargeCase(f"late.{name}", source, (37, 61), 520 + n, late, ends=ends)
+        shape, block = (((1, 2101), "row"), ((2101, 1), "column"), ((37, 61), "tensor"))[n // 2]
+        lost = {**of, "block": block}
+        yield LargeCase(f"lost.{name}", source, shape, 530 + n, lost, ends=(*ends, *_LOST))
 
 
 _OF_SUMS = ("MFQ-003", "MFQ-005")
