@@ -348,8 +348,21 @@ def test_arguments():
         (lambda: fp8lm.shared_scale([[1.0, 2.0], [1.0]]), r"ranks\[1\] has the shape \(1,\), but"),
         (lambda: fp8lm.auto_scale(one, np.uint16([0x17E])), "codes holds 382, which does not fit"),
         (lambda: fp8lm.auto_scale(one, np.float32([1.5])), "codes has dtype float32, which is not"),
+        (lambda: fp8lm.auto_scale(fp8lm.AutoScale(math.nan), []), "mu is nan; give a finite numb"),
+        (lambda: fp8lm.auto_scale(fp8lm.AutoScale(-1.0), []), "mu is -1.0; give a finite numb"),
+        (lambda: fp8lm.auto_scale(fp8lm.AutoScale(1e39), []), r"mu is 1e\+39; give .* in binary32"),
+        (lambda: fp8lm.auto_scale(one, [], threshold=math.nan), "threshold is nan; give a share"),
+        (lambda: fp8lm.auto_scale(one, [], threshold=-1e-9), "threshold is -1e-09; give a share"),
+        (lambda: fp8lm.auto_scale(one, [], threshold=2), "threshold is 2.0; give a share from 0"),
     ):
         with pytest.raises(ValueError, match=message):
+            call()
+
+    for call in (
+        lambda: fp8lm.auto_scale(fp8lm.AutoScale("1e"), []),
+        lambda: fp8lm.auto_scale(one, [], threshold=None),
+    ):
+        with pytest.raises(TypeError, match="give a number"):
             call()
 
 

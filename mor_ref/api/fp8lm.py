@@ -1,5 +1,6 @@
 """FP8-LM: scales, casts, delayed scaling, automatic scaling and the partition of ZeRO."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from mor_ref.definitions.fp8lm import (
     PAPER_WINDOW,
     SCALE_PROFILES,
     ScaleProfile,
+    check_rate,
     format_of,
 )
 
@@ -225,11 +227,23 @@ def auto_scale(
     """
     known_name("profile", profile, AUTOMATIC)
     steps = whole_number("window", window, 1, _LONGEST_WINDOW)
+    mu, share = _plain_number("mu", state.mu), _plain_number("threshold", threshold)
+    with np.errstate(over="ignore"):
+        check_rate("mu", mu, float(np.float32(mu)), math.inf)
+    if not 0 <= share <= 1:
+        raise ValueError(f"threshold is {share!r}; give a share from 0 to 1")
     from mor_ref.api.dot import codes_from
 
     given = codes_from(codes, formats[FIRST_MOMENT], "codes")
     count = int(np.count_nonzero((given & 0x7F) == _SATURATED))
-    return AutoScale(next_mu(state.mu, count, given.size, profile, threshold, steps), count)
+    return AutoScale(next_mu(mu, count, given.size, profile, share, steps), count)
+
+
+def _plain_number(argument: str, given: object) -> float:
+    try:
+        return float(given)  # type: ignore[arg-type]  # which is found out here
+    except (TypeError, ValueError):
+        raise TypeError(f"{argument} is {given!r}; give a number") from None
 
 
 def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
