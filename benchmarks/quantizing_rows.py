@@ -7,7 +7,7 @@ import numpy as np
 import mor_ref
 from benchmarks import block_peers, c_library, eager, inputs, peers
 from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Row
-from mor_ref.analysis.tensors import analyze, settings_for
+from mor_ref.analysis.analyze_tensor import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
 CODES_AND_SCALES = "codes, scales"

@@ -13,8 +13,8 @@ from verifying import undiagnosed
 
 import mor_ref
 from mor_ref.analysis import analyze, compare
-from mor_ref.analysis.strips import how_of, rows_together
-from mor_ref.analysis.tensors import settings_for
+from mor_ref.analysis.analyze_tensor import settings_for
+from mor_ref.analysis.large_tensors import how_of, rows_together
 from mor_ref.cli import main
 from mor_ref.definitions.affine import affine_profile
 from mor_ref.definitions.blocks import partition

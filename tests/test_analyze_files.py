@@ -14,8 +14,8 @@ from analyzing import BF16, run, sentence, write
 from extras import imported
 from safetensors.numpy import save_file
 
+from mor_ref.analysis.analyze_tensor import analyze, settings_for
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in, tensors_of
-from mor_ref.analysis.tensors import analyze, settings_for
 
 __all__ = ["run"]  # a fixture
 
@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     def full(*_arguments, **_options):
         raise MemoryError("Unable to allocate 9 TiB")
 
-    monkeypatch.setattr("mor_ref.analysis.tensors.decisions", full)
+    monkeypatch.setattr("mor_ref.analysis.analyze_tensor.decisions", full)
     assert "x.npy does not fit into memory (Unable to allocate 9 TiB)" in run("x.npy", status=2)
 
 

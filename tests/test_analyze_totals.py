@@ -8,7 +8,7 @@ from analyzing import heavy, run, taken, three_kinds_of_blocks
 
 import mor_ref
 from mor_ref import MeanRelativeError, Policy, Rung
-from mor_ref.analysis.tensors import analyze, settings_for, worth_a_map
+from mor_ref.analysis.analyze_tensor import analyze, settings_for, worth_a_map
 from mor_ref.analysis.totals import totals_of
 
 __all__ = ["run"]  # a fixture

@@ -13,8 +13,8 @@ from extras import imported, needs
 from integers import Integers
 
 from mor_ref import cli
-from mor_ref.analysis.comparison import Compared, compare, is_matrix
-from mor_ref.analysis.comparisons import Comparison, compare_files
+from mor_ref.analysis.compare_files import Comparison, compare_files
+from mor_ref.analysis.compare_tensor import Compared, compare, is_matrix
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
 from mor_ref.metrics import Always

@@ -23,10 +23,10 @@ from verifying import undiagnosed
 
 import mor_ref
 from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
-from mor_ref.analysis.comparison import compare
+from mor_ref.analysis.analyze_tensor import analyze
+from mor_ref.analysis.compare_tensor import compare
 from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.storage import stored_bits
-from mor_ref.analysis.tensors import analyze
 from mor_ref.api.dequantization import values
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import mor_ref
 from mor_ref import exact, formats
-from mor_ref.analysis.comparison import compare
+from mor_ref.analysis.compare_tensor import compare
 from mor_ref.cli import main
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.nvfp4 import PROFILES

@@ -10,7 +10,7 @@ import pytest
 from worker_pools import two_threads
 
 from mor_ref import MeanRelativeError, Policy, Rung
-from mor_ref.analysis.comparison import compare, total
+from mor_ref.analysis.compare_tensor import compare, total
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.dequantization import values

@@ -13,7 +13,7 @@ import pytest
 from extras import imported, needs
 from safetensors.numpy import save_file
 
-from mor_ref.analysis.comparisons import compare_files
+from mor_ref.analysis.compare_files import compare_files
 from mor_ref.analysis.listing import Selection, list_tensors
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
 from mor_ref.verify.own_inputs import from_files

@@ -6,7 +6,7 @@ import pytest
 from extras import imported, is_there, needs
 
 import mor_ref
-from mor_ref.analysis.tensors import analyze, settings_for
+from mor_ref.analysis.analyze_tensor import analyze, settings_for
 
 pytestmark = needs("torch")
 torch = imported("torch") if is_there("torch") else None

@@ -14,11 +14,11 @@ import pytest
 from worker_pools import CANDIDATE, SMALL, threads, two_processes
 
 from mor_ref import encode, formats
-from mor_ref.analysis.analyses import analyses_of
-from mor_ref.analysis.comparisons import compared
+from mor_ref.analysis.analyze_files import analyses_of
+from mor_ref.analysis.analyze_tensor import settings_for
+from mor_ref.analysis.compare_files import compared
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.tensor_files import tensors_in
-from mor_ref.analysis.tensors import settings_for
 from mor_ref.cli.golden import _Making
 from mor_ref.engine import blocks as parts
 from mor_ref.engine import encoding as conversions

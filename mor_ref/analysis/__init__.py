@@ -1,10 +1,6 @@
 """Analysis of tensors: what MoR decides about them, and recipes compared on them."""
 
-from mor_ref.analysis.comparison import Compared, TensorComparison, compare
-from mor_ref.analysis.comparisons import Comparison, compare_files
-from mor_ref.analysis.recipes import Recipe, settings_under
-from mor_ref.analysis.records import to_records
-from mor_ref.analysis.tensors import (
+from mor_ref.analysis.analyze_tensor import (
     Analysis,
     BlockMap,
     Settings,
@@ -12,6 +8,10 @@ from mor_ref.analysis.tensors import (
     analyze,
     settings_for,
 )
+from mor_ref.analysis.compare_files import Comparison, compare_files
+from mor_ref.analysis.compare_tensor import Compared, TensorComparison, compare
+from mor_ref.analysis.recipes import Recipe, settings_under
+from mor_ref.analysis.records import to_records
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.api.measures import Measures
 

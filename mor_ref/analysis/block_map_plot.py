@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.analysis.analyze_tensor import BlockMap, Settings, TensorReport, in_percent
 from mor_ref.analysis.plot_style import COLOURS, OTHER, ground, put_legend_right, short
-from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, in_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

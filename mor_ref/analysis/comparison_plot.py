@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mor_ref.analysis.comparisons import Comparison
+from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.plot_style import figure_class, ink
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.analysis.strips import (
+from mor_ref.analysis.large_tensors import (
     How,
     amaxes_for,
     is_cut,

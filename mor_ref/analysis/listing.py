@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mor_ref.analysis.comparison import is_matrix
+from mor_ref.analysis.compare_tensor import is_matrix
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_of
 
 _AGAIN = "given more than once"

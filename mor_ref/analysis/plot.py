@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.analysis.analyze_tensor import BlockMap, Settings, TensorReport
 from mor_ref.analysis.block_map_plot import describe, draw_map, height_of_map
 from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, ink, put_legend_right, short
-from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport
 from mor_ref.representations import uses_blocks
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mor_ref.analysis.tensors import Settings
+from mor_ref.analysis.analyze_tensor import Settings
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.shared import SHARED_KINDS

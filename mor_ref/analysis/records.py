@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mor_ref.analysis.tensors import TensorReport
+from mor_ref.analysis.analyze_tensor import TensorReport
 
 
 def to_records(reports: Iterable[TensorReport]) -> list[dict[str, Any]]:

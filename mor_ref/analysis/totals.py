@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mor_ref.analysis.tensors import Settings, TensorReport, shares_of
+from mor_ref.analysis.analyze_tensor import Settings, TensorReport, shares_of
 from mor_ref.definitions.formats import formats
 
 

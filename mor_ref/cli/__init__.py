@@ -76,7 +76,7 @@ def _options(
     rows: RowsOption = None,
 ) -> None:
     if rows:
-        from mor_ref.workers.rows import add_rows
+        from mor_ref.workers.added_rows import add_rows
 
         add_rows(tuple(rows))
 

@@ -8,12 +8,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from mor_ref.analysis.analyses import analyses_of
+from mor_ref.analysis.analyze_files import analyses_of
+from mor_ref.analysis.analyze_tensor import (
+    BlockMap,
+    Settings,
+    TensorReport,
+    settings_for,
+    worth_a_map,
+)
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tensor_files import StoredTensor
-from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
 from mor_ref.metrics import Threshold

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from mor_ref.analysis.analyze_tensor import Settings, TensorReport, in_percent
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.analysis.tensors import Settings, TensorReport, in_percent
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mor_ref.analysis.comparisons import Comparison, compared, record_of
+from mor_ref.analysis.compare_files import Comparison, compared, record_of
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import USUAL, recipes_from
 from mor_ref.analysis.stored_tensors import name_shown

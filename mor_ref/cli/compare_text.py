@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from mor_ref.analysis.comparison import Compared
-from mor_ref.analysis.comparisons import Comparison
+from mor_ref.analysis.analyze_tensor import in_percent
+from mor_ref.analysis.compare_files import Comparison
+from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.analysis.tensors import in_percent
 from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
 
 _NARROWEST = 40  # columns of a terminal

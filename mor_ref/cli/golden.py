@@ -26,8 +26,8 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.counts_in_words import counted
+from mor_ref.workers.added_rows import modules_of_rows
 from mor_ref.workers.pools import workers_named
-from mor_ref.workers.rows import modules_of_rows
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.representations import Asked
-from mor_ref.treatments.rows import BITS
+from mor_ref.treatments.floats import BITS
 from mor_ref.treatments.text import (
     Table,
     as_treatment,

@@ -18,7 +18,7 @@ from mor_ref.representations import (
     as_representation,
     mixture,
 )
-from mor_ref.treatments.rows import one_of
+from mor_ref.treatments.floats import one_of
 from mor_ref.treatments.treatment import OfRow
 
 _ZEROS = ("symmetric", "asymmetric")

@@ -12,7 +12,7 @@ from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.representations import REPRESENTATIONS, as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
-from mor_ref.treatments.rows import Mor, Nvfp4, Scaled
+from mor_ref.treatments.floats import Mor, Nvfp4, Scaled
 from mor_ref.treatments.schemes import Row
 from mor_ref.treatments.treatment import Treatment
 

@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mor_ref.verify.assertion import assert_bit_exact
+from mor_ref.verify.asserting.assert_bit_exact import assert_bit_exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -39,8 +39,8 @@ from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
 from mor_ref.verify.own_rungs import name_of, with_rungs
 from mor_ref.verify.reporting.report import Report
 from mor_ref.verify.running.ask import Ask, Parts, ask_parts
+from mor_ref.verify.running.large_cases import LargeCase, is_cut
 from mor_ref.verify.running.run import verify
-from mor_ref.verify.running.strips import LargeCase, is_cut
 from mor_ref.verify.running.suites import Entry, Suites, suites_in
 
 SUITE, CORNERS = "own", "own_corners"

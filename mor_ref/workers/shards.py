@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mor_ref.engine.parallel import one_thread
-from mor_ref.workers.rows import add_rows, digest_of_program, modules_of_rows
+from mor_ref.workers.added_rows import add_rows, digest_of_program, modules_of_rows
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.golden.store.whole_files import remove_unfinished
-from mor_ref.workers.rows import digest_of_program, modules_of_rows
+from mor_ref.workers.added_rows import digest_of_program, modules_of_rows
 
 RECORD = ".made_by"
 _MOST = 1 << 10  # bytes of a record

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mor_ref.verify.candidates.candidate import CandidateError
-from mor_ref.workers.rows import digest_of_program, modules_of_rows
+from mor_ref.workers.added_rows import digest_of_program, modules_of_rows
 from mor_ref.workers.shards import Outcome, run_shard
 
 Result = TypeVar("Result")

@@ -25,7 +25,7 @@ from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.comparing.names_given import fields_of
-from mor_ref.verify.running.strips import LargeCase
+from mor_ref.verify.running.large_cases import LargeCase
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import Outcome, WorkersError

@@ -1,4 +1,4 @@
-"""Treatments as rows."""
+"""Treatments with floating-point formats: one alone, or several mixed by a policy."""
 
 import re
 from collections.abc import Callable, Container, Mapping

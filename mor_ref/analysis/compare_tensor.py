@@ -1,4 +1,4 @@
-"""Recipes compared on the tensors of a user: errors, and the bits that they take."""
+"""Recipes compared on one tensor: errors, and the bits that it takes."""
 
 import math
 from collections import Counter
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
-from mor_ref.analysis.storage import stored_bits
-from mor_ref.analysis.strips import (
+from mor_ref.analysis.analyze_tensor import counts_of, shares_of
+from mor_ref.analysis.large_tensors import (
     How,
     OfTensor,
     amaxes_for,
@@ -21,7 +20,8 @@ from mor_ref.analysis.strips import (
     rows_together,
     strips_of,
 )
-from mor_ref.analysis.tensors import counts_of, shares_of
+from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
+from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.measures import Measures, measures
 from mor_ref.api.policies import chosen_for_all

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from mor_ref.analysis.analyze_tensor import Analysis, Settings, analyze
 from mor_ref.analysis.listing import Stored
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.tensor_files import StoredTensor
-from mor_ref.analysis.tensors import Analysis, Settings, analyze
 from mor_ref.definitions.affine import GroupsError
 from mor_ref.workers.pools import Workers
 

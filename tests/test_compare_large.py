@@ -7,10 +7,10 @@ from integers import Integers
 from peak_memory import megabytes_of
 from safetensors.numpy import save_file
 
-from mor_ref.analysis import strips
-from mor_ref.analysis.comparison import compare
+from mor_ref.analysis import large_tensors
+from mor_ref.analysis.analyze_tensor import analyze
+from mor_ref.analysis.compare_tensor import compare
 from mor_ref.analysis.recipes import USUAL, settings_under
-from mor_ref.analysis.tensors import analyze
 from mor_ref.metrics import Always, MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.treatments import as_treatment
@@ -58,7 +58,7 @@ def tensor(kind):
 def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
     x = tensor(kind)
     right = compare(x, RECIPES)
-    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)
     assert compare(x, RECIPES) == right
 
 
@@ -77,7 +77,7 @@ def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
 def test_the_analysis_of_strips_is_that_of_the_whole(monkeypatch, kind, recipe):
     x, settings = tensor(kind), settings_under(recipe)
     right = analyze(x, settings)
-    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)
     found = analyze(x, settings)
     assert found.report == right.report
     assert np.array_equal(found.blocks.error, right.blocks.error)
@@ -101,7 +101,9 @@ def test_the_analysis_of_strips_is_that_of_the_whole(monkeypatch, kind, recipe):
     ],
 )
 def test_rows_that_share_a_scale_or_a_decision_are_together(recipe, rows):
-    assert strips.rows_together(strips.how_of(as_treatment(recipe)), (200, 96)) == rows
+    assert (
+        large_tensors.rows_together(large_tensors.how_of(as_treatment(recipe)), (200, 96)) == rows
+    )
 
 
 def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
@@ -109,9 +111,14 @@ def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
         "grouped", (Rung("e4m3", MeanRelativeError("0.03")),), "block", (8, 16), group=(40, 96)
     )
     monkeypatch.setitem(POLICIES, "grouped", grouped)
-    assert strips.rows_together(strips.how_of(as_treatment("mor:grouped:8x16")), (200, 96)) == 40
+    assert (
+        large_tensors.rows_together(
+            large_tensors.how_of(as_treatment("mor:grouped:8x16")), (200, 96)
+        )
+        == 40
+    )
     right = compare(tensor("wide"), ["mor:grouped:8x16"])
-    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)
     assert compare(tensor("wide"), ["mor:grouped:8x16"]) == right
 
 
@@ -125,10 +132,10 @@ class Unsaid(Integers):
 def test_a_row_of_a_user_is_cut_where_it_says(monkeypatch, row, rows):
     """Else it is quantized whole."""
     monkeypatch.setitem(POLICIES, "own", Policy("own", (Rung(row, Always()),)))
-    how = strips.how_of(as_treatment("mor:own:row:fp32"))
-    assert strips.rows_together(how, (200, 96)) == rows
+    how = large_tensors.how_of(as_treatment("mor:own:row:fp32"))
+    assert large_tensors.rows_together(how, (200, 96)) == rows
     right = compare(tensor("wide"), ["mor:own:row:fp32"])
-    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)
     assert compare(tensor("wide"), ["mor:own:row:fp32"]) == right
 
 

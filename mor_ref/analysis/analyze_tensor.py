@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.analysis.decisions import Decisions, decisions
-from mor_ref.analysis.strips import How
+from mor_ref.analysis.large_tensors import How
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import let_go, numbers_from

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mor_ref.analysis.comparison import (
+from mor_ref.analysis.compare_tensor import (
     Compared,
     TensorComparison,
     total,
