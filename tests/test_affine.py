@@ -104,7 +104,7 @@ def test_given_scales_and_zero_points(profile):
         zero = random.choice([-128, -5, 0, 3, 127], 6)
         named = {} if profile in PROFILES_OF_127 or profile == "peg" else {"zero_point": zero}
         of = zero.tolist() if named else [None] * 6
-        blocks = {(i, 0): affine.Given(float(scale[i]), of[i]) for i in range(6)}
+        blocks = {(i, 0): affine.ScaleAndZero(float(scale[i]), of[i]) for i in range(6)}
         found = engine(x, profile=profile, block="row", scale=scale, **named)
         assert found == exact(x, profile=profile, block="row", given=blocks)
 
@@ -323,7 +323,7 @@ def test_zero_points_of_binary32(dtype):
     profile = with_float_zeros(affine_profile(how["profile"]))
     source = NAMES.get(x.dtype.type, "f32")
     of = affine.How(profile, integer_grid("int8"), symmetric=True, source=source)
-    given = {(i, 0): affine.Given(float(scale[i]), float(zero[i])) for i in range(6)}
+    given = {(i, 0): affine.ScaleAndZero(float(scale[i]), float(zero[i])) for i in range(6)}
     expected = affine.affine(rows_of(x), of, partition(x.shape, "row"), given)
     elements = [e for row in expected.elements for e in row]
     assert found.codes.ravel().tolist() == [e.code for e in elements]

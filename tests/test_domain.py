@@ -15,7 +15,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
 from mor_ref.verify import by_rows
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.comparing.coverage import Given
+from mor_ref.verify.comparing.coverage import SuiteAnswers
 from mor_ref.verify.comparing.domain import as_domain
 from mor_ref.verify.diagnosing.sample import Pair, Sample
 from mor_ref.verify.diagnosing.structure import structures_of
@@ -326,7 +326,7 @@ def test_rules_count_only_if_no_case_is_left_out():
 def test_a_case_of_which_a_strip_is_left_out_counts():
     some = frozenset([("a", "code")])
     parts = [
-        Given("own", frozenset({"code"}), frozenset("a"), frozenset(), *pair)
+        SuiteAnswers("own", frozenset({"code"}), frozenset("a"), frozenset(), *pair)
         for pair in ((frozenset(), some), (some, frozenset()))
     ]
     assert (parts[0].cases, parts[0].counted_fields, parts[0].lacking) == (0, set(), {"code"})

@@ -14,7 +14,7 @@ from mor_ref.api.measures import amaxes_of, signal_of
 from mor_ref.api.policies import Cuts, Decided, cuts_of, decided
 from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
-from mor_ref.definitions.scales import WHOLE, Given, GivenAmaxes, Scaling
+from mor_ref.definitions.scales import WHOLE, AmaxOrScale, GivenAmaxes, Scaling
 from mor_ref.policies import Policy
 from mor_ref.representations import rows_together as of_representation
 from mor_ref.treatments import Situation, Treatment
@@ -107,7 +107,7 @@ def amaxes_for(how: How, known: OfTensor) -> GivenAmaxes:
     if how.policy is None:
         return WHOLE
     shares = how.cut == "tensor" or (how.scaling == "gam" and how.policy.group == "tensor")
-    return GivenAmaxes(Given(known.finite if shares else None), Given(known.largest))
+    return GivenAmaxes(AmaxOrScale(known.finite if shares else None), AmaxOrScale(known.largest))
 
 
 def _of_blocks(how: How, policy: Policy, shape: tuple[int, ...]) -> int:

@@ -32,7 +32,7 @@ Tensor = StoredTensor | SkippedTensor
 Placed = Iterator[tuple[Path, Tensor]]  # the file that has a tensor, and the tensor
 
 
-class Given(NamedTuple):
+class TensorOfFile(NamedTuple):
     """A tensor, the name that was given for its file, and whether an earlier name has it, too."""
 
     file: str
@@ -40,7 +40,7 @@ class Given(NamedTuple):
     is_again: bool
 
 
-def tensors_of(files: Iterable[str]) -> Iterator[Given]:
+def tensors_of(files: Iterable[str]) -> Iterator[TensorOfFile]:
     """Yield the tensors of several files, as `tensors_in` has them.
 
     A model may be given by its directory, by its index and by its parts.
@@ -52,7 +52,7 @@ def tensors_of(files: Iterable[str]) -> Iterator[Given]:
             # The tensor of a .npy has the name of the file, as it was given.
             key = path.resolve(), "" if tensor.name == file else tensor.name
             found.add(key)
-            yield Given(file, tensor, key in before)
+            yield TensorOfFile(file, tensor, key in before)
         before |= found
 
 

@@ -16,7 +16,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
 
 
-class Candidate(Protocol):
+class Quantizer(Protocol):
     """A representation, as the engine quantizes with it."""
 
     @property
@@ -81,7 +81,7 @@ class Measured(NamedTuple):
 
 
 def mixed(
-    numbers: Numbers, candidates: Sequence[Candidate], units: Partition, threads: int | None
+    numbers: Numbers, candidates: Sequence[Quantizer], units: Partition, threads: int | None
 ) -> Mixed:
     """Mix the candidates of a tensor."""
     from mor_ref.engine.mixed import least  # imports Numba
@@ -91,7 +91,7 @@ def mixed(
 
 
 def measured(
-    numbers: Numbers, candidates: Sequence[Candidate], units: Partition, threads: int | None
+    numbers: Numbers, candidates: Sequence[Quantizer], units: Partition, threads: int | None
 ) -> Measured:
     """Return a tensor under each candidate, with the squared errors of its units."""
     from mor_ref.engine.mixed import joined, squared_errors  # imports Numba
@@ -110,7 +110,7 @@ def measured(
 
 def record_of(
     numbers: Numbers,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Quantizer],
     found: Measured,
     choice: NDArray[np.uint8],
     threads: int | None,

@@ -15,7 +15,7 @@ from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
-from mor_ref.definitions.scales import NOTHING_GIVEN, Given
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -113,7 +113,7 @@ def nvfp4(
     units: Partition,
     out: Bits | None,
     threads: int | None,
-    given: Given = NOTHING_GIVEN,
+    given: AmaxOrScale = NOTHING_GIVEN,
     room: Bits | None = None,
 ) -> Outcome[Nvfp4]:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.

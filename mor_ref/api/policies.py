@@ -167,7 +167,7 @@ class Decided(NamedTuple):
     extremes: "Extremes"
 
 
-class Mixed(NamedTuple):
+class MorArrays(NamedTuple):
     """The result of MoR as the engine has it: `output` in one row, sums along the last axis."""
 
     output: NDArray[np.uint16]
@@ -184,11 +184,11 @@ def mix(
     cuts: Cuts,
     threads: int | None,
     output: NDArray[np.uint16],
-) -> Mixed:
+) -> MorArrays:
     """Try every representation (MOR-007), choose one for each unit, and write the output."""
     found = decided(numbers, policy, scaling, cuts, threads, output)
     _write_other_rungs(output, numbers, policy, found.tried, cuts.units, found.choice, threads)
-    return Mixed(output, *found)
+    return MorArrays(output, *found)
 
 
 def decided(

@@ -19,7 +19,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import (
     NOTHING_GIVEN,
     SCALINGS,
-    Given,
+    AmaxOrScale,
     Scaling,
     ScalingBlocks,
     check_group,
@@ -114,20 +114,20 @@ def quantized(
     blocks: ScalingBlocks,
     out: Bits | None,
     threads: int | None,
-    given: Given = NOTHING_GIVEN,
+    given: AmaxOrScale = NOTHING_GIVEN,
     room: Bits | None = None,
 ) -> Outcome[Quantized]:
     """Quantize a tensor with the amax of each block; `out` takes y as bfloat16, `room` codes."""
     from mor_ref.engine.blocks import Sides
     from mor_ref.engine.quantization import quantize as quantize_numbers
-    from mor_ref.engine.scales import Scales, scales_for
+    from mor_ref.engine.scales import BlockScales, scales_for
     from mor_ref.engine.strips import TileScales
 
     cut, scaling, amax, _ = blocks
     if given.scale is None:
         found = scales_for(scaling, amax, fmt, cut, given.amax)
     else:  # SCL-007
-        found = Scales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
+        found = BlockScales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads, room=room)
 

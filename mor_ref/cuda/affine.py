@@ -37,7 +37,7 @@ class How(NamedTuple):
     source: str
 
 
-class Given(NamedTuple):
+class ScaleAndZero(NamedTuple):
     """A scale and a zero point of each block, if they are given (AFF-006, AFF-012)."""
 
     scale: Array | None = None
@@ -81,11 +81,11 @@ class Order(NamedTuple):
     order: Array
 
 
-NOTHING_GIVEN = Given()
+NOTHING_GIVEN = ScaleAndZero()
 
 
 def quantize_affine(
-    device: Device, x: Bits, how: How, cut: Partition, given: Given = NOTHING_GIVEN
+    device: Device, x: Bits, how: How, cut: Partition, given: ScaleAndZero = NOTHING_GIVEN
 ) -> Affine:
     """Quantize a tensor of rows and columns, block by block."""
     ends = _ends(device, x, cut)
@@ -94,7 +94,7 @@ def quantize_affine(
 
 
 def quantize_groups(
-    device: Device, x: Bits, how: How, groups: int, given: Given = NOTHING_GIVEN
+    device: Device, x: Bits, how: How, groups: int, given: ScaleAndZero = NOTHING_GIVEN
 ) -> tuple[Order, Affine, ErrorSums]:
     """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
     height, width = x.array.shape
@@ -134,7 +134,7 @@ def _quantized(
     ends: Ends,
     grid: tuple[int, int],
     places: rows.Row,
-    given: Given,
+    given: ScaleAndZero,
 ) -> Affine:
     rule, count = _rule(how), np.uint64(grid[0] * grid[1])
     is_signed = device.filled((1,), np.uint32, 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.cuda import affine as integers
-from mor_ref.cuda.arrays import Given, given, numbers_from, on_gpu_of
+from mor_ref.cuda.arrays import GivenArray, given, numbers_from, on_gpu_of
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array
@@ -84,7 +84,7 @@ def quantize_affine(
         how = integers.How(by, of, symmetric, _SOURCES.get(numbers.dtype, "f32"))
         scales = _scales(gpu, scale, others.get("scale"), cut)
         zeros = _zeros(gpu, zero_point, others.get("zero_point"), of, cut)
-        known = integers.Given(scales, **{"float_zero" if by.float_zeros else "zero": zeros})
+        known = integers.ScaleAndZero(scales, **{"float_zero" if by.float_zeros else "zero": zeros})
         order = None
         if permute is None:
             found = integers.quantize_affine(gpu, numbers.bits, how, cut, known)
@@ -124,7 +124,7 @@ def _affine(
     )
 
 
-def _scales(gpu: Gpu, scale: Any, array: Given | None, cut: Partition) -> Array | None:
+def _scales(gpu: Gpu, scale: Any, array: GivenArray | None, cut: Partition) -> Array | None:
     count = math.prod(cut.grid)
     if array is not None:
         return words_of(array, "float32", count, "blocks")
@@ -136,12 +136,12 @@ def _scales(gpu: Gpu, scale: Any, array: Given | None, cut: Partition) -> Array 
     return gpu.upload(np.full(count, number).view(np.uint32))
 
 
-def _is_float(zero_point: Any, array: Given | None) -> bool:
+def _is_float(zero_point: Any, array: GivenArray | None) -> bool:
     return isinstance(zero_point, float) if array is None else array.dtype.startswith("float")
 
 
 def _zeros(
-    gpu: Gpu, zero_point: Any, array: Given | None, grid: IntegerGrid, cut: Partition
+    gpu: Gpu, zero_point: Any, array: GivenArray | None, grid: IntegerGrid, cut: Partition
 ) -> Array | None:
     count = math.prod(cut.grid)
     if array is not None:

@@ -29,7 +29,7 @@ class Numbers(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Given(NamedTuple):
+class GivenArray(NamedTuple):
     """An argument as a CuPy array of the same memory, and its type in its library.
 
     `stream` is the stream of its library. A library other than CuPy and torch only lends the
@@ -45,7 +45,7 @@ class Given(NamedTuple):
 
 
 @contextmanager
-def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
+def on_gpu_of(x: GivenArray, *others: GivenArray) -> Iterator[Gpu]:
     """Make the GPU and the stream of an argument current, to read it and others."""
     for other in others:
         places = other.array.device.id, x.array.device.id
@@ -72,7 +72,7 @@ def on_gpu_after(ready: Moment, array: Array) -> Iterator[Gpu]:
         yield Gpu()
 
 
-def numbers_from(x: Given) -> Numbers:
+def numbers_from(x: GivenArray) -> Numbers:
     """Return the bit patterns of numbers, copied only if they are not in C order."""
     if x.dtype not in _SOURCES:
         raise TypeError(
@@ -91,14 +91,14 @@ def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
     return wanted, "f32" if wanted == np.float32 else "bf16"
 
 
-def codes_from(codes: Given, dtype: Any) -> Array:
+def codes_from(codes: GivenArray, dtype: Any) -> Array:
     """Return codes, which are unsigned integers of that dtype."""
     if codes.dtype != np.dtype(dtype).name:
         raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
     return in_order(codes.array, codes.argument).reshape(codes.array.shape)
 
 
-def given(x: object, argument: str) -> Given:
+def given(x: object, argument: str) -> GivenArray:
     """Return an argument as an array on its GPU, or refuse it."""
     if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
         raise TypeError(
@@ -131,7 +131,7 @@ def _check_torch(x: Any, argument: str) -> None:
         )
 
 
-def _from_torch(x: Any, argument: str) -> Given:
+def _from_torch(x: Any, argument: str) -> GivenArray:
     """Return the tensor's memory and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
@@ -141,14 +141,14 @@ def _from_torch(x: Any, argument: str) -> Given:
         if plain.dtype == torch.bfloat16:
             plain = plain.view(torch.int16)
         array = cupy().from_dlpack(plain)
-    return Given(array, str(x.dtype).removeprefix("torch."), argument, stream, is_lent=False)
+    return GivenArray(array, str(x.dtype).removeprefix("torch."), argument, stream, is_lent=False)
 
 
-def _from_another(x: Any, argument: str) -> Given:
+def _from_another(x: Any, argument: str) -> GivenArray:
     gpu = cupy()
     with explained(*USING_MEMORY, (gpu.cuda.runtime.CUDARuntimeError,)):
         array = gpu.asarray(x) if hasattr(x, "__cuda_array_interface__") else gpu.from_dlpack(x)
     with array.device:
         stream = gpu.cuda.get_current_stream()
     is_lent = not isinstance(x, gpu.ndarray)
-    return Given(array, str(array.dtype), argument, stream, is_lent)
+    return GivenArray(array, str(array.dtype), argument, stream, is_lent)

@@ -8,7 +8,7 @@ import numpy as np
 from mor_ref.arrays import code_dtype
 from mor_ref.cuda import decoding
 from mor_ref.cuda import dot_products as kernels
-from mor_ref.cuda.arrays import Given, codes_from, numbers_from, on_gpu_of
+from mor_ref.cuda.arrays import GivenArray, codes_from, numbers_from, on_gpu_of
 from mor_ref.cuda.arrays import given as on_gpu
 from mor_ref.cuda.launching import Array, Device
 from mor_ref.definitions import dot_arguments as checks
@@ -99,7 +99,7 @@ def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Sh
     return found, shape[:-1]
 
 
-def _start(c: Any, rows: Shape, profile: DotProfile) -> list[Given]:
+def _start(c: Any, rows: Shape, profile: DotProfile) -> list[GivenArray]:
     """Return c as a list of one argument, which has the format of the result (DOT-001)."""
     if c is None:
         return []
@@ -113,7 +113,7 @@ def _start(c: Any, rows: Shape, profile: DotProfile) -> list[Given]:
     return [found]
 
 
-def _first_c(gpu: Device, start: list[Given], rows: int, profile: DotProfile) -> Array:
+def _first_c(gpu: Device, start: list[GivenArray], rows: int, profile: DotProfile) -> Array:
     """Return the bits of c in binary32."""
     if not start:
         return gpu.filled((rows,), np.uint32, 0)
@@ -122,7 +122,7 @@ def _first_c(gpu: Device, start: list[Given], rows: int, profile: DotProfile) ->
     return decoding.decode(gpu, bits, fmt)
 
 
-def _scales(arguments: DotArguments, two: list[Given], shape: Shape) -> kernels.Scales | None:
+def _scales(arguments: DotArguments, two: list[GivenArray], shape: Shape) -> kernels.Scales | None:
     """Return the codes of scales, if there are any."""
     if not two:
         return None

@@ -10,7 +10,7 @@ from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
 from mor_ref.cuda.arrays import (
-    Given,
+    GivenArray,
     codes_from,
     given,
     numbers_from,
@@ -150,13 +150,13 @@ def encode(
     return codes.reshape(numbers.shape)
 
 
-def _random_words(rounding: Rounding, words: Any, count: int | None) -> list[Given]:
+def _random_words(rounding: Rounding, words: Any, count: int | None) -> list[GivenArray]:
     """Return the random words as a list of one argument, empty if the rounding takes none."""
     is_taken = takes_random_bits(rounding, random_bits=words, n_random_bits=count)
     return [given(words, "random_bits")] if is_taken else []
 
 
-def _random_bits(words: Given, count: int | None, x: Given) -> RandomBits:
+def _random_bits(words: GivenArray, count: int | None, x: GivenArray) -> RandomBits:
     array = codes_from(words, np.uint32)
     if array.shape != x.array.shape:
         raise ValueError(

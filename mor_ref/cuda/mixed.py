@@ -12,7 +12,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
 
 
-class Candidate(Protocol):
+class Quantizer(Protocol):
     """A representation, as kernels quantize with it."""
 
     def cuda(self, device: Device, x: Bits, blocks: ScalingBlocks) -> Rule:
@@ -29,7 +29,7 @@ class Mixed(NamedTuple):
     y: Array
 
 
-def mix(device: Device, x: Bits, candidates: Sequence[Candidate], units: Partition) -> Mixed:
+def mix(device: Device, x: Bits, candidates: Sequence[Quantizer], units: Partition) -> Mixed:
     """Mix the candidates of a tensor (MFQ-001); codes that are not of scaled formats are 0."""
     amax = extremes(device, x, units).amax
     blocks = ScalingBlocks(units, "fp32", amax)

@@ -13,7 +13,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
-from mor_ref.definitions.scales import Given
+from mor_ref.definitions.scales import AmaxOrScale
 
 
 class GlobalScales(NamedTuple):
@@ -54,7 +54,7 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
 
 
 def given_scales(
-    device: Device, x: Bits, profile: Nvfp4Profile, given: Given
+    device: Device, x: Bits, profile: Nvfp4Profile, given: AmaxOrScale
 ) -> GlobalScales | None:
     """Return the global scales of a given amax or of a given one (NVF-013, NVF-014); else None."""
     number = given.amax if given.scale is None else given.scale

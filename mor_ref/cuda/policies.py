@@ -14,7 +14,7 @@ from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.policies import Policy
 
 
-class Mixed(NamedTuple):
+class MorArrays(NamedTuple):
     """A tensor under a policy."""
 
     choice: Array
@@ -23,7 +23,7 @@ class Mixed(NamedTuple):
     error: dict[str, ErrorSums]
 
 
-def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition) -> Mixed:
+def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition) -> MorArrays:
     """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007)."""
     by_block = policy.unit == "block"
     units = parts if by_block else partition(x.array.shape, "tensor")
@@ -43,7 +43,7 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
         run_team(device, "policies", f"write{one.suffix}", x, parts, *taken)
     kept = (choice, per_block, np.uint32(len(policy.ladder)), output)
     run_team(device, "policies", "write_kept", x, parts, *kept)
-    return Mixed(choice, output, of_units, errors)
+    return MorArrays(choice, output, of_units, errors)
 
 
 def _of_all(device: Device, blocks: Extremes) -> Extremes:

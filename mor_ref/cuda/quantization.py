@@ -7,10 +7,10 @@ import numpy as np
 from mor_ref.cuda import structures as rows
 from mor_ref.cuda.errors import ErrorSums, no_errors
 from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, run_team
-from mor_ref.cuda.scales import Scales, extremes, scales
+from mor_ref.cuda.scales import BlockScales, extremes, scales
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import NOTHING_GIVEN, Given, Scaling
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, Scaling
 
 
 class ScaledCodes(NamedTuple):
@@ -18,7 +18,7 @@ class ScaledCodes(NamedTuple):
 
     codes: Array
     amax: Array
-    scales: Scales
+    scales: BlockScales
     error: ErrorSums
 
 
@@ -28,7 +28,7 @@ def quantize(
     fmt: Format,
     kind: Scaling,
     parts: Partition,
-    given: Given = NOTHING_GIVEN,
+    given: AmaxOrScale = NOTHING_GIVEN,
 ) -> ScaledCodes:
     """Quantize a tensor with scales."""
     amax = extremes(device, x, parts).amax

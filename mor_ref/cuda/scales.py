@@ -8,7 +8,7 @@ from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import NOTHING_GIVEN, SCALINGS, Given, Scaling
+from mor_ref.definitions.scales import NOTHING_GIVEN, SCALINGS, AmaxOrScale, Scaling
 
 # The first magnitudes that do not count.
 FINITE, NOT_NAN, ALL = 0x7F800000, 0x7F800001, 0x80000000
@@ -31,7 +31,7 @@ def extremes(device: Device, x: Bits, parts: Partition, end: int = FINITE) -> Ex
     return Extremes(amax, amin)
 
 
-class Scales(NamedTuple):
+class BlockScales(NamedTuple):
     """The scale of each block, its stored fields, and the mantissa of each group."""
 
     scale: Array
@@ -52,12 +52,12 @@ def scales(
     amax: Array,
     fmt: Format,
     parts: Partition,
-    given: Given = NOTHING_GIVEN,
-) -> Scales:
+    given: AmaxOrScale = NOTHING_GIVEN,
+) -> BlockScales:
     """Return the scale of each block: from amaxes (SCL-006), or the given one (SCL-007)."""
     largest = np.uint32(rows.bits_of(fmt.largest))
     if given.scale is not None:
-        return Scales(
+        return BlockScales(
             device.upload(np.full(parts.grid, rows.bits_of(given.scale), np.uint32)),
             device.filled(parts.grid, np.uint8, 0),
             device.filled(parts.group_grid, np.uint32, 0),
@@ -78,7 +78,7 @@ def scales(
     scale, exponent = device.empty(parts.grid, np.uint32), device.empty(parts.grid, np.uint8)
     arguments = (amax, mantissa, rows.cut(parts), scaling_of(kind), largest, scale, exponent)
     launch(device, "scales", "scales", parts.grid[0] * parts.grid[1], *arguments)
-    return Scales(scale, exponent, mantissa)
+    return BlockScales(scale, exponent, mantissa)
 
 
 def scaling_of(kind: Scaling) -> np.uint32:

@@ -8,7 +8,7 @@ import numpy as np
 from mor_ref.cuda import levels as in_levels
 from mor_ref.cuda import packing, selection
 from mor_ref.cuda import shared as in_shared
-from mor_ref.cuda.arrays import Given, given, numbers_from, on_gpu_after, on_gpu_of
+from mor_ref.cuda.arrays import GivenArray, given, numbers_from, on_gpu_after, on_gpu_of
 from mor_ref.cuda.device import in_order
 from mor_ref.cuda.launching import Array
 from mor_ref.cuda.streams import Moment, now
@@ -144,7 +144,7 @@ def select(x: Any, by: str = "column", limit: float = OUTLIER) -> Array:
         return chosen(gpu, numbers.bits, value).view(np.bool_).reshape(numbers.shape)
 
 
-def arrays_among(**arguments: Any) -> dict[str, Given]:
+def arrays_among(**arguments: Any) -> dict[str, GivenArray]:
     """Return those arguments that are arrays on a GPU."""
     return {
         name: given(one, name)
@@ -153,7 +153,7 @@ def arrays_among(**arguments: Any) -> dict[str, Given]:
     }
 
 
-def words_of(array: Given, dtype: str, count: int, of: str) -> Array:
+def words_of(array: GivenArray, dtype: str, count: int, of: str) -> Array:
     """Return an array with an entry for each block or row, as words."""
     if array.dtype != dtype or array.array.size != count:
         raise ValueError(

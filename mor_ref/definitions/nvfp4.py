@@ -8,7 +8,7 @@ from typing import Literal
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
-from mor_ref.definitions.scales import Given, given_amax, given_scale
+from mor_ref.definitions.scales import AmaxOrScale, given_amax, given_scale
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
 )
 
 
-def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | None) -> Given:
+def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | None) -> AmaxOrScale:
     """Return a given amax or global scale; refuse both, a wrong number, and 4 over 6."""
     if global_scale is None:
-        return Given(None if amax is None else given_amax("amax", amax))
+        return AmaxOrScale(None if amax is None else given_amax("amax", amax))
     if amax is not None:
         raise ValueError(f"amax is {amax!r} and global_scale is {global_scale!r}; give one of them")
     if not profile.takes_global_scale:
@@ -153,7 +153,7 @@ def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | No
             f"global_scale is given with profile {profile.name!r}, whose errors need the amax; "
             "give amax"
         )
-    return Given(scale=given_scale("global_scale", global_scale))
+    return AmaxOrScale(scale=given_scale("global_scale", global_scale))
 
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:

@@ -43,7 +43,7 @@ def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
         )
 
 
-class Given(NamedTuple):
+class AmaxOrScale(NamedTuple):
     """A given amax or scale: of the blocks of a format (SCL-006, SCL-007), or of a tensor in NVFP4.
 
     Of NVFP4, the scale is the global one (NVF-013, NVF-014).
@@ -53,14 +53,14 @@ class Given(NamedTuple):
     scale: float | None = None
 
 
-NOTHING_GIVEN = Given()
+NOTHING_GIVEN = AmaxOrScale()
 
 
 class GivenAmaxes(NamedTuple):
     """The amaxes of a tensor, for numbers that are some rows of it: of a format, and of NVFP4."""
 
-    scaled: Given = NOTHING_GIVEN
-    nvfp4: Given = NOTHING_GIVEN
+    scaled: AmaxOrScale = NOTHING_GIVEN
+    nvfp4: AmaxOrScale = NOTHING_GIVEN
 
 
 WHOLE = GivenAmaxes()
@@ -117,12 +117,12 @@ def given_scale(argument: str, value: float) -> float:
     return float(value)
 
 
-def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> Given:
+def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> AmaxOrScale:
     """Return a given amax or scale for a kind of scales; refuse both, and a wrong number."""
     if scale is None:
-        return Given(None if amax is None else given_amax("amax", amax))
+        return AmaxOrScale(None if amax is None else given_amax("amax", amax))
     if amax is not None:
         raise ValueError(f"amax is {amax!r} and scale is {scale!r}; give one of them")
     if scaling != "fp32":
         raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")
-    return Given(scale=given_scale("scale", scale))
+    return AmaxOrScale(scale=given_scale("scale", scale))

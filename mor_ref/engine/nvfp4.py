@@ -9,7 +9,7 @@ from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
-from mor_ref.definitions.scales import NOTHING_GIVEN, Given
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 from mor_ref.engine.blocks import Part, Sides, for_each_part, words_of
 from mor_ref.engine.global_scales import GlobalScales, given_scales, global_scales
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
@@ -223,7 +223,7 @@ def nvfp4_scales(
     profile: Nvfp4Profile,
     tiles: Partition,
     threads: int | None,
-    given: Given = NOTHING_GIVEN,
+    given: AmaxOrScale = NOTHING_GIVEN,
 ) -> Nvfp4Scales:
     """Return the scales of a tensor in tiles, which are blocks.
 

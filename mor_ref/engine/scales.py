@@ -41,7 +41,7 @@ class Extremes(NamedTuple):
     amin: NDArray[np.uint32]
 
 
-class Scales(NamedTuple):
+class BlockScales(NamedTuple):
     """The scale of each block as binary32 bits, and its stored fields."""
 
     scale: NDArray[np.uint32]
@@ -195,7 +195,7 @@ def scales_for(
     fmt: Format,
     partition: Partition,
     given: float | None = None,
-) -> Scales:
+) -> BlockScales:
     """Return the scale of each block from its amax, or from one that is given (SCL-006)."""
     largest = np.float32(fmt.largest).view(np.uint32)
     if given is not None and kind != "gam":
@@ -203,7 +203,7 @@ def scales_for(
     if kind == "fp32":
         scale = np.empty_like(amax)
         own_scales(amax.reshape(-1), largest, scale.reshape(-1))
-        return Scales(scale, None, None)
+        return BlockScales(scale, None, None)
     mantissa = np.zeros(partition.group_grid, np.uint32)
     if kind == "gam":
         group_amax = over_groups(amax, partition, np.maximum)
@@ -214,4 +214,4 @@ def scales_for(
     exponent = np.empty(amax.shape, np.uint8)
     shared_exponents(amax.reshape(-1), largest, shared.reshape(-1), exponent.reshape(-1))
     scale = exponent.astype(np.uint32) << _U(23) | shared  # GAM-005; it is normal (THM-002)
-    return Scales(scale, exponent, mantissa if kind == "gam" else None)
+    return BlockScales(scale, exponent, mantissa if kind == "gam" else None)

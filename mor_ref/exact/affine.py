@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Given:
+class ScaleAndZero:
     """A scale and a zero point of a block, if they are given (AFF-006)."""
 
     scale: float | None = None
@@ -72,7 +72,7 @@ class AffineTensor:
 
 
 def affine(
-    x: Rows, how: How, parts: Partition, given: dict[Place, Given] | None = None
+    x: Rows, how: How, parts: Partition, given: dict[Place, ScaleAndZero] | None = None
 ) -> AffineTensor:
     """Quantize a tensor, block by block (AFF-001)."""
     tiles = cells(parts.rows, parts.columns, parts.block)
@@ -81,7 +81,7 @@ def affine(
     elements = [[Element(0.0, 0, 0.0)] * parts.columns for _ in range(parts.rows)]
     blocks, errors = {}, {}
     for block, places in tiles.items():
-        found = affine_block(*ends[block], used, (given or {}).get(block, Given()))
+        found = affine_block(*ends[block], used, (given or {}).get(block, ScaleAndZero()))
         blocks[block] = found
         for i, j in places:
             elements[i][j] = affine_element(x[i][j], found, used)
@@ -100,7 +100,7 @@ def grid_of(ends: list[tuple[float, float]], how: How) -> IntegerGrid:
 
 
 @step
-def affine_block(minimum: float, maximum: float, how: How, given: Given) -> AffineBlock:
+def affine_block(minimum: float, maximum: float, how: How, given: ScaleAndZero) -> AffineBlock:
     """Return the fields of a block (AFF-003 to AFF-006)."""
     low, high = sides(minimum, maximum, how.profile)
     delta = scale_before_limit(low, high, how)

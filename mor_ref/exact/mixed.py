@@ -20,7 +20,7 @@ Place = tuple[int, int]
 _ABOVE_ALL = 128  # of an amax that only a deviation has
 
 
-class Candidate(Protocol):
+class Quantizer(Protocol):
     """A representation, as the exact model quantizes with it (MFQ-001)."""
 
     def exact(self, x: Rows, scaling: Scaling, parts: Partition) -> list[list[Element]]:
@@ -45,7 +45,7 @@ class MixedTensor:
     elements: list[list[Element]]
 
 
-def mixed(x: Rows, candidates: Sequence[Candidate], parts: Partition) -> MixedTensor:
+def mixed(x: Rows, candidates: Sequence[Quantizer], parts: Partition) -> MixedTensor:
     """Quantize a tensor, unit by unit (MFQ-001, MFQ-006)."""
     tried = [under(x, one, parts) for one in candidates]
     units = {}
@@ -60,7 +60,7 @@ def mixed(x: Rows, candidates: Sequence[Candidate], parts: Partition) -> MixedTe
 
 
 @step
-def under(x: Rows, candidate: Candidate, parts: Partition) -> list[list[Element]]:
+def under(x: Rows, candidate: Quantizer, parts: Partition) -> list[list[Element]]:
     """Quantize a tensor with a candidate (MFQ-001)."""
     return candidate.exact(x, "fp32", parts)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
-from mor_ref.definitions.scales import NOTHING_GIVEN, Given
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode
@@ -58,7 +58,7 @@ def nvfp4(
     x: Rows,
     profile: Nvfp4Profile,
     tile: tuple[int, int],
-    given: Given = NOTHING_GIVEN,
+    given: AmaxOrScale = NOTHING_GIVEN,
     words: RandomWords | None = None,
 ) -> Nvfp4:
     """Quantize a tensor to NVFP4 (NVF-001).

@@ -29,7 +29,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MorTensor:
     """A tensor under a policy. `output` holds bfloat16 codes, row by row."""
 
     tried: dict[str, list[list[Element]]]
@@ -39,7 +39,7 @@ class Mixed:
 
 def mix(
     x: Rows, policy: Policy, scaling: Scaling, parts: Partition, fallback: Bf16Of | None = None
-) -> Mixed:
+) -> MorTensor:
     """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007).
 
     `fallback` returns the bfloat16 code of an element that is not quantized, by its row and column;
@@ -63,7 +63,7 @@ def mix(
         for i, j in places:
             own = fallback(i, j) if fallback else None
             output[i][j] = kept(x[i][j], own) if chosen is None else to_bf16(chosen[i][j].y)
-    return Mixed(tried, decisions, output)
+    return MorTensor(tried, decisions, output)
 
 
 @step
@@ -93,7 +93,7 @@ def loses_nothing(own: ErrorSum) -> bool:
     return own.nonfinite == 0
 
 
-def restored(x: Rows, found: Mixed, policy: Policy, parts: Partition) -> list[list[float]]:
+def restored(x: Rows, found: MorTensor, policy: Policy, parts: Partition) -> list[list[float]]:
     """Return y of each element, in the representation that its unit took (ERR-008)."""
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
     y = [[0.0] * parts.columns for _ in range(parts.rows)]

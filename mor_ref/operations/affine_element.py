@@ -15,8 +15,8 @@ from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import LAYOUTS, Draws, Words, bits_at, moved, share
 
 if TYPE_CHECKING:
-    from mor_ref.cuda.affine import Given
     from mor_ref.cuda.affine import How as KernelsHow
+    from mor_ref.cuda.affine import ScaleAndZero
     from mor_ref.cuda.launching import Device
     from mor_ref.exact.affine import How
 
@@ -76,15 +76,15 @@ def engine_with(parameters: Parameters, arrays: Arrays, zeros: Any, *, symmetric
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own."""
-    from mor_ref.cuda.affine import Given
+    from mor_ref.cuda.affine import ScaleAndZero
 
     how = affine.kernels_how({**parameters, "symmetric": False})
-    given = Given(arrays["scale"], arrays["zero_point"].view(np.int32))
+    given = ScaleAndZero(arrays["scale"], arrays["zero_point"].view(np.int32))
     return cuda_with(device, how, arrays, given)
 
 
 def cuda_with(
-    device: "Device", how: "KernelsHow", arrays: DeviceArrays, given: "Given"
+    device: "Device", how: "KernelsHow", arrays: DeviceArrays, given: "ScaleAndZero"
 ) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own, given their scales and zero points."""
     from mor_ref.cuda.affine import quantize_affine

@@ -39,11 +39,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own."""
-    from mor_ref.cuda.affine import Given
+    from mor_ref.cuda.affine import ScaleAndZero
 
     how = affine.kernels_how({**parameters, "symmetric": False})
     how = how._replace(profile=with_float_zeros(how.profile))
-    given = Given(arrays["scale"], float_zero=arrays["zero_point"])
+    given = ScaleAndZero(arrays["scale"], float_zero=arrays["zero_point"])
     return affine_element.cuda_with(device, how, arrays, given)
 
 

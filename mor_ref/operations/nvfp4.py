@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, given_in, tile_of
-from mor_ref.definitions.scales import Given
+from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
@@ -52,8 +52,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     }
 
 
-def _given(parameters: Parameters) -> Given:
-    return Given(parameters.get("amax"), parameters.get("global_scale"))
+def _given(parameters: Parameters) -> AmaxOrScale:
+    return AmaxOrScale(parameters.get("amax"), parameters.get("global_scale"))
 
 
 def _pairs_packed(codes: Unsigned) -> Unsigned:

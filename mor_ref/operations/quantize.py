@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.scales import Given, given_for
+from mor_ref.definitions.scales import AmaxOrScale, given_for
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
 from mor_ref.operations.fields import fields
@@ -97,7 +97,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     refuse_words(parameters)
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
-    given = Given(parameters.get("amax"), parameters.get("scale"))
+    given = AmaxOrScale(parameters.get("amax"), parameters.get("scale"))
     found = quantization.quantize(device, x, fmt, parameters["scaling"], cut, given)
     return {
         "amax": found.amax,

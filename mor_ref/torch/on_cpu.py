@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from mor_ref.api.policies import Cuts, Mixed, cuts_of, mix
+from mor_ref.api.policies import Cuts, MorArrays, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
@@ -29,7 +29,7 @@ class Quantization(NamedTuple):
 
     given: LaidOut
     cuts: Cuts
-    mixed: Mixed
+    mixed: MorArrays
 
 
 def quantized(
@@ -81,7 +81,7 @@ def laid_out(x: torch.Tensor, policy: Policy, treatment: Treatment, axis: Axis) 
 _cuts = lru_cache(maxsize=1024)(cuts_of)  # a model has few shapes, and the same in each step
 
 
-def _statistics(policy: Policy, mixed: Mixed) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _statistics(policy: Policy, mixed: MorArrays) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the integers that `Treatment.statistics` names."""
     amax, amin = mixed.extremes
     lowest = int((amin - np.uint32(1)).min(initial=0xFFFFFFFF)) + 1 & 0xFFFFFFFF  # 0 is for none

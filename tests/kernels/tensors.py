@@ -33,7 +33,7 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.scales import Given
+from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
@@ -89,7 +89,7 @@ def quantized(device, x):
         yield nvfp4.errors(device, x, PROFILES[name], tile, found.tiles)
         words = np.arange(x.size, dtype=np.uint32).reshape(x.array.shape) * np.uint32(0x9E3779B1)
         yield [nvfp4.at_random(device, x, PROFILES[name], tile, device.upload(words))]
-    yield [*nvfp4.given_scales(device, x, PROFILES["te_row"], Given(scale=2.0))]
+    yield [*nvfp4.given_scales(device, x, PROFILES["te_row"], AmaxOrScale(scale=2.0))]
     in_one_row = Bits(x.array.reshape(1, -1), x.source)
     for side in (8, 128, 2048):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)

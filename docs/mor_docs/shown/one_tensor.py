@@ -9,7 +9,7 @@ from mor_ref import formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact.blocks import cells
 from mor_ref.exact.errors import error_sum, error_term
-from mor_ref.exact.policies import Decision, Mixed, mix
+from mor_ref.exact.policies import Decision, MorTensor, mix
 from mor_ref.exact.quantization import quantize
 from mor_ref.exact.scales import ideal_scale
 from mor_ref.policies import POLICIES, Rung
@@ -102,11 +102,11 @@ def _rungs_asked(name: str, decision: Decision) -> Sequence[Rung]:
     return POLICIES[name].ladder[: decision.choice + 1]
 
 
-def _mixed(name: str) -> Mixed:
+def _mixed(name: str) -> MorTensor:
     return mix(ROWS, POLICIES[name], "gam", PARTS)
 
 
-def _names_of(found: Mixed) -> list[str]:
+def _names_of(found: MorTensor) -> list[str]:
     return [f"{side} block" for side in _GRID] if len(found.decisions) > 1 else ["the tensor"]
 
 

@@ -11,7 +11,14 @@ from typing import Literal
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.margins import largest, margin_of_means
-from mor_ref.verify.comparing.coverage import Coverage, Entry, Given, asked_of, given_in, given_of
+from mor_ref.verify.comparing.coverage import (
+    Coverage,
+    Entry,
+    SuiteAnswers,
+    asked_of,
+    given_in,
+    given_of,
+)
 from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts_in_words import counted
@@ -84,7 +91,7 @@ class Standing:
     `zeros` count the bits that were allowed to differ, and `open` entries without defined bits.
     """
 
-    given: Given
+    given: SuiteAnswers
     is_exact: bool
     margin: Fraction | None
     nans: int

@@ -36,7 +36,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Given:
+class SuiteAnswers:
     """How much the answers to a suite have: fields, cases, and fields that a case omits.
 
     Fields of cases, by the names of both, are `compared` if an entry of them was, and `left_out`
@@ -50,9 +50,9 @@ class Given:
     compared: frozenset[_Place]
     left_out: frozenset[_Place]
 
-    def __add__(self, more: "Given") -> "Given":
+    def __add__(self, more: "SuiteAnswers") -> "SuiteAnswers":
         """Return what the answers to two parts of a suite have."""
-        return Given(
+        return SuiteAnswers(
             self.suite,
             self.fields | more.fields,
             self.answered | more.answered,
@@ -79,7 +79,7 @@ class Given:
         return self.omitted | {field for _, field in self.left_out - self.compared}
 
 
-def given_in(evidence: Evidence) -> Given:
+def given_in(evidence: Evidence) -> SuiteAnswers:
     """Return how much the answers have. A field without entries counts as compared."""
     expected = [field.name for field in evidence.fields if field.role == "expected"]
     omitted = frozenset(name for name in expected if not evidence.has_all_of(name))
@@ -88,7 +88,7 @@ def given_in(evidence: Evidence) -> Given:
         for case in evidence.answered_with(field):
             is_left_out = case.arrays[field].size and not evidence.size_of(case, field)
             (left_out if is_left_out else compared).add((case.name, field))
-    return Given(
+    return SuiteAnswers(
         evidence.suite,
         frozenset(evidence.given),
         frozenset(evidence.answers if evidence.given else ()),
@@ -112,7 +112,7 @@ def asked_of(entries: Mapping[str, Entry]) -> Coverage:
     )
 
 
-def given_of(found: Iterable[Given], entries: Mapping[str, Entry]) -> Coverage:
+def given_of(found: Iterable[SuiteAnswers], entries: Mapping[str, Entry]) -> Coverage:
     """Return the coverage of the answers to a suite that has answers."""
     answered = {one.suite: one for one in found if one.cases}
     left_out: set[str] = set()
@@ -130,7 +130,7 @@ def _rules_of(entries: Mapping[str, Entry]) -> set[str]:
     return {rule for entry in entries.values() for rule in entry["rules"]}
 
 
-def _left_out(given: Given | None, entry: Entry) -> set[str]:
+def _left_out(given: SuiteAnswers | None, entry: Entry) -> set[str]:
     """Return the rules of the fields that the answer to a case of the suite lacks.
 
     A rule that no field names is about all of them.
