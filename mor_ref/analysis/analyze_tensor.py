@@ -98,7 +98,7 @@ class TensorReport:
 
     A binary64 counts as the binary32 that MoR takes it for. `decision` is None where each block
     has its own, or there is nothing to decide; `units` says how many took each representation.
-    `error` is the mean relative error under the first rung, and `errors` under every
+    `error` is the mean relative error with the first rung, and `errors` with every
     representation that was tried. `distance` is how far it is above the
     limit, None if there is no limit or nothing to compare. `overflows` counts finite numbers that
     the first rung would make infinite. `amax` and `amin` are the largest and the smallest finite
@@ -156,7 +156,7 @@ class TensorReport:
 class BlockMap:
     """The scaling blocks of a tensor: a row of the grid for each row of blocks.
 
-    `error` is the mean relative error of each block under the first rung. `choice` has an index
+    `error` is the mean relative error of each block with the first rung. `choice` has an index
     into the ladder for each block, or None where one decision is for the whole tensor.
     """
 

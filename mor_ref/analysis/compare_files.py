@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tensors under recipes, in the order of the files and of the recipes."""
+    """Tensors with recipes, in the order of the files and of the recipes."""
 
     recipes: tuple[Recipe, ...]
     tensors: tuple[TensorComparison, ...]
@@ -84,7 +84,7 @@ def _is_beaten(place: tuple[float, ...], places: Iterable[tuple[float, ...]]) ->
 
 
 def record_of(one: Compared) -> Record:
-    """Return the flat record of a tensor under a recipe, or of totals."""
+    """Return the flat record of a tensor with a recipe, or of totals."""
     found = one.measures
     return {
         "recipe": one.recipe,
@@ -117,7 +117,7 @@ def compare_files(
     all_shapes: bool = False,
     threads: int | None = None,
 ) -> Comparison:
-    """Return the measures of the tensors of files under each recipe.
+    """Return the measures of the tensors of files with each recipe.
 
     Tensors are those whose names `include` finds and `exclude` does not, as regular expressions.
     Without `all_shapes` they are matrices: two sides or more are longer than 1.
@@ -134,7 +134,7 @@ def compared(
     threads: int | None,
     workers: Workers | None = None,
 ) -> Iterator[TensorComparison]:
-    """Return each tensor under all recipes, computed here or by workers, in this order."""
+    """Return each tensor with all recipes, computed here or by workers, in this order."""
     if workers is None:
         return (_compared(file, tensor, recipes, threads) for file, tensor in stored)
     shards = [(named_tensor(file, tensor), recipes, threads) for file, tensor in stored]

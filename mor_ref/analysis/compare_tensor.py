@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """The measures of one tensor under one recipe, or of many tensors.
+    """The measures of one tensor with one recipe, or of many tensors.
 
     `taken` counts the numbers in each representation, and `bits` all bits that they take: codes,
     scales and decisions. They are None if a representation does not say how many.
@@ -62,7 +62,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class TensorComparison:
-    """A tensor under each recipe."""
+    """A tensor with each recipe."""
 
     file: str
     name: str
@@ -77,7 +77,7 @@ def compare(
     *,
     threads: int | None = None,
 ) -> dict[str, Compared]:
-    """Return the measures of a tensor under each recipe; x is any input that `mor` takes.
+    """Return the measures of a tensor with each recipe; x is any input that `mor` takes.
 
     >>> x = np.random.default_rng(0).standard_normal((64, 64), dtype=np.float32)
     >>> found = compare(x, ["mxfp8:rceil", "nvfp4"])
@@ -91,14 +91,14 @@ def compare(
 def under_recipes(
     numbers: Numbers, recipes: Sequence[Recipe], threads: int | None
 ) -> Iterator[Compared]:
-    """Yield the measures of a tensor under each recipe."""
+    """Yield the measures of a tensor with each recipe."""
     known = of_tensor(numbers, threads)
     for recipe in recipes:
         yield _under(numbers, recipe, known, threads)
 
 
 def _under(numbers: Numbers, recipe: Recipe, known: OfTensor, threads: int | None) -> Compared:
-    """Measure a tensor under a recipe, strip by strip."""
+    """Measure a tensor with a recipe, strip by strip."""
     how = how_of(recipe.treatment)
     policy = how.policy
     together = rows_together(how, numbers.shape)
@@ -127,7 +127,7 @@ def _is_alone(policy: Policy) -> bool:
 
 
 class _Quantized(NamedTuple):
-    """A tensor under a treatment: the rung of each unit, and the tensor under each rung."""
+    """A tensor with a treatment: the rung of each unit, and the tensor with each rung."""
 
     names: tuple[str, ...]
     rungs: tuple[Tried, ...]

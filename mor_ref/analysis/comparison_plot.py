@@ -1,4 +1,4 @@
-"""The picture of a comparison: the bits and the errors of every tensor under every recipe."""
+"""The picture of a comparison: the bits and the errors of every tensor with every recipe."""
 
 import io
 import math

@@ -22,7 +22,7 @@ from mor_ref.policies import Policy
 
 
 class Decisions(NamedTuple):
-    """The decisions on a tensor, and the error sums of its blocks under the first rung.
+    """The decisions on a tensor, and the error sums of its blocks with the first rung.
 
     A tensor that is one unit may have the sums and the extremes of its strips instead of its own.
     """
@@ -36,7 +36,7 @@ class Decisions(NamedTuple):
 
 
 def decisions(numbers: Numbers, how: How, policy: Policy, threads: int | None) -> Decisions:
-    """Decide on a tensor under a policy."""
+    """Decide on a tensor with a policy."""
     together = rows_together(how, numbers.shape)
     is_in_strips = is_cut(numbers, together)
     given = amaxes_for(how, of_tensor(numbers, threads)) if is_in_strips else WHOLE

@@ -92,7 +92,7 @@ def settings_under(
     threshold: Thresholds | None = None,
     threads: int | None = None,
 ) -> Settings:
-    """Return the settings of an analysis under a recipe.
+    """Return the settings of an analysis with a recipe.
 
     >>> settings_under("mor:three_way:64x64").policy.names
     ('e4m3', 'e5m2', 'bf16')

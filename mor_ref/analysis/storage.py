@@ -1,4 +1,4 @@
-"""The bits that a tensor takes under a recipe: codes, scales and decisions."""
+"""The bits that a tensor takes with a recipe: codes, scales and decisions."""
 
 from collections.abc import Mapping
 

@@ -69,7 +69,7 @@ Record = TypeVar("Record", bound=Dequantizable)
 
 
 class Tried(Protocol):
-    """A tensor under a representation that a policy has tried.
+    """A tensor with a representation that a policy has tried.
 
     `record` has `error`, for each scaling block, and `dequantize`. `sums` has the same error sums
     along the last axis.
@@ -144,7 +144,7 @@ class Outcome(NamedTuple, Generic[Record]):
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A tensor under a representation whose implementation returns y.
+    """A tensor with a representation whose implementation returns y.
 
     `y` has the shape of x. `error` has the sums of each scaling block.
     """
@@ -207,7 +207,7 @@ def values(
     out: Bits | None,
     threads: int | None,
 ) -> OutcomeOfValues:
-    """Return a tensor under a representation, given y: for representations without a fused loop.
+    """Return a tensor with a representation, given y: for representations without a fused loop.
 
     `out` takes y as bfloat16.
     """

@@ -36,7 +36,7 @@ class Mixed:
     `squared_error` has an array for each candidate, with an integer for each unit, and `choice` an
     index into `candidates` for each unit. `amax` is of the units. `codes` and `scale` are those of
     the candidates that were taken; they are None if a candidate is not a scaled format.
-    `quantized` has the tensor under every candidate, by name. `y` has the shape of x.
+    `quantized` has the tensor with every candidate, by name. `y` has the shape of x.
     """
 
     candidates: tuple[str, ...]
@@ -72,7 +72,7 @@ class Mixed:
 
 
 class Measured(NamedTuple):
-    """A tensor under each candidate, with the amax and the squared errors of its units."""
+    """A tensor as each candidate quantizes it, with the amax and the squared errors of its units."""
 
     amax: NDArray[np.uint32]
     tried: list[Tried]
@@ -93,7 +93,7 @@ def mixed(
 def measured(
     numbers: Numbers, candidates: Sequence[Quantizer], units: Partition, threads: int | None
 ) -> Measured:
-    """Return a tensor under each candidate, with the squared errors of its units."""
+    """Return a tensor as each candidate quantizes it, with the squared errors of its units."""
     from mor_ref.engine.mixed import joined, squared_errors  # imports Numba
     from mor_ref.engine.scales import amax_of_blocks
 

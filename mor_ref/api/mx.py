@@ -65,7 +65,7 @@ def quantize_mx(
 
     `fmt` is e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx; `scale_rule` is "floor" (OCP's), "ceil",
     "even" or "rceil" (Transformer Engine's and PTX's). With `random_bits` and `n_random_bits`, as
-    `encode` has them, the codes are rounded under "sr". The codes go to `out`, if it is given.
+    `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")

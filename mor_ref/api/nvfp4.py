@@ -30,7 +30,7 @@ class Nvfp4(Dequantizable):
 
     `codes` has the shape of x, an e2m1 code in each byte; `packed` has two. `block_scale` has the
     e4m3 code of each tile. The global scales are float32: numbers times the one, codes times the
-    other; of shape (), or with one for each row under te_row.
+    other; of shape (), or with one for each row with te_row.
     """
 
     block_scale: NDArray[np.uint8]
@@ -82,10 +82,10 @@ def quantize_nvfp4(
     `profile` says in whose order of operations: "te" (Transformer Engine since 2.14), "te_2_13",
     "te_row", "te_4over6_mae", "te_4over6_mse", both also with "_448", "torchao", "modelopt" or
     "compressed_tensors". `tile` is (1, 16), or (16, 16) for those of Transformer Engine but te_row.
-    `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere.
-    `global_scale` takes the place of the global encode scale, or under torchao and modelopt of the
+    `amax` is that of the tensor, or of each row with te_row, if it is known from elsewhere.
+    `global_scale` takes the place of the global encode scale, or with torchao and modelopt of the
     global decode scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
-    as `encode` has them, the codes are rounded under "sr". The codes go to `out`, if it is given.
+    as `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))

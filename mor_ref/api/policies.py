@@ -93,7 +93,7 @@ def mor(
 
     `policy` is "tensor", "two_way", "three_way", "nvfp4" or your own `Policy`. `block` and
     `threshold` replace those of the policy. `threshold` is the limit of the mean relative error
-    under e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
+    with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
     representation accepts stays bfloat16. `output` goes to `out`, if it is given.
 
     >>> import mor_ref, numpy as np

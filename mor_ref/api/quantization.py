@@ -83,7 +83,7 @@ def quantize(
     leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` is that of
     each group with gam scaling, else of each block, if it is known from elsewhere. `scale` is that
     of each block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
-    the codes are rounded under "sr". The codes go to `out`, if it is given.
+    the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)

@@ -72,7 +72,7 @@ def codes_at_random(
     *,
     drops_sign_of_zero: bool,
 ) -> Bits:
-    """Return the codes of scaled numbers under stochastic rounding, in rows and columns."""
+    """Return the codes of scaled numbers by stochastic rounding, in rows and columns."""
     rows, columns = rows_and_columns(numbers.shape)
     x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(rows, columns)
 

@@ -34,7 +34,7 @@ _SOURCES = {"bfloat16": "bf16", "float16": "f16"}
 class Affine(WithY):
     """A tensor as integers on a GPU; its fields are named as in `mor_ref.Affine`.
 
-    `codes` are int32. There is no `grid`: under the profile peg a symmetric one has a sign if a
+    `codes` are int32. There is no `grid`: with the profile peg a symmetric one has a sign if a
     number is negative, which the GPU alone knows.
     """
 

@@ -128,7 +128,7 @@ def nvfp4(
     tile: tuple[int, int],
     whole: GlobalScales | None = None,
 ) -> Nvfp4:
-    """Quantize a tensor to NVFP4, under the given global scales or its own."""
+    """Quantize a tensor to NVFP4, with the given global scales or its own."""
     whole = whole or global_scales(device, x, profile)
     found = tile_scales(device, x, profile, tile, whole)
     count, columns = x.array.shape
@@ -143,7 +143,7 @@ def nvfp4(
 def at_random(
     device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], words: Array
 ) -> Array:
-    """Return y of codes under stochastic rounding, with a word for each number (TRN-008)."""
+    """Return y of codes by stochastic rounding, with a word for each number (TRN-008)."""
     found = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
     y = device.empty(x.array.shape, np.uint32)
     tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)

@@ -15,7 +15,7 @@ from mor_ref.policies import Policy
 
 
 class MorArrays(NamedTuple):
-    """A tensor under a policy."""
+    """A tensor with a policy."""
 
     choice: Array
     output: Array

@@ -186,7 +186,7 @@ def decoding(fmt: Format) -> Row:
 
 @functools.cache
 def nearest(fmt: Format) -> Row:
-    """Return the structure that encodes, under rne, by one addition, to at most 8 bits."""
+    """Return the structure that encodes, with rne, by one addition, to at most 8 bits."""
     drop = 23 - fmt.mantissa_bits
     highest = max(math.frexp(fmt.largest)[1] - 1, fmt.smallest_exponent)
     down = math.ldexp(1.0, min(0, 127 - drop - highest))
@@ -273,7 +273,7 @@ def profile(found: Nvfp4Profile) -> Row:
 
 
 def mx_format(fmt: Format, rule: str) -> Row:
-    """Return the structure of a format of MX elements under a scale rule."""
+    """Return the structure of a format of MX elements with a scale rule."""
     return row(
         MX_FORMAT,
         divides=SCALE_RULES[rule].up_from is None,

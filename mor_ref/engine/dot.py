@@ -1,4 +1,4 @@
-"""The chapter on dot products: pairs of rows under a profile, in threads."""
+"""The chapter on dot products: pairs of rows with a profile, in threads."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -107,7 +107,7 @@ def encoded(bits, target, word):
 
 @step
 def encoded_to_nearest(bits, grid):
-    """Return the code of a number under rne, by an addition in binary32."""
+    """Return the code of a number with rne, by an addition in binary32."""
     magnitude = float_of(_U(bits & _MAGNITUDE))
     code, _ = nearest(magnitude, grid)
     return with_sign(code, magnitude, bits, grid)
@@ -115,7 +115,7 @@ def encoded_to_nearest(bits, grid):
 
 @step
 def encoded_at_random(bits, random_word, n_random_bits, target, word):
-    """Return the code of a number under stochastic rounding."""
+    """Return the code of a number by stochastic rounding."""
     magnitude = word(bits & target.magnitude_mask)
     negative = sign_mask(bits)
     significand, shift = significand_and_shift(magnitude, target, word)

@@ -2,7 +2,7 @@
 
 To a magnitude v of exponent p, add 2^(p - M + 23). The sum in binary32 has just the M bits of the
 fraction that the format has. It is rounded to nearest even by the addition itself, and its low
-bits are the count of units. The codes are those of the chapter on encoding under rne, satfinite
+bits are the count of units. The codes are those of the chapter on encoding with rne, satfinite
 and canonical.
 """
 

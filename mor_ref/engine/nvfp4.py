@@ -166,7 +166,7 @@ def add_rows(sums):
 
 @step
 def candidates_of_strip(i, left, right, tile, bamax, s_enc, s_dec, e4m3, encode, stored_scale):
-    """NVF-006: for each column, the scales under which the largest of its tile becomes 6 or 4."""
+    """NVF-006: for each column, the scales with which the largest of its tile becomes 6 or 4."""
     for j in range(left // tile.columns, (right - 1) // tile.columns + 1):
         base = _F(_F(float_of(bamax[i, j]) / _SIX) * s_enc)
         first, last = segment(j, tile, left, right)
@@ -180,7 +180,7 @@ def candidates_of_strip(i, left, right, tile, bamax, s_enc, s_dec, e4m3, encode,
 def four_over_six(
     x, place, part, tile, bamax, amax, aim, s_enc, s_dec, e4m3, grid, squared, codes, encode, decode
 ):
-    """NVF-006: the scale of each tile of a part, under which its largest becomes 6 or 4."""
+    """NVF-006: the scale of each tile of a part, with which its largest becomes 6 or 4."""
     use_full_vectors()
     tried, values = np.empty((2, STRIP), _F), np.empty((2, STRIP), _F)
     errors, sums = np.empty(STRIP, _F), np.zeros((2, STRIP // tile.columns, 16), _F)

@@ -1,4 +1,4 @@
-"""The chapter on training: how many elements saturated under a format (TRN-011)."""
+"""The chapter on training: how many elements saturated with a format (TRN-011)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def count_saturated(
     rung: int,
     threads: int | None = None,
 ) -> int:
-    """Return how many elements saturated under a format, in the units that took it."""
+    """Return how many elements saturated with a format, in the units that took it."""
     limit, columns = _limit(fmt), partition.columns
     counts: list[int] = []
 

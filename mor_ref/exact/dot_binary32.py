@@ -79,7 +79,7 @@ def int32(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def switchback(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Return the sum of products of integers under two scales (DOT-020)."""
+    """Return the sum of products of integers with two scales (DOT-020)."""
     found = int32(part, c, profile)
     if not part:
         return found

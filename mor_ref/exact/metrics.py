@@ -15,7 +15,7 @@ def mean_is_below(own: ErrorSum, limit: int) -> bool:
 
 @step
 def is_not_worse(own: ErrorSum, yardstick: ErrorSum) -> bool:
-    """Return whether the error sum is at most that under the yardstick (MOR-003)."""
+    """Return whether the error sum is at most that of the yardstick (MOR-003)."""
     return own.sum <= yardstick.sum
 
 

@@ -38,7 +38,7 @@ class MixedUnit:
 
 @dataclass(frozen=True)
 class MixedTensor:
-    """The elements of a tensor under each candidate, the units, and the elements chosen."""
+    """The elements of a tensor with each candidate, the units, and the elements chosen."""
 
     tried: list[list[list[Element]]]
     units: dict[Place, MixedUnit]

@@ -1,4 +1,4 @@
-"""MX: blocks along a row that share a power of two, under four rules."""
+"""MX: blocks along a row that share a power of two, by four rules."""
 
 import math
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def amax_of(numbers: list[float]) -> float:
 
 @step
 def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
-    """Return the exponent of an amax under a scale rule (MXS-003 to MXS-005)."""
+    """Return the exponent of an amax with a scale rule (MXS-003 to MXS-005)."""
     if math.isinf(amax):
         return _EXPONENT_OF_INFINITY
     exponent = floor_log2(amax)
@@ -75,9 +75,9 @@ def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
 
 @step
 def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
-    """Quantize a number under the scale of that code (MXS-007, MXS-008).
+    """Quantize a number with the scale of that code (MXS-007, MXS-008).
 
-    It is the same under every scale rule.
+    It is the same with every scale rule.
     """
     del rule
     xs = math.nan if code == _NAN_CODE else product(x, math.ldexp(1.0, _E8M0.bias - code))
@@ -95,7 +95,7 @@ def restored(value: float, code: int) -> float:
 
 @step
 def decoded(element: int, code: int, fmt: Format) -> float:
-    """Return the number of any code under any scale (MXS-009)."""
+    """Return the number of any code with any scale (MXS-009)."""
     return restored(fmt.value(element), code)
 
 

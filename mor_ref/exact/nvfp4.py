@@ -175,7 +175,7 @@ def four_over_six_candidates(tile_max: float, scale: GlobalScale) -> tuple[TileS
 
 @step
 def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
-    """Return the error of a tile under a candidate, in binary32, left to right (NVF-006)."""
+    """Return the error of a tile with a candidate, in binary32, left to right (NVF-006)."""
     rows = [0.0] * 16
     for i, row in enumerate(tile):
         for x in row:

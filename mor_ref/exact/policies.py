@@ -30,7 +30,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class MorTensor:
-    """A tensor under a policy. `output` holds bfloat16 codes, row by row."""
+    """A tensor with a policy. `output` holds bfloat16 codes, row by row."""
 
     tried: dict[str, list[list[Element]]]
     decisions: dict[Unit, Decision]

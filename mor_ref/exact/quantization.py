@@ -34,7 +34,7 @@ class RandomWords:
     n: int
 
     def code(self, xs: float, fmt: Format, place: tuple[int, int]) -> int:
-        """Return the code of a scaled number under stochastic rounding (QNT-005)."""
+        """Return the code of a scaled number by stochastic rounding (QNT-005)."""
         i, j = place
         return encode(xs, fmt, "sr", random_word=self.rows[i][j], n_random_bits=self.n)
 

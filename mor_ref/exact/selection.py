@@ -71,7 +71,7 @@ def by_column(outliers: Selected) -> Selected:
 
 
 def pb_llm(w: Rows, share: float, grid: str) -> Rows:
-    """Return y of weights under PB-LLM (SEL-003)."""
+    """Return y of weights with PB-LLM (SEL-003)."""
     high = integers(w, grid, "onnxruntime", symmetric=False)
     chosen = by_rank(w, share)
     pairs = [pair for row in zip(w, chosen, strict=True) for pair in zip(*row, strict=True)]

@@ -154,7 +154,7 @@ def sign(x: float, exponent: int, profile: SharedProfile) -> int:
 def element(
     x: float, exponent: int, tau: int, kind: SharedKind, profile: SharedProfile
 ) -> SharedElement:
-    """Quantize a number under the exponent of its pair (SHX-005, SHX-006)."""
+    """Quantize a number with the exponent of its pair (SHX-005, SHX-006)."""
     of, size = sign(x, exponent, profile), magnitude(x, exponent, tau, kind)
     if exponent == NAN_BLOCK:
         y = math.nan

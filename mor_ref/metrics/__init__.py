@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class NotWorseThan(InKernels):
-    """Accepts a unit whose error sum is at most that under a yardstick (MOR-003)."""
+    """Accepts a unit whose error sum is at most that of a yardstick (MOR-003)."""
 
     yardstick: Representation
     name = "not_worse_than"
@@ -52,21 +52,21 @@ class NotWorseThan(InKernels):
     def accepts(
         self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
     ) -> bool:
-        """Return whether the error sum is at most that under the yardstick (MOR-003)."""
+        """Return whether the error sum is at most that of the yardstick (MOR-003)."""
         from mor_ref.exact.metrics import is_not_worse
 
         del amax, amin
         return is_not_worse(own, errors[self.yardstick.name])
 
     def turning_point(self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]") -> int | None:
-        """Return the sum under the yardstick."""
+        """Return the sum of the yardstick."""
         del own
         return errors[self.yardstick.name].sum
 
     def engine(
         self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
     ) -> "Accepted":
-        """Return which sums are at most those under the yardstick."""
+        """Return which sums are at most those of the yardstick."""
         from mor_ref.engine.policies import is_not_worse
 
         del extremes

@@ -48,8 +48,8 @@ class Metric(Protocol):
     ) -> bool:
         """Return whether a unit is accepted, from exact integers.
 
-        `own` has the `sum`, `nonzero` and `nonfinite` of the unit under the representation of the
-        rung, and `errors` has them under each representation that the policy tries, by name. `amax`
+        `own` has the `sum`, `nonzero` and `nonfinite` of the unit with the representation of the
+        rung, and `errors` has them with each representation that the policy tries, by name. `amax`
         and `amin` are the largest and the smallest magnitude but zero.
         """
 

@@ -1,4 +1,4 @@
-"""affine_element: a number under a given scale and zero point, to an integer and back."""
+"""affine_element: a number with a given scale and zero point, to an integer and back."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""affine_float_zero: a number under a given scale and a zero point of binary32, and back."""
+"""affine_float_zero: a number with a given scale and a zero point of binary32, and back."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""How far from the threshold of a decision sums are that differ: of means, and under a policy."""
+"""How far from the threshold of a decision sums are that differ: of means, and with a policy."""
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""mix_errors: squared errors and a choice, given y under each candidate; a row is a unit."""
+"""mix_errors: squared errors and a choice, given y with each candidate; a row is a unit."""
 
 from typing import TYPE_CHECKING
 
@@ -78,7 +78,7 @@ def engine(_: Parameters, arrays: Arrays) -> Arrays:
 
 
 def squares_of(device: "Device", arrays: DeviceArrays) -> "tuple[Array, list[Squares]]":
-    """Return amax of each unit, and its squared error under each candidate."""
+    """Return amax of each unit, and its squared error with each candidate."""
     from mor_ref.cuda.launching import Bits
     from mor_ref.cuda.measuring import by_value
     from mor_ref.cuda.mixed import squared_errors

@@ -1,4 +1,4 @@
-"""mix_layers: a choice for two tensors together, given y under each candidate; a row is a layer."""
+"""mix_layers: a choice for two tensors together, given y with each candidate; a row is a layer."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""mor: a tensor under a policy."""
+"""mor: a tensor with a policy."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -61,7 +61,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 
 class _Candidate(NamedTuple):
-    """A scale of 4 over 6, and the codes and the error of a tile under it."""
+    """A scale of 4 over 6, and the codes and the error of a tile with it."""
 
     scale: "TileScale"
     codes: list[int]

@@ -1,4 +1,4 @@
-"""Verifying on a user's own tensors, under one treatment.
+"""Verifying on a user's own tensors, with one treatment.
 
 Small tensors have the bits of the exact model, with all intermediate results. Larger ones have the
 bits of the engine, which matches the exact model on all bundled suites. If there are larger ones,
@@ -99,7 +99,7 @@ def _names(inputs: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class OwnTensors:
-    """Tensors as suites under a recipe. They are read when they are needed, some at a time.
+    """Tensors as suites with a recipe. They are read when they are needed, some at a time.
 
     `sizes` are the numbers of each case. The cases that are `exact` have the bits of the exact
     model, and `corners` are the cases whose corners are a suite. Numbers outside the `domain` are

@@ -49,7 +49,7 @@ def sources_in(metadata: Mapping[str, str], file: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class WayBackOf:
-    """The way back of one tensor: its fields in a file, under a recipe.
+    """The way back of one tensor: its fields in a file, with a recipe.
 
     `source` is the format of the numbers that were quantized, to which some y are rounded.
     """
@@ -66,7 +66,7 @@ class WayBackOf:
         return rows_and_columns(shape)[::-1] if self.recipe.axis == "columns" else shape
 
     def numbers(self) -> NDArray[np.float32]:
-        """Return y; under a policy, the units of each rung are made from its codes and scales."""
+        """Return y; with a policy, the units of each rung are made from its codes and scales."""
         y = self._whole.restored()
         for index, rung in self._rungs():
             choice = self._choice()

@@ -49,7 +49,7 @@ def chunks(name: str, fmt: str) -> str:
 
 
 def compared(fmt: str, *names: str) -> str:
-    """Show a dot product under some profiles."""
+    """Show a dot product with some profiles."""
     of = formats[fmt], formats[fmt]
     found = [dot(_A, _B, 0.0, DOT_PROFILES[name], of) for name in names]
     rows = [[f"`{name}`", number(x), f32_hex(x)] for name, x in zip(names, found, strict=True)]

@@ -1,4 +1,4 @@
-"""How large errors are under each scheme, and how many blocks a threshold accepts."""
+"""How large errors are with each scheme, and how many blocks a threshold accepts."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -54,7 +54,7 @@ def _shares(x: Array, side: int, fmt: str) -> list[tuple[float, float]]:
 
 
 def histograms() -> str:
-    """Draw the relative errors of bell-shaped numbers under each scheme, by powers of two."""
+    """Draw the relative errors of bell-shaped numbers with each scheme, by powers of two."""
     x = kinds()["bell-shaped"]
     shapes, rows = [], []
     for i, (name, y) in enumerate(_schemes(x).items()):
@@ -77,7 +77,7 @@ def histograms() -> str:
 
 
 def _schemes(x: Array) -> dict[str, Array]:
-    """Return y of the numbers under each scheme."""
+    """Return y of the numbers with each scheme."""
     scaled = {
         f"{fmt}, {kind}": mor_ref.quantize(x, fmt, scaling=kind, block=(128, 128)).dequantize()
         for fmt in ("e4m3", "e5m2")

@@ -19,7 +19,7 @@ _WITNESSES = Path(__file__).resolve().parents[3] / "tests" / "witnesses.json"
 
 
 def tile(profile: str, *given: str) -> str:
-    """Show one tile under a profile: scales, then elements (NVF-003, NVF-004, NVF-010)."""
+    """Show one tile with a profile: scales, then elements (NVF-003, NVF-004, NVF-010)."""
     row = binary32(given)
     found = nvfp4([row], PROFILES[profile], (1, 16))
     scale, whole = found.scale[0, 0], found.global_scale[0]
@@ -91,7 +91,7 @@ def _words(tensors: list[dict[str, Any]]) -> str:
 
 
 def mx_scales(element: str, *amaxes: str) -> str:
-    """Show the scale codes of blocks under all four rules (MXS-002 to MXS-006)."""
+    """Show the scale codes of blocks with all four rules (MXS-002 to MXS-006)."""
     fmt = formats[element]
     rows = [
         [number(amax), *(f"`0x{scale_code([amax], fmt, rule):02X}`" for rule in SCALE_RULES)]
@@ -101,7 +101,7 @@ def mx_scales(element: str, *amaxes: str) -> str:
 
 
 def even_of_subnormals(element: str, *words: str) -> str:
-    """Show the scale codes of subnormal amaxes under even, normalised or not (MXS-005)."""
+    """Show the scale codes of subnormal amaxes with even, normalised or not (MXS-005)."""
     fmt = formats[element]
     half = 1 << (22 - fmt.mantissa_bits + (fmt.sign == "twos-complement"))
     rows = []

@@ -31,7 +31,7 @@ def tensors() -> dict[str, NDArray[np.float32]]:
 
 @cache
 def compared() -> dict[str, dict[str, Compared]]:
-    """Return the measures of each tensor under each recipe."""
+    """Return the measures of each tensor with each recipe."""
     return {name: compare(x, SCHEMES) for name, x in tensors().items()}
 
 

@@ -158,7 +158,7 @@ def ladders() -> str:
 
 
 def decisions(policy: str) -> str:
-    """Show the decisions on three blocks of 64 numbers under a policy (MOR)."""
+    """Show the decisions on three blocks of 64 numbers with a policy (MOR)."""
     chosen = POLICIES[policy]
     rows = []
     for said, row in _blocks().items():

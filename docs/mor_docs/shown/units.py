@@ -1,4 +1,4 @@
-"""Units under a policy, number by number: the results of each rung, and the metric's question."""
+"""Units with a policy, number by number: the results of each rung, and the metric's question."""
 
 import math
 from fractions import Fraction

@@ -78,7 +78,7 @@ def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
 def nan_and_four(tile: tuple[int, int], source: str) -> Tensor:
     """Return a tile whose error is smaller for 4, and which has a NaN: so 6 is taken.
 
-    Its numbers are 3 and 4 under the scale for 4, and 4.5 and 6 under that for 6.
+    Its numbers are 3 and 4 with the scale for 4, and 4.5 and 6 with that for 6.
     """
     return _in_tiles(
         "nan_and_four", [1, *[0.75] * 5, math.nan, *[0.75] * 9, *[8] * 16], tile, source

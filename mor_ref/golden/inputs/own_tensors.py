@@ -1,4 +1,4 @@
-"""A user's tensors as cases of an operation, under a treatment."""
+"""A user's tensors as cases of an operation, with a treatment."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
