@@ -72,7 +72,7 @@ class Mixed:
 
 
 class Measured(NamedTuple):
-    """A tensor as each candidate quantizes it, with the amax and the squared errors of its units."""
+    """A tensor by each candidate, with the amax and the squared errors of its units."""
 
     amax: NDArray[np.uint32]
     tried: list[Tried]
@@ -93,7 +93,7 @@ def mixed(
 def measured(
     numbers: Numbers, candidates: Sequence[Quantizer], units: Partition, threads: int | None
 ) -> Measured:
-    """Return a tensor as each candidate quantizes it, with the squared errors of its units."""
+    """Return a tensor by each candidate, with the squared errors of its units."""
     from mor_ref.engine.mixed import joined, squared_errors  # imports Numba
     from mor_ref.engine.scales import amax_of_blocks
 

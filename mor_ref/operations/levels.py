@@ -16,6 +16,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import check_codes
@@ -111,13 +112,6 @@ def asked_of(found: "Levels") -> Parameters:
     return {"kind": found.kind, "arithmetic": found.arithmetic, "block": "row"}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Levels
-
-    return isinstance(one, Levels)
-
-
 LEVELS = Operation(
     "levels",
     kinds("kind:level_kind arithmetic block:level_block source"),
@@ -130,5 +124,5 @@ LEVELS = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("alpha",)), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Levels"), asked_of, stored),
 )

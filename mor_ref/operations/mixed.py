@@ -1,6 +1,6 @@
 """mix: a tensor whose units take the candidate of the least squared error."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 
@@ -135,13 +136,6 @@ def asked_of(found: "Mixed") -> Parameters:
     )
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Mixed
-
-    return isinstance(one, Mixed)
-
-
 MIX = Operation(
     "mix",
     kinds("mixture block source"),
@@ -153,5 +147,5 @@ MIX = Operation(
     optional=kinds(RECIPE),
     tried=lambda parameters: MIXTURES[parameters["mixture"]].candidates,
     way_back=WayBack(lambda _: (("y",),), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Mixed"), asked_of, stored),
 )

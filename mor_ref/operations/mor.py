@@ -1,6 +1,6 @@
 """mor: a tensor with a policy."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.policies import POLICIES, as_policy
@@ -173,13 +174,6 @@ def asked_of(found: "MorResult") -> Parameters:
     return {"policy": found.policy, "scaling": found.scaling, "block": block}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import MorResult
-
-    return isinstance(one, MorResult)
-
-
 MOR = Operation(
     "mor",
     kinds("policy scaling block source"),
@@ -193,5 +187,5 @@ MOR = Operation(
     tried=lambda parameters: tuple(one.name for one in as_policy(parameters["policy"]).tried),
     margin=margin_of_policy,
     way_back=WayBack(lambda _: (("output",), ("choice",)), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("MorResult"), asked_of, stored),
 )

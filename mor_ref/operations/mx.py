@@ -1,6 +1,6 @@
 """mx: a tensor in an MX format."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import restored
@@ -97,13 +98,6 @@ def asked_of(found: "Mx") -> Parameters:
     return {**own, "block": found.tile[1]}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Mx
-
-    return isinstance(one, Mx)
-
-
 MX = Operation(
     "mx",
     kinds("format scale_rule block:side source"),
@@ -117,5 +111,5 @@ MX = Operation(
     optional_inputs=GIVEN,
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Mx"), asked_of, stored),
 )

@@ -1,6 +1,6 @@
 """nvfp4: a tensor in NVFP4."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from mor_ref.operations.operation import (
     Parameters,
     WayBack,
     WholeAmax,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import restored, unpacked
@@ -147,13 +148,6 @@ def asked_of(found: "Nvfp4") -> Parameters:
     return {"profile": found.profile.name, "tile": list(found.tile)}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Nvfp4
-
-    return isinstance(one, Nvfp4)
-
-
 NVFP4 = Operation(
     "nvfp4",
     kinds("profile tile source"),
@@ -173,5 +167,5 @@ NVFP4 = Operation(
     ),
     ignores_zeros=True,
     way_back=WayBack(_needed, restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Nvfp4"), asked_of, stored),
 )

@@ -101,6 +101,17 @@ class OfRecord:
     stored: Callable[[Any], Arrays]
 
 
+def of_class(name: str) -> Callable[[Any], bool]:
+    """Return whether values are of a class of `mor_ref`, which is imported when it is needed."""
+
+    def holds(one: Any) -> bool:
+        import mor_ref
+
+        return isinstance(one, getattr(mor_ref, name))
+
+    return holds
+
+
 @dataclass(frozen=True)
 class WholeAmax:
     """The amax of a whole tensor, which can be given with a part of it as the parameter `amax`.

@@ -1,6 +1,6 @@
 """quantize: a tensor to codes with scales."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from mor_ref.operations.operation import (
     Parameters,
     WayBack,
     WholeAmax,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.scale import admit
@@ -128,13 +129,6 @@ def asked_of(found: "Quantized") -> Parameters:
     return {**own, "block": block, "group": group}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Quantized
-
-    return isinstance(one, Quantized)
-
-
 QUANTIZE = Operation(
     "quantize",
     kinds("format scaling block group source"),
@@ -152,5 +146,5 @@ QUANTIZE = Operation(
     whole_amax=WholeAmax(lambda parameters: parameters["scaling"] == "gam"),
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Quantized"), asked_of, stored),
 )

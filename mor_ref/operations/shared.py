@@ -17,6 +17,7 @@ from mor_ref.operations.operation import (
     Operation,
     Parameters,
     WayBack,
+    of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import check_codes
@@ -103,13 +104,6 @@ def asked_of(found: "Shared") -> Parameters:
     return {"kind": found.kind, "profile": found.profile, "block": BLOCK}
 
 
-def is_record(one: Any) -> bool:
-    """Return whether a value is a record of this operation."""
-    from mor_ref import Shared
-
-    return isinstance(one, Shared)
-
-
 SHARED = Operation(
     "shared",
     kinds("kind:shared_kind profile:shared_profile block:shared_block source"),
@@ -120,5 +114,5 @@ SHARED = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("tau",), ("shared_exponent",)), restore),
-    record=OfRecord(is_record, asked_of, stored),
+    record=OfRecord(of_class("Shared"), asked_of, stored),
 )
