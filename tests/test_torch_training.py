@@ -121,12 +121,14 @@ def test_a_scale_that_is_given_has_the_bits_of_the_exact_model():
     from mor_ref.definitions.blocks import partition
     from mor_ref.definitions.formats import formats
     from mor_ref.definitions.scales import ScalingBlocks
+    from mor_ref.representations import GivenScale
 
     x = np.array([[1e-3, 0.3, -7.0, 1000.0, 0.0, -0.0], [3.3, 1e5, -1e-9, 448.0, 0.7, 2.0]], "f4")
     blocks = ScalingBlocks(partition(x.shape, "tensor"), "fp32", np.zeros((1, 1), np.uint32))
     for fmt in (formats["e4m3"], formats["e5m2"]):
         for scale in (1.0, 0.37109375, 3.0, 2.0**-20):
-            found = api.quantized_with(numbers_from(x, "x"), fmt, scale, blocks, None, 1).record
+            given = GivenScale(fmt, scale)
+            found = given.engine(numbers_from(x, "x"), blocks, None, 1).record
             elements = exact.elements_with_scale(x.tolist(), fmt, scale)
             assert found.codes.tolist() == [[one.code for one in row] for row in elements]
             expected = np.array([[one.y for one in row] for row in elements], np.float32)

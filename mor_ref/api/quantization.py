@@ -126,7 +126,7 @@ def quantized(
     cut, scaling, amax, _ = blocks
     if given.scale is None:
         found = scales_for(scaling, amax, fmt, cut, given.amax)
-    else:  # SCL-007
+    else:  # SCL-007 and TRN-006
         found = BlockScales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads, room=room)

@@ -1,59 +1,20 @@
-"""Scales that are given, delayed scales, random words and stochastic rounding, for training."""
+"""Delayed scales, random words and stochastic rounding, for training."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome, OutcomeOfValues, values
-from mor_ref.api.errors import error_sums
-from mor_ref.api.quantization import Quantized
+from mor_ref.api.dequantization import OutcomeOfValues, values
 from mor_ref.api.stochastic import codes_at_random
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.definitions.scales import ScalingBlocks
 
 _RANDOM_BITS = 32
 _FLT_MAX = np.finfo(np.float32).max
-
-
-def quantized_with(
-    numbers: Numbers,
-    fmt: Format,
-    scale: float,
-    blocks: ScalingBlocks,
-    out: Bits | None,
-    threads: int | None,
-) -> Outcome[Quantized]:
-    """Quantize a tensor with one scale that is given (TRN-006); `out` takes y as bfloat16."""
-    from mor_ref.engine.blocks import Sides
-    from mor_ref.engine.quantization import quantize
-    from mor_ref.engine.strips import TileScales
-
-    cut = blocks.parts
-    factors = np.full(cut.grid, scale, np.float32)
-    scales = TileScales(Sides(*cut.block), factors.view(np.uint32), None)
-    codes, sums = quantize(numbers, fmt, scales, cut, out, threads)
-
-    def record() -> Quantized:
-        return Quantized(
-            codes.reshape(numbers.shape),
-            error_sums(sums),
-            fmt,
-            numbers.described,
-            scales,
-            blocks.amax.view(np.float32),
-            factors,
-            None,
-            None,
-            "fp32",
-            cut,
-        )
-
-    return Outcome(codes, fmt, scales, sums, record)
 
 
 def random_words(purpose: tuple[int, int, int, int, int], count: int) -> NDArray[np.uint32]:

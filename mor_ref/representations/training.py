@@ -7,7 +7,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
-from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.definitions.scales import AmaxOrScale, Scaling, ScalingBlocks
 from mor_ref.representations.answers import StoredBits, with_scales
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 
@@ -54,9 +54,10 @@ class GivenScale:
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
     ) -> "Outcome[Quantized]":
         """Quantize with the engine."""
-        from mor_ref.api.training import quantized_with
+        from mor_ref.api.quantization import quantized
 
-        return quantized_with(numbers, self.fmt, self.scale, blocks, out, threads)
+        in_one = blocks._replace(scaling="fp32")
+        return quantized(numbers, self.fmt, in_one, out, threads, AmaxOrScale(scale=self.scale))
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
