@@ -1,6 +1,7 @@
 """Code that compilers write and PTX allows, and sentences for constants that are too large."""
 
 import os
+import re
 import signal
 import threading
 
@@ -140,3 +141,38 @@ def test_a_block_that_waits_for_another(monkeypatch):
             Module(WAITS.replace("WRITER", "1"))["run"][2, 64](np.zeros(2, np.uint32))
     finally:
         end.cancel()
+
+
+CALLED = """
+.func nothing() { ret; }
+.func (.param .b32 o) sum(.param .b32 x, .param .f32 y, .param .b64 z) {
+  .reg .b32 %r<4>; .reg .f32 %f<1>; .reg .b64 %d<1>;
+  ld.param.b32 %r0, [x]; ld.param.f32 %f0, [y]; ld.param.b64 %d0, [z];
+  cvt.rzi.u32.f32 %r1, %f0; cvt.u32.u64 %r2, %d0;
+  add.u32 %r3, %r0, %r1; add.u32 %r3, %r3, %r2; st.param.b32 [o], %r3; ret; }
+.visible .entry run(.param .u64 out) {
+  .reg .b32 %r<3>; .reg .f32 %f<2>; .reg .b64 %d<2>;
+  ld.param.u64 %d0, [out]; mov.b32 %r1, 3; mov.b64 %d1, 11; mov.f32 %f1, 0f40000000;
+CALL
+  st.global.b32 [%d0], %r1; ret; }
+"""
+CALLS = {
+    "call (%r1), sum, (%r1, %f1, %d1);": 16,
+    "call.uni (%r1), sum, (7, 2.5, -2);": 7,
+    "call (), nothing, ();": 3,
+    "call (%d1), sum, (%r1, %f1, %d1);": "'%d1' is a register of type .b64, and the operand has",
+    "call (%r1), sum, (%r1);": "sum has 1 results and 3 parameters",
+    "{ .param .b32 w; call (%r1), sum, (%r1, %f1, w); }": "w has 4 bytes, and z has 8",
+}
+
+
+@pytest.mark.parametrize("line", CALLS)
+def test_registers_and_constants_are_arguments_of_calls(line):
+    """As ptxas takes and refuses them."""
+    out, text = np.zeros(1, np.uint32), HEADER + CALLED.replace("CALL\n", f"{line}\n")
+    if isinstance(CALLS[line], str):
+        with pytest.raises(PtxError, match=re.escape(CALLS[line])):
+            Module(text)["run"][1, 1](out)
+    else:
+        Module(text)["run"][1, 1](out)
+        assert out[0] == CALLS[line]

@@ -106,7 +106,7 @@ class _Graph:
 
         head = of.opcode.split(".")[0]
         if head == "call":
-            self._call(of, memory)
+            self._call(key, names, memory)
             return
         targets, sources = nodes(of.operands[:1]), nodes(of.operands[1:])
         if is_product(of.opcode):
@@ -134,16 +134,18 @@ class _Graph:
             for source in sources:
                 self.conversions[source] |= targets
 
-    def _call(self, of: Instruction, memory: dict[str, str]) -> None:
+    def _call(self, key: Key, names: Names, memory: dict[str, str]) -> None:
         """Join the operands of a call with the parameters and results of its function."""
-        groups = [_WORD.findall(word) for word in of.operands if word.startswith("(")]
-        name = next((word for word in of.operands if not word.startswith("(")), "")
+        operands = key[1].operands
+        groups = [word[1:-1].split(",") for word in operands if word.startswith("(")]
+        name = next((word for word in operands if not word.startswith("(")), "")
         function = self.functions.get(name)
-        given = [memory[word] for group in groups for word in group if word in memory]
-        for own, formal in zip(given, _formal(function) if function else (), strict=False):
+        given = [word for group in groups for word in group if word.strip()]
+        for word, formal in zip(given, _formal(function) if function else (), strict=False):
             other = f"{name}: {formal.name}"
-            self.edges[own].add(other)
-            self.edges[other].add(own)
+            for own in _nodes(key[0], [word], names, memory):
+                self.edges[own].add(other)
+                self.edges[other].add(own)
 
 
 def _reached(nodes: set[str], edges: Sequence[dict[str, set[str]]]) -> set[str]:

@@ -68,6 +68,7 @@ class Names:
     tables: dict[tuple[int, str], tuple[str, ...]]
     target: str = ""  # of the module, such as sm_90
     flow: Flow = field(default_factory=Flow)
+    functions: dict[str, Function] = field(default_factory=dict)  # of the module
     passed: set[str] = field(default_factory=set)  # labels in C++
     written: set[str] = field(default_factory=set)  # registers
     read: dict[str, tuple[str, Instruction]] = field(default_factory=dict)  # where first

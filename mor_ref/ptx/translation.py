@@ -85,7 +85,7 @@ def translated(program: Program, name: str) -> Translated:
             if function is entry:
                 address = f"(m.parameters + {offset})"
                 own[parameter.name] = Place("param", address, parameter.size)
-        lines, found = _function(function, own, program.target, flow)
+        lines, found = _function(function, own, program, flow)
         text += lines
         undefined += found
     text.append('extern "C" __attribute__((visibility("default")))')
@@ -130,7 +130,7 @@ def _signature(function: Function) -> str:
 
 
 def _function(
-    function: Function, places: dict[str, Place], target: str, flow: Flow
+    function: Function, places: dict[str, Place], program: Program, flow: Flow
 ) -> tuple[list[str], list[Undefined]]:
     if not function.statements and not function.is_entry:
         why = f'"it calls {function.name}, which this module does not have"'
@@ -140,7 +140,8 @@ def _function(
             if variable.space != "param":
                 raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
-    names, arrays = names_of(function, places, target, flow), list[str]()
+    names, arrays = names_of(function, places, program.target, flow), list[str]()
+    names.functions = program.functions
     body = list(_counted(_statements(function, names, arrays)))
     unwritten = names.unwritten()
     begin = "(void)line;" if function.is_entry else "check_stack(m, line);"

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import Names, mangled, number_of
-from mor_ref.ptx.program import Instruction
+from mor_ref.ptx.names import WORDS, Names, mangled, number_of
+from mor_ref.ptx.program import WIDTHS, Instruction, Variable
 
 Handler = Callable[[Instruction, Names], str]
 
@@ -35,15 +35,43 @@ def call(of: Instruction, names: Names) -> str:
     plain = [word for word in groups if isinstance(word, str)]
     if len(plain) != 1:
         raise refusal(of.line, of.text, "a call by an address is not supported")
-    arguments = []
-    for group in groups:
-        for word in group if isinstance(group, list) else ():
-            place = names.place(word.strip())
-            if word.strip() and (place is None or place.space != "frame"):
-                raise refusal(of.line, of.text, f"argument {word.strip()!r} is not a .param")
-            if place is not None:
-                arguments.append(f"(char*){place.address}")
-    return f"f_{mangled(plain[0])}({', '.join(['m', str(of.line), *arguments])});"
+    place = groups.index(plain[0])
+    results, parameters = (
+        [word.strip() for group in part for word in group if word.strip()]
+        for part in (groups[:place], groups[place + 1 :])
+    )
+    called = names.functions[plain[0]]
+    if (len(results), len(parameters)) != (len(called.results), len(called.parameters)):
+        many = f"{len(called.results)} results and {len(called.parameters)} parameters"
+        raise refusal(of.line, of.text, f"{called.name} has {many}")
+    pairs = zip((*results, *parameters), (*called.results, *called.parameters), strict=True)
+    given = [_argument(of, names, k, *pair, k < len(results)) for k, pair in enumerate(pairs)]
+    before, arguments, after = ("".join(each[k] for each in given) for k in range(3))
+    return f"{{ {before}f_{mangled(called.name)}(m, {of.line}{arguments}); {after}}}"
+
+
+def _argument(
+    of: Instruction, names: Names, number: int, word: str, formal: Variable, is_result: bool
+) -> tuple[str, str, str]:
+    """Return C++ before a call, the address of an argument, and C++ after the call.
+
+    A register, or a constant, goes by memory of its own.
+    """
+    place = names.place(word)
+    if place is not None and place.space == "frame":
+        if place.size != formal.size:
+            why = f"{word} has {place.size} bytes, and {formal.name} has {formal.size}"
+            raise refusal(of.line, of.text, why)
+        return "", f", (char*){place.address}", ""
+    bits = WIDTHS[formal.type]
+    if formal.type == "pred" or 8 * formal.size != bits:
+        raise refusal(of.line, of.text, f"argument {word!r} is not a .param")
+    own = f"argument{number}"
+    if is_result:
+        target = names.result(word, of, formal.type).name
+        return f"{WORDS[bits]} {own} = 0; ", f", (char*)&{own}", f"{target} = {own}; "
+    value = names.value(word, formal.type, of)
+    return f"{WORDS[bits]} {own} = {value}; ", f", (char*)&{own}", ""
 
 
 def leave(of: Instruction, names: Names) -> str:

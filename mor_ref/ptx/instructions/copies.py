@@ -20,7 +20,10 @@ def copy(of: Instruction, names: Names) -> str:
     if of.opcode == "cp.async.wait_all":
         return "m.calls->wait_for_copies(m, 0, true);"
     if of.opcode == "cp.async.wait_group":
-        return f"m.calls->wait_for_copies(m, {number_of(of.operands[0], 'b32')}, false);"
+        left = number_of(of.operands[0], "b32")
+        if left is None:
+            raise refusal(of.line, of.text, "the number of groups is a constant")
+        return f"m.calls->wait_for_copies(m, {left}u, false);"
     operands = of.operands[:-1] if "L2::cache_hint" in of.opcode else of.operands
     size = number_of(operands[2], "b32") if len(operands) in (3, 4) else None
     is_small = size != 16 and ".cg." in of.opcode
