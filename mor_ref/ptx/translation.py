@@ -21,6 +21,7 @@ from mor_ref.ptx.instructions import (
     memory,
     warpgroups,
 )
+from mor_ref.ptx.instructions.forms import is_form
 from mor_ref.ptx.instructions.operands import check_operands
 from mor_ref.ptx.names import WORDS, Names, Place, mangled, names_of
 from mor_ref.ptx.places import SharedMemory, globals_of, own_of, shared_of, variables_of
@@ -235,7 +236,7 @@ def _translated(of: Instruction, names: Names) -> str:
     if handler is not None:
         return handler(of, names)
     operands = [each for operand in of.operands for each in memory.elements(operand)]
-    row = _row(of.opcode, len(operands))
+    row = _row(of.opcode, len(operands)) if is_form(of.opcode) else None
     if row is None:
         raise refusal(of.line, of.text, _why_not(of.opcode))
     if len(operands) != len(row.types):
