@@ -214,7 +214,8 @@ MALFORMED = (
     "cvt.f16.f32 %h1, %f1;", "cvt.rn.f64.f32 %d5, %f1;", "cvt.rz.f32.f16 %f1, %h1;",
     "cvt.rn.f32.f32 %f1, %f1;", "cvt.rn.ftz.f64.s32 %d5, %r1;", "cvt.rzi.u8.bf16 %h1, %h1;",
     "cvt.rn.sat.bf16.f32 %h1, %f1;", "cvt.sat.s32.u16 %r3, %h1;", "cvt.sat.u32.u32 %r3, %r1;",
-    "cvt.rna.relu.tf32.f32 %r3, %f1;", "add.ftz.bf16 %h1, %h1, %h1;", "selp.f16 %h1, %h1, %h1, %p1;",
+    "cvt.rna.relu.tf32.f32 %r3, %f1;", "add.ftz.bf16 %h1, %h1, %h1;",
+    "selp.f16 %h1, %h1, %h1, %p1;",
     "mov.b32 {%r3, %r3, %r3, %r3, %r3, %r3, %r3, %r3}, %r1;", "mov.b16 {%r3, %r3, %r3, %r3}, 1;",
 )  # fmt: skip
 

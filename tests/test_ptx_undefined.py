@@ -2,6 +2,7 @@
 
 import decimal
 import itertools
+import math
 import struct
 from fractions import Fraction
 
@@ -165,12 +166,12 @@ NUMBERS = np.array([1 + 2**-12, 1 + 2**-12, -1 - 2**-11], np.float32)
 APART, TOGETHER = 0, 2.0**-24
 
 
-def sums(product, total, function=""):
+def sums(product, total, function="", inputs=NUMBERS):
     text = HEADER + function + SUMS.replace("PRODUCT", product).replace("SUM", total)
     found = []
     for model in ("nearest", "below", "above"):
         out, module = np.zeros(1, np.float32), Module(text, undefined=model)
-        module["run"][1, 1](out, NUMBERS)
+        module["run"][1, 1](out, inputs)
         found.append(out.item())
     return found, [f"line {each.line}: {each.why}" for each in module["run"].undefined]
 
@@ -265,6 +266,30 @@ def test_ways_of_a_product_to_its_sum():
         assert found == [APART, TOGETHER, TOGETHER], way
         assert "ptxas may round it together with the product in line" in undefined[0], way
         assert len(undefined) == 1, way
+
+
+# Of ptxas for sm_80, 90 and 100: FMUL.D2 and its kin, or two FMULs.
+SCALED = {
+    "mul.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": 2.0**127,
+    "mul.f32 %f4, %f1, %f2; mul.rn.f32 %f5, 0f3E000000, %f4;": 2.0**125,
+    "mul.f32 %f4, %f1, %f2; mov.f32 %f6, 0f3E800000; mul.f32 %f5, %f6, %f4;": 2.0**126,
+    "mul.rn.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": None,
+    "mul.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3D800000;": None,
+    "mul.ftz.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": None,
+}
+
+
+@pytest.mark.parametrize("lines", SCALED)
+def test_a_product_and_a_power_of_two_may_be_rounded_as_one(lines):
+    """It is noted if that changes bits: if the product alone overflows, or is subnormal."""
+    together = SCALED[lines]
+    found, undefined = sums(lines, "", inputs=np.array([2.0**127, 2, 0], np.float32))
+    assert found == ([math.inf] * 3 if together is None else [math.inf, together, together])
+    assert len(undefined) == (together is not None)
+    assert all("ptxas may round it as one with the product" in each for each in undefined)
+    found, undefined = sums(lines, "")
+    assert len(set(found)) == 1
+    assert undefined == []
 
 
 def test_a_sum_of_two_products_has_two_ends():

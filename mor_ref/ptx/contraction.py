@@ -8,6 +8,9 @@ from mor_ref.ptx.remarks import NO_CONTRACTION, Undefined
 
 _TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
 _PRODUCT = re.compile(rf"mul(?P<ftz>\.ftz)?{_TYPES}")
+# A power of two from 1/8 to 8, which a product of binary32 may have before it is rounded.
+_SCALING = re.compile(r"mul(?:\.rn)?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.f32")
+SCALES = {0x3F800000 + (k << 23) for k in (-3, -2, -1, 1, 2, 3)}
 _SUM = re.compile(rf"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_TYPES}")
 # The C++ of a product and a sum rounded as one.
 _FUSED = {
@@ -53,6 +56,11 @@ def is_sum(opcode: str) -> bool:
     return _SUM.fullmatch(opcode) is not None
 
 
+def is_scaling(opcode: str) -> bool:
+    """Return whether an instruction may multiply a product by a power of two."""
+    return _SCALING.fullmatch(opcode) is not None
+
+
 def product_of(of: Instruction, number: int) -> Product:
     """Return a product by its instruction."""
     found = _PRODUCT.fullmatch(of.opcode)
@@ -61,7 +69,10 @@ def product_of(of: Instruction, number: int) -> Product:
 
 
 def can_be_one(total: Instruction, product: Product) -> bool:
-    """Return whether a sum may be rounded together with such a product."""
+    """Return whether a sum, or a scaling, may be rounded together with such a product."""
+    scaling = _SCALING.fullmatch(total.opcode)
+    if scaling:
+        return (product.type, product.ftz) == ("f32", bool(scaling["ftz"]))
     found = _SUM.fullmatch(total.opcode)
     single = product.type.removesuffix("x2")
     return found is not None and (found["t"].removesuffix("x2"), bool(found["ftz"])) == (
@@ -79,29 +90,35 @@ def held(product: Product, target: str, values: list[str], apart: str) -> str:
     """Return a product as C++ that keeps its operands, for sums that may be rounded with it."""
     width, lanes = WIDTHS[product.type] // lanes_of(product.type), lanes_of(product.type)
     arguments = f"{product.number}, {values[0]}, {values[1]}, x"
-    return f"{{ const auto x = {apart}; hold<{width}, {lanes}>(m, {arguments}); {target} = x; }}"
+    return f"const auto x = {apart}; hold<{width}, {lanes}>(m, {arguments}); {target} = x;"
 
 
 def contracted(
-    of: Instruction, products: tuple[list[Product], ...], target: str, values: list[str], apart: str
-) -> tuple[str, Undefined]:
-    """Return a sum as C++, apart or together with a product, and that its bits are open.
+    of: Instruction, products: tuple[list[Product], ...], values: list[str], apart: str
+) -> tuple[str, str]:
+    """Return C++ that names products, and a sum or a scaling, apart or together with one of them.
 
     `products` are those that each operand may be.
     """
-    found = _SUM.fullmatch(of.opcode)
-    words = found.groupdict() if found else {}
-    kind = words["t"]
-    flags = " | ".join(name.upper() for name in ("ftz", "sat") if words[name]) or "0"
-    fused = _FUSED[kind.removesuffix("x2")].format(flags)
-    lanes = lanes_of(kind)
     sides = ""
     for letter, those in zip("xy", products, strict=True):
         numbers = [str(one.number + k) for one in those for k in range(lanes_of(one.type))]
         sides += f"static const std::initializer_list<u32> of_{letter} = {{{', '.join(numbers)}}}; "
+    given = f"(m, {of.line}, of_x, of_y, {', '.join(values)}, {apart})"
+    found = _SCALING.fullmatch(of.opcode) or _SUM.fullmatch(of.opcode)
+    words = found.groupdict() if found else {}
+    flags = " | ".join(name.upper() for name in ("ftz", "sat") if words[name]) or "0"
+    if is_scaling(of.opcode):
+        return sides, f"scaled<scaled_f32<{flags}>>{given}"
+    kind = words["t"]
+    fused, lanes = _FUSED[kind.removesuffix("x2")].format(flags), lanes_of(kind)
     shape = f"{fused}, {WIDTHS[kind] // lanes}, {lanes}, {str(words['op'] == 'sub').lower()}"
-    call = f"contracted<{shape}>(m, {of.line}, of_x, of_y, {', '.join(values)}, {apart})"
+    return sides, f"contracted<{shape}>{given}"
+
+
+def open_sum(of: Instruction, products: tuple[list[Product], ...]) -> Undefined:
+    """Return that the bits of a sum are open."""
     lines = sorted({one.line for those in products for one in those})
     many = f"s in lines {', '.join(map(str, lines))}" if len(lines) > 1 else f" in line {lines[0]}"
     why = f"ptxas may round it together with the product{many}, or apart; {NO_CONTRACTION}"
-    return f"{{ {sides}{target} = {call}; }}", Undefined(of.line, of.text, why)
+    return Undefined(of.line, of.text, why)

@@ -9,10 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from mor_ref.ptx.contraction import (
+    SCALES,
     Flow,
     Key,
     can_be_one,
     is_product,
+    is_scaling,
     is_sum,
     lanes_of,
     product_of,
@@ -41,12 +43,15 @@ def flow_of(functions: Sequence[Function]) -> Flow:
     statements = [each for one in functions for each in one.statements]
     opcodes = {each.opcode for each in statements if isinstance(each, Instruction)}
     found = Flow()
-    if not any(map(is_product, opcodes)) or not any(map(is_sum, opcodes)):
+    if not any(map(is_product, opcodes)) or not any(
+        is_sum(each) or is_scaling(each) for each in opcodes
+    ):
         return found
     graph = _Graph({function.name: function for function in functions})
     for function in functions:
         graph.add(function)
     graph.join_ones()
+    graph.add_scalings()
     for key, targets in graph.products.items():
         nodes = _reached(targets, [graph.edges])
         for total, operands in graph.sums.items():
@@ -70,6 +75,8 @@ class _Graph:
         self.products: dict[Key, set[str]] = {}
         self.sums: dict[Key, list[set[str]]] = {}  # of each operand
         self.ones: set[str] = set()  # registers that 1 is written to
+        self.scales: set[str] = set()  # and those of other powers of two
+        self.scaled: dict[Key, list[set[str]]] = {}  # operands of scalings
         self.conversions: dict[str, set[str]] = defaultdict(set)  # which keep 1
         self.scalings: list[tuple[set[str], set[str]]] = []  # results and operands of `mul`
 
@@ -83,6 +90,19 @@ class _Graph:
                 for source in operands:
                     self.edges[source] |= targets
             waiting = [each for each in waiting if each not in now] if now else []
+
+    def add_scalings(self) -> None:
+        """Take a product by a constant power of two as a sum that its operand may come to."""
+        scales = _reached(self.scales, [self.edges, self.conversions])
+        for key, operands in self.scaled.items():
+            texts = zip(operands, key[1].operands[1:], strict=True)
+            is_scale = [
+                _number(text) in SCALES or not scales.isdisjoint(each) for each, text in texts
+            ]
+            if any(is_scale):
+                self.sums[key] = [
+                    each if is_scale[1 - k] else set() for k, each in enumerate(operands)
+                ]
 
     def add(self, function: Function) -> None:
         """Add the statements of a function."""
@@ -111,8 +131,10 @@ class _Graph:
         targets, sources = nodes(of.operands[:1]), nodes(of.operands[1:])
         if is_product(of.opcode):
             self.products[key] = targets
-        elif is_sum(of.opcode):
+        if is_sum(of.opcode):
             self.sums[key] = [nodes([each]) for each in of.operands[1:]]
+        elif is_scaling(of.opcode) and len(of.operands) == 3:
+            self.scaled[key] = [nodes([each]) for each in of.operands[1:]]
         if (
             head in ("ld", "ldu", "st")
             and not _NEW.fullmatch(of.opcode)
@@ -131,6 +153,8 @@ class _Graph:
             self.scalings.append((targets, sources))
         if _KEEPS_ONE.fullmatch(of.opcode):
             self.ones |= targets if any(map(_is_one, of.operands[1:])) else set()
+            if any(_number(each) in SCALES for each in of.operands[1:]):
+                self.scales |= targets
             for source in sources:
                 self.conversions[source] |= targets
 
@@ -168,6 +192,11 @@ def _is_new(of: Instruction) -> bool:
 
 def _is_one(operand: str) -> bool:
     return number_of(operand, "b64") in _ONES
+
+
+def _number(operand: str) -> int | None:
+    """Return a constant as bits of binary32."""
+    return number_of(operand, "b32")
 
 
 def _formal(function: Function) -> tuple[Variable, ...]:

@@ -13,6 +13,18 @@ OPTIONS = {
     2: "subnormal numbers are 0 here, and another result if they are not; this may be the cause: "
     "compile with --ftz=false (CuPy's RawKernel appends -ftz=true)",
 }
+# Notes of launches on open bits, by their numbers in machine.h.
+NOTED = {
+    1: "its divisor was 0, and PTX leaves the quotient open",
+    2: "its operand was NaN, and PTX leaves the bits of the NaN open",
+    3: "it read local memory that was not written, and PTX leaves its bits open",
+    4: "it read shared memory that was not written, and PTX leaves its bits open",
+    5: "its result was a NaN of no operand, or of several, and PTX leaves its bits open",
+    6: "its result was the NaN of an operand, and ptxas may change the sign of that",
+    7: "its operand was NaN, and ptxas makes different bits of constants and of registers",
+    8: "ptxas may round it as one with the product that it multiplies by a power of two; "
+    f"{NO_CONTRACTION}",
+}
 _CONTRACTED = re.compile(r"(?:fma|mad)\.rn(?:\.\w+)*\.(?:f32|f64|b?f16)(?:x2)?")
 
 

@@ -20,7 +20,7 @@ from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.places import globals_of
 from mor_ref.ptx.program import Function, Program
-from mor_ref.ptx.remarks import OPTIONS, Remark, Undefined
+from mor_ref.ptx.remarks import NOTED, OPTIONS, Remark, Undefined
 from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, translated
 
@@ -30,15 +30,6 @@ _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTAL
 
 Model = Literal["refused", "nearest", "below", "above", "drawn"]
 MODELS: tuple[Model, ...] = get_args(Model)
-_NOTED = {
-    1: "its divisor was 0, and PTX leaves the quotient open",
-    2: "its operand was NaN, and PTX leaves the bits of the NaN open",
-    3: "it read local memory that was not written, and PTX leaves its bits open",
-    4: "it read shared memory that was not written, and PTX leaves its bits open",
-    5: "its result was a NaN of no operand, or of several, and PTX leaves its bits open",
-    6: "its result was the NaN of an operand, and ptxas may change the sign of that",
-    7: "its operand was NaN, and ptxas makes different bits of constants and of registers",
-}
 
 
 class Module(Mapping[str, "Kernel"]):
@@ -159,7 +150,7 @@ class Kernel:
         """The instructions whose bits PTX leaves open, for all operands or for some it had."""
         module = self.module
         noted = [
-            Undefined(line, module.line(line), _NOTED[int(self.noted[line])], always=False)
+            Undefined(line, module.line(line), NOTED[int(self.noted[line])], always=False)
             for line in np.flatnonzero(self.noted).tolist()
         ]
         return tuple(

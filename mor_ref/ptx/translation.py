@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mor_ref.ptx.contraction import Flow, contracted, held
+from mor_ref.ptx.contraction import Flow, contracted, held, is_sum, open_sum
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.flow import flow_of
 from mor_ref.ptx.instructions import (
@@ -250,13 +250,21 @@ def _translated(of: Instruction, names: Names) -> str:
     if row.opened:
         names.undefined.append(Undefined(of.line, of.text, row.opened))
         return f"{{ const End end = end_at(m, {of.line}); {target} = {apart}; }}"
-    if key in names.flow.products:
-        return held(names.flow.products[key], target, values, apart)
-    if key in names.flow.sums:
-        text, open_sum = contracted(of, names.flow.sums[key], target, values, apart)
-        names.undefined.append(open_sum)
-        return text
-    return f"{target} = {apart};"
+    if key not in names.flow.products and key not in names.flow.sums:
+        return f"{target} = {apart};"
+    return f"{{ {_joined(of, names, target, values, apart)} }}"
+
+
+def _joined(of: Instruction, names: Names, target: str, values: list[str], apart: str) -> str:
+    """Return a product, or a sum that may be rounded together with one, as C++."""
+    flow, key, sides = names.flow, (names.function, of), ""
+    if key in flow.sums:
+        sides, apart = contracted(of, flow.sums[key], values, apart)
+        if is_sum(of.opcode):
+            names.undefined.append(open_sum(of, flow.sums[key]))
+    if key in flow.products:
+        return sides + held(flow.products[key], target, values, apart)
+    return f"{sides}{target} = {apart};"
 
 
 def _why_not(opcode: str) -> str:

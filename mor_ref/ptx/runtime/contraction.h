@@ -57,4 +57,20 @@ inline u64 contracted(Machine& m, u32 line, std::initializer_list<u32> of_x, std
   return all;
 }
 
+// A product times a power of two, which one instruction rounds once: from 1/8 to 8.
+template <u32 FLAGS> inline u32 scaled_f32(u32 a, u32 b, u32 scale) {
+  const u32 exponent = scale >> 23;
+  if (scale << 9 || exponent < 124 || exponent > 130) return mul_f32<Mode::even, FLAGS>(mul_f32<Mode::even, FLAGS & FTZ>(a, b), scale);
+  const double found = double(in32<FLAGS>(a)) * double(in32<FLAGS>(b)) * double(float_of(scale));
+  return out32<FLAGS>(float(found));
+}
+
+template <auto FUSED> inline u32 scaled(Machine& m, u32 line, std::initializer_list<u32> of_x, std::initializer_list<u32> of_y, u32 x, u32 y, u32 apart) {
+  const u64 first = together<FUSED, 32>(m, of_x, x, y, apart);
+  const u64 found = first != apart ? first : together<FUSED, 32>(m, of_y, y, x, apart);
+  if (found == apart) return apart;
+  note(m, line, Noted::scaled);
+  return end_at(m, line) == End::nearest ? apart : u32(found);
+}
+
 }  // namespace ptx

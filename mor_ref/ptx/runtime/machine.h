@@ -33,7 +33,7 @@ enum class Touch : u32 { read, write, strong_read, strong_write, begun_copy };
 enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u8 { nearest, below, above, drawn };
 // What PTX leaves open for some operands only.
-enum class Noted : u8 { nothing, quotient, nan, local, shared, made_nan, signed_nan, wide_nan };
+enum class Noted : u8 { nothing, quotient, nan, local, shared, made_nan, signed_nan, wide_nan, scaled };
 // Options of the compiler, a bit each.
 enum class Option : u8 { fmad = 1, ftz = 2 };
 constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
