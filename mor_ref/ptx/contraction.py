@@ -7,11 +7,14 @@ from mor_ref.ptx.program import WIDTHS, Instruction
 from mor_ref.ptx.remarks import NO_CONTRACTION, Undefined
 
 _TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
-_PRODUCT = re.compile(rf"mul(?P<ftz>\.ftz)?{_TYPES}")
+# ptxas 13.0 makes one of a product and a sum of f32x2 although .rn is in their names; 13.4 does not.
+_RN = r"(?:\.rn(?=[.\w]*\.f32x2))?"
+_PRODUCT = re.compile(rf"mul{_RN}(?P<ftz>\.ftz)?{_TYPES}")
 # A power of two from 1/8 to 8, which a product of binary32 may have before it is rounded.
 _SCALING = re.compile(r"mul(?:\.rn)?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.f32")
 SCALES = {0x3F800000 + (k << 23) for k in (-3, -2, -1, 1, 2, 3)}
-_SUM = re.compile(rf"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_TYPES}")
+_SUM = re.compile(rf"(?P<op>add|sub){_RN}(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_TYPES}")
+_OF_PAIRS = "ptxas 13.0 does so even with .rn; write mul.rn.f32 and add.rn.f32 for each number"
 # The C++ of a product and a sum rounded as one.
 _FUSED = {
     "f32": "fma_f32<Mode::even, {0}>",
@@ -120,5 +123,6 @@ def open_sum(of: Instruction, products: tuple[list[Product], ...]) -> Undefined:
     """Return that the bits of a sum are open."""
     lines = sorted({one.line for those in products for one in those})
     many = f"s in lines {', '.join(map(str, lines))}" if len(lines) > 1 else f" in line {lines[0]}"
-    why = f"ptxas may round it together with the product{many}, or apart; {NO_CONTRACTION}"
+    advice = _OF_PAIRS if of.opcode.endswith("f32x2") else NO_CONTRACTION
+    why = f"ptxas may round it together with the product{many}, or apart; {advice}"
     return Undefined(of.line, of.text, why)
