@@ -229,3 +229,28 @@ def test_nans_of_binary64():
         assert out.tolist() == [each[place] for each in both]
         opened = [each.text for each in kernel.undefined]
         assert opened == [text for text, each in NANS.items() if isinstance(each, tuple)]
+
+
+# ptxas leaves these out, so that a NaN keeps its bits; or another form, which it does not.
+KEPT = {
+    "cvt.f32.f32 %r1, %r0;": (0xFFC12345, 0x7FFFFFFF),
+    "min.f32 %r1, %r0, %r0;": (0x7FFFFFFF, 0xFFC12345),
+    "max.f16 %h1, %h0, %h0; mov.b32 %r1, {%h1, %h1};": (0x7FFF7FFF, 0xFE12FE12),
+    "mul.f32 %r1, 0f3F800000, %r0;": (0x7FFFFFFF, 0xFFC12345),
+    "mul.rn.f32 %r1, %r0, 0f3F800000;": (0x7FFFFFFF, None),
+    "min.NaN.f32 %r1, %r0, %r0;": (0x7FFFFFFF, None),
+    "min.f32 %r1, %r0, 0f7FFFFFFF;": (0x7FFFFFFF, None),
+}
+
+
+def test_nans_of_instructions_that_return_their_operand():
+    lines = "".join(f"{text}\nst.global.b32 [%d0+{4 * k}], %r1;\n" for k, text in enumerate(KEPT))
+    text = f"""{HEADER}.visible .entry run(.param .u64 out, .param .b32 x) {{
+.reg .b64 %d<2>; .reg .b32 %r<2>; .reg .b16 %h<2>; ld.param.u64 %d0, [out]; ld.param.b32 %r0, [x];
+mov.b16 %h0, 0xFE12;
+{lines}ret; }}"""
+    for place, model in enumerate(("nearest", "above")):
+        kernel, out = Module(text, undefined=model)["run"], np.zeros(len(KEPT), np.uint32)
+        kernel[1, 1](out, np.uint32(0xFFC12345))
+        assert out.tolist() == [each[place if each[1] else 0] for each in KEPT.values()]
+        assert len(kernel.undefined) == sum(each[1] is not None for each in KEPT.values())

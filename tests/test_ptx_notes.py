@@ -123,3 +123,18 @@ def test_notes_are_those_since_they_were_asked_last():
         found = [note.split(": subnormal")[0] for note in notes]
         assert found == ["line 6 and 2 more: add.ftz.f32"] * count
         candidate.remarks()
+
+
+def test_nans_that_are_drawn_are_no_results_of_an_option():
+    """Both results are NaN, with other bits at each draw."""
+    text = f"""{HEADER}.visible .entry run(.param .u64 out) {{ .reg .b64 %d<4>; .reg .b32 %r<3>;
+ld.param.u64 %d0, [out]; mov.b64 %d1, 0x7FF8000000000123; mov.b64 %d2, 0xFFF8000000000456;
+fma.rn.f64 %d3, %d1, %d2, %d1;
+mov.b32 %r1, 0x7FC00001; neg.ftz.f32 %r2, %r1; st.global.b64 [%d0], %d3; ret; }}"""
+    found = set()
+    for seed in range(9):
+        kernel, out = Module(text, undefined="drawn", seed=seed)["run"], np.zeros(1, np.uint64)
+        kernel[1, 1](out)
+        found.add(out.item())
+        assert kernel.notes == ()
+    assert len(found) > 1

@@ -275,7 +275,7 @@ SCALED = {
     "mul.f32 %f4, %f1, %f2; mov.f32 %f6, 0f3E800000; mul.f32 %f5, %f6, %f4;": 2.0**126,
     "mul.rn.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": None,
     "mul.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3D800000;": None,
-    "mul.ftz.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": None,
+    "mul.ftz.f32 %f4, %f1, %f2; mul.f32 %f5, %f4, 0f3F000000;": 2.0**127,
 }
 
 

@@ -7,7 +7,7 @@ from mor_ref.ptx.program import WIDTHS, Instruction
 from mor_ref.ptx.remarks import NO_CONTRACTION, Undefined
 
 _TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
-# ptxas 13.0 makes one of a product and a sum of f32x2 although .rn is in their names; 13.4 does not.
+# ptxas 13.0 makes one of a product and a sum of f32x2 even with .rn; 13.4 does not.
 _RN = r"(?:\.rn(?=[.\w]*\.f32x2))?"
 _PRODUCT = re.compile(rf"mul{_RN}(?P<ftz>\.ftz)?{_TYPES}")
 # A power of two from 1/8 to 8, which a product of binary32 may have before it is rounded.
@@ -73,9 +73,8 @@ def product_of(of: Instruction, number: int) -> Product:
 
 def can_be_one(total: Instruction, product: Product) -> bool:
     """Return whether a sum, or a scaling, may be rounded together with such a product."""
-    scaling = _SCALING.fullmatch(total.opcode)
-    if scaling:
-        return (product.type, product.ftz) == ("f32", bool(scaling["ftz"]))
+    if is_scaling(total.opcode):  # it decides alone whether both are flushed
+        return product.type == "f32"
     found = _SUM.fullmatch(total.opcode)
     single = product.type.removesuffix("x2")
     return found is not None and (found["t"].removesuffix("x2"), bool(found["ftz"])) == (

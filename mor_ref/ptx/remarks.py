@@ -62,10 +62,17 @@ class Undefined(Remark):
 
 def by_options(of: Instruction, found: str) -> str:
     """Return a result as C++ that notes its line if an option of the compiler has changed it."""
+    name, more = "by_option", ""
+    if "Nan<" in found:  # open bits may be drawn each time
+        kind = of.opcode.rsplit(".", maxsplit=1)[1]
+        name, more = (
+            "by_option_of",
+            f", {kind.removesuffix('x2').upper()}, {1 + kind.endswith('x2')}",
+        )
     if "ftz" in of.opcode.split("."):
         without = found.replace("FTZ", "0").replace("flushed_", "")
-        found = f"by_option<Option::ftz>(m, {of.line}, {found}, {without})"
+        found = f"{name}<Option::ftz{more}>(m, {of.line}, {found}, {without})"
     if _CONTRACTED.fullmatch(of.opcode):
         apart = re.sub(r"\bfma_(f32|f64|half)\b", r"apart_\1", found)
-        found = f"by_option<Option::fmad>(m, {of.line}, {found}, {apart})"
+        found = f"{name}<Option::fmad{more}>(m, {of.line}, {found}, {apart})"
     return found

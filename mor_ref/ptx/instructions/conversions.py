@@ -40,6 +40,7 @@ ROWS = (
         "cvt_integral<{upper}, {mode}, {flags}>",
         ("{t}", "{t}"),
     ),
+    Row(r"cvt\.f32\.f32", "Converted{{m, LINE}}", ("f32", "f32")),
     Row(r"cvt\.f32\.bf16", "ShiftedBf16{{m, LINE}}", ("f32", "bf16")),
     Row(rf"cvt\.(?P<ftz>ftz){_SAT}\.f64\.f32", "cvt_product_of_one<{flags}>", ("f64", "f32")),
     Row(

@@ -10,6 +10,8 @@ _MINMAX = rf"{_FTZ}(?:\.(?P<NaN>NaN))?(?:\.xorsign\.(?P<abs>abs))?"
 _F32, _F64 = "f32", "f64"
 
 ROWS = (
+    Row(r"mul\.f32", "Multiplied{{m, LINE}}", (_F32,) * 3),
+    Row(r"(?P<op>min|max)\.f32", "OfEqual<F32, {op}_f32<0>>{{m, LINE}}", (_F32,) * 3),
     Row(
         rf"(?P<op>add|sub|mul){_ANY}{_FTZ}{_SAT}\.f32",
         "{op}_f32<{mode}, {flags}>",

@@ -35,6 +35,7 @@ ROWS = (
         )
         for form, count in _SOME
     ),
+    Row(rf"(?P<op>min|max)\.{_TYPE}", f"OfEqual<{{upper}}, {_CALL}>{{{{m, LINE}}}}", ("b16",) * 3),
     *(Row(rf"{form}\.{_TYPE}", _CALL, ("b16",) * count) for form, count in _FORMS),
     *(
         Row(rf"{form}\.{_TYPE}x2", f"in_halves<{_CALL}>", ("b32",) * count)

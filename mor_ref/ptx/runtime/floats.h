@@ -167,6 +167,32 @@ template <u32 FLAGS> inline u32 max_f32(u32 a, u32 b) {
   return u32(extreme<FLAGS, true>(a, b, F32));
 }
 
+// ptxas leaves out what returns its operand, so that a NaN keeps its bits. Where it does, it depends on the code around.
+inline u32 kept(Machine& m, u32 line, u32 usual, u32 nan) {
+  note(m, line, Noted::nan);
+  return end_at(m, line) == End::nearest ? usual : nan;
+}
+template <const Layout& OF> inline bool is_nan_of(u32 a) { return (a & ((u64(1) << (OF.bits - 1)) - 1)) > OF.infinity; }
+struct Converted {
+  Machine& m;
+  u32 line;
+  u32 operator()(u32 a) const { return is_nan_of<F32>(a) ? kept(m, line, a, F32.nan) : a; }
+};
+struct Multiplied {
+  Machine& m;
+  u32 line;
+  u32 operator()(u32 a, u32 b) const {
+    constexpr u32 one = 0x3F800000;
+    const u32 usual = mul_f32<Mode::even, 0>(a, b);
+    return is_nan_of<F32>(usual) && (a == one || b == one) ? kept(m, line, usual, a == one ? b : a) : usual;
+  }
+};
+template <const Layout& OF, auto OPERATION> struct OfEqual {
+  Machine& m;
+  u32 line;
+  u32 operator()(u32 a, u32 b) const { return a == b && is_nan_of<OF>(a) ? kept(m, line, OPERATION(a, b), a) : OPERATION(a, b); }
+};
+
 template <u32 FLAGS, bool MAGNITUDES, auto OPERATION> inline u32 of_three(u32 a, u32 b, u32 c) {
   if (MAGNITUDES) a = abs_f32(a), b = abs_f32(b), c = abs_f32(c);
   return OPERATION(OPERATION(a, b), c);
