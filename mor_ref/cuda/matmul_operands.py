@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mor_ref.cuda import decoding
-from mor_ref.cuda.arrays import Given
+from mor_ref.cuda.arrays import GivenArray
 from mor_ref.cuda.device import Gpu, in_order
 from mor_ref.cuda.functions import MorResult, Mx, Nvfp4, Quantized
 from mor_ref.cuda.launching import Array
@@ -76,7 +76,7 @@ def array_of(x: Any) -> Any:
     return x.codes if is_record(x) else x
 
 
-def operand_of(gpu: Gpu, x: Any, array: Given, *, as_y: bool) -> Operand:
+def operand_of(gpu: Gpu, x: Any, array: GivenArray, *, as_y: bool) -> Operand:
     """Return an operand; `as_y` asks for the numbers of a record instead (GEM-002)."""
     shape = tuple(array.array.shape)
     if len(shape) != 2:
