@@ -68,6 +68,22 @@ def dot_chunks_are_twice_as_long(reference: Reference, profile: DotProfile) -> i
     return 2 * int(reference(profile))
 
 
+def _is_of_chunks(_products: list[Product], profile: DotProfile) -> bool:
+    return profile.chunk > 0
+
+
+@deviation(
+    dot.in_chunks, where=_is_of_chunks, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
+)
+def dot_tail_left_out(
+    reference: Reference, products: list[Product], profile: DotProfile
+) -> list[list[Product]]:
+    """The last products of a row are left out if they do not fill a chunk."""
+    length = dot.chunk_length(profile)
+    whole = len(products) // length * length
+    return list(reference(products[:whole] or products, profile))
+
+
 def _is_rounded(_products: list[Product], profile: DotProfile) -> bool:
     return profile.family not in WITHOUT_C
 

@@ -178,6 +178,19 @@ DOT_SUMS_OF_32_BITS = _sums_of_bits(32, ("t_fdpa", "st_fdpa"), DOTS)
 DOT_SUMS_OF_48_BITS = _sums_of_bits(48, ("gst_fdpa",), IN_SCALED_DOTS)
 
 
+@deviation(dot_nvidia.cut_chunk, rules=("DOT-007",), domain=DOTS)
+def dot_c_is_not_cut(
+    reference: Reference, terms: list[Term], c: float, profile: DotProfile
+) -> Chunk:
+    """The cut products and all bits of c are added, and then rounded."""
+    found: Chunk = reference(terms, c, profile)
+    if found.exponent is None or dot_terms.special_sum([*(t.value for t in terms), c]) is not None:
+        return found
+    unit = found.exponent - fraction_bits(profile)
+    whole = Fraction((found.cut_sum or 0) - cut(c, unit)) * Fraction(2) ** unit
+    return replace(found, c=dot_nvidia.result(whole + Fraction(c), profile))
+
+
 def _has_no_scales(*arguments: Any) -> bool:
     is_plain = len(arguments) < 6 or arguments[5] is None
     return is_plain and arguments[3].family == "t_fdpa"

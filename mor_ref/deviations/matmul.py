@@ -35,6 +35,15 @@ def matmul_one_factor_after_the_other(
     return dot_binary32.fused(other, dot_binary32.product(one, partial), c)
 
 
+@deviation(matmul.scaled_sum, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_unfused_one_factor_after_the_other(
+    _: Reference, one: float, other: float, partial: float, c: float
+) -> float:
+    """The factor of A multiplies the partial sum, then that of B does, and both are rounded."""
+    inner = dot_binary32.product(one, partial)
+    return dot_binary32.total(dot_binary32.product(inner, other), c)
+
+
 @deviation(matmul.first_c, rules=("GEM-003",), domain=IN_PRODUCTS)
 def matmul_stores_the_first_sum(_: Reference) -> float:
     """The first scaled partial sum is stored, not added to +0, so that it can be -0."""
@@ -91,6 +100,17 @@ def _divided(
 def _exact_quotient(reference: Reference, block: Block) -> float | Fraction:
     is_usual = block.divides and math.isfinite(block.scale) and block.scale
     return 1 / Fraction(block.scale) if is_usual else float(reference(block))
+
+
+@deviation(matmul.add_piece, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_reciprocal_of_both_scales(
+    reference: Reference, one: Block, other: Block, c: float, profile: DotProfile
+) -> float:
+    """The factor of a partial sum is the reciprocal of the product of both scales."""
+    if not (one.divides and other.divides):
+        return float(reference(one, other, c, profile))
+    both = product(one.scale, other.scale)
+    return float(reference(replace(one, scale=both), replace(other, scale=1.0), c, profile))
 
 
 MATMUL_DIVIDED_BY_SCALES = Deviation(

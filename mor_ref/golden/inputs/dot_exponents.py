@@ -91,6 +91,8 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
     large, tiny = 2.0**64, 2.0**-100
     yield [(large, large)], 0.0
     yield [(-large, large)], 0.0
+    if profile.family == "exact":  # above a tie by a bit that is 2^-266
+        yield [(1.0, 1.0), (2.0**-12, 2.0**-12), (2.0**-133, 2.0**-133)], 0.0
     if profile.family != "e_fdpa":
         yield [(-tiny, tiny)], 0.0
     else:  # above a tie by a bit that a sum without c loses
@@ -156,7 +158,10 @@ def scaled_rows_of_exponents(
         codes = encode(largest, scales), encode(largest, scales)
         yield from ((row, codes, codes) for row in _largest_sums(profile, of))
         yield from _groups(scales)
+    if scales.name == "f32":  # the product of both scales is subnormal
+        yield ([(2.0, 2.0)] * 8, 0.0), ((scales.bias - 64) << scales.mantissa_bits,) * 2, (0, 0)
     if scales.is_power_of_two and profile.needs_scales:
+        yield ([(-1.0, 1.0)], 0.0), _halves(128, scales), _halves(0, scales)  # overflows
         smallest = (0, 2 * scales.bias)  # 2^-127 and its reciprocal
         yield (_CANCELS, 2.0**-profile.fraction_bits), smallest, _halves(0, scales)
         yield from _scaled_at_e0(profile, of, scales)

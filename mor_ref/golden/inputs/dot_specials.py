@@ -53,12 +53,19 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
 
 
 def _smallest_nans(codes: Unsigned, fmt: Format, lowest: int) -> Unsigned:
-    """Return codes whose NaNs have this mantissa, if the format has infinities."""
-    infinity = fmt.infinity_code
-    if infinity is None:
+    """Return codes whose NaNs have this mantissa, if the format has several.
+
+    Every other one has a sign.
+    """
+    if not fmt.nan_codes or fmt.nan_codes[0][0] == fmt.sign_bit:
         return codes
-    nan = codes.dtype.type(infinity + lowest)
-    return np.where((codes & (fmt.sign_bit - 1)) > infinity, nan, codes)
+    found, infinity = codes.copy(), fmt.infinity_code
+    smallest = fmt.nan_codes[0][0] if infinity is None else infinity + lowest
+    above = smallest - 1 if infinity is None else infinity
+    places = np.flatnonzero((codes & (fmt.sign_bit - 1)) > above)
+    found.flat[places] = smallest
+    found.flat[places[1::2]] = smallest | fmt.sign_bit
+    return found
 
 
 def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
