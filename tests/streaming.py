@@ -18,7 +18,7 @@ from mor_ref.golden.streams.stream import random_inputs, stream_named
 from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.random_numbers import Draws
-from mor_ref.verify.running.stream import checked
+from mor_ref.verify.running.check_lines import checked
 
 E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
 ENTRIES = suite_files.read_manifest(bundled_files())["suites"]

@@ -12,8 +12,8 @@ from extras import imported, needs
 import mor_ref
 from mor_ref import MeanRelativeError, Policy, Rung
 from mor_ref.analysis.analyze_tensor import analyze, settings_for
+from mor_ref.analysis.data_frames import to_records
 from mor_ref.analysis.recipes import settings_under
-from mor_ref.analysis.records import to_records
 
 __all__ = ["run"]  # a fixture
 

@@ -18,7 +18,7 @@ from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.difference import Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.comparing.inputs_of_entry import Input
-from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis, Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import levels_of, picture_of
 from mor_ref.verify.reporting.templates import rendered

@@ -17,7 +17,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.kinds import kinds_of
-from mor_ref.verify.diagnosing.records import Explanation, Structure, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.reporting import origin
 from mor_ref.verify.reporting.causes import causes_of
 from mor_ref.verify.reporting.page import as_html

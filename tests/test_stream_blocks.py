@@ -9,7 +9,7 @@ from mor_ref.golden.streams.lines import Line
 from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named, with_results
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.random_numbers import Draws
-from mor_ref.verify.running.stream import LineError, Sent, checked, computed
+from mor_ref.verify.running.check_lines import LineError, Sent, checked, computed
 
 MX, NVFP4, SCALED = "mx_blocks/e4m3.floor", "nvfp4_blocks/te", "quantize_blocks/e4m3.gam"
 FIRST = [MX, NVFP4, SCALED, "nvfp4_blocks/te_4over6_mse", "mx_blocks/int8_mx.even.2"]

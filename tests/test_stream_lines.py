@@ -4,7 +4,7 @@ import pytest
 from streaming import E4M3, answered, arrays_of, check, joined, random_lines, run
 
 from mor_ref.golden.streams.stream import inputs_of, stream_named
-from mor_ref.verify.running.stream import LineError, Sent, checked, whole_lines
+from mor_ref.verify.running.check_lines import LineError, Sent, checked, whole_lines
 
 
 def test_how_lines_may_be_written():

@@ -16,10 +16,10 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.diagnosis_records import Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
 from mor_ref.verify.diagnosing.maps import maps
-from mor_ref.verify.diagnosing.records import Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting import report_files

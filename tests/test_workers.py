@@ -21,8 +21,8 @@ from worker_pools import dying_once, pid_among, threads, two_processes, wait_unt
 from mor_ref.workers import pools as workers
 from mor_ref.workers import shards
 from mor_ref.workers.pools import Workers, processes, workers_named
+from mor_ref.workers.progress import step_done
 from mor_ref.workers.shards import WorkersError
-from mor_ref.workers.steps import step_done
 
 __all__ = ["two_processes"]  # a fixture
 

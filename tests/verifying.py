@@ -8,7 +8,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.diagnosing.records import Diagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis
 from mor_ref.verify.running import diagnosed_cases
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in

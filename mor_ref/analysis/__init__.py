@@ -10,8 +10,8 @@ from mor_ref.analysis.analyze_tensor import (
 )
 from mor_ref.analysis.compare_files import Comparison, compare_files
 from mor_ref.analysis.compare_tensor import Compared, TensorComparison, compare
+from mor_ref.analysis.data_frames import to_records
 from mor_ref.analysis.recipes import Recipe, settings_under
-from mor_ref.analysis.records import to_records
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.api.measures import Measures
 

@@ -7,7 +7,7 @@ from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.counts_in_words import counted
-from mor_ref.verify.running.stream import LineError, Sent, checked, computed
+from mor_ref.verify.running.check_lines import LineError, Sent, checked, computed
 
 FORMATS = ("testfloat",)
 _MOST = 1 << 62

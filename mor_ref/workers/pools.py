@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
 from mor_ref.workers.package_digest import digest_of_sources
+from mor_ref.workers.progress import OnStep, listening, send_steps_to
 from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
-from mor_ref.workers.steps import OnStep, listening, send_steps_to
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

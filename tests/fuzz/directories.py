@@ -97,7 +97,7 @@ def spoilt(right, data):
 def one_input(data):
     from mor_ref.verify.candidates.candidate import CandidateError
     from mor_ref.verify.candidates.results_directory import ResultsDirectory
-    from mor_ref.verify.diagnosing.records import Diagnosis
+    from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis
     from mor_ref.verify.reporting.junit import as_junit
     from mor_ref.verify.reporting.report_files import as_json
     from mor_ref.verify.reporting.text import lines

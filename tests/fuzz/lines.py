@@ -33,7 +33,7 @@ def stream(name):
 
 def outcome(name, data, size, count):
     """Return how many lines were checked, the words on the wrong ones, and those on the end."""
-    from mor_ref.verify.running.stream import LineError, checked
+    from mor_ref.verify.running.check_lines import LineError, checked
 
     pieces = iter([data[at : at + size] for at in range(0, len(data), size)])
     done, said = 0, []
@@ -66,6 +66,6 @@ if __name__ == "__main__":
     run(
         one_input,
         "mor_ref.golden.streams.lines",
-        "mor_ref.verify.running.stream",
+        "mor_ref.verify.running.check_lines",
         "mor_ref.operations.random_numbers",
     )

@@ -19,7 +19,7 @@ from mor_ref.golden.store.suite_files import (
 )
 from mor_ref.golden.store.whole_files import read_inside, write_inside
 from mor_ref.workers.pools import Workers, processes
-from mor_ref.workers.steps import OnStep, step_done
+from mor_ref.workers.progress import OnStep, step_done
 
 OnSuite = Callable[[str, Mapping[str, Any]], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]

@@ -15,7 +15,7 @@ from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.mor import MANY
-from mor_ref.workers.steps import step_done
+from mor_ref.workers.progress import step_done
 
 Witness = dict[str, Any]
 # Most of the work; their results repeat, as bfloat16 has few numbers.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.verify.diagnosing.diagnosis_records import Condition
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 from mor_ref.verify.diagnosing.input_properties import of_expected, of_inputs
 from mor_ref.verify.diagnosing.properties import (
@@ -18,7 +19,6 @@ from mor_ref.verify.diagnosing.properties import (
     of_cases,
     of_places,
 )
-from mor_ref.verify.diagnosing.records import Condition
 
 _PAIRED = 24  # descriptions that are tried together with another
 _COST = 12.0  # bits of a property in a description

@@ -7,6 +7,12 @@ from functools import cached_property
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.diagnosis_records import (
+    Diagnosis,
+    Explanation,
+    Structure,
+    SuiteDiagnosis,
+)
 from mor_ref.verify.diagnosing.entries import differing_fields
 from mor_ref.verify.diagnosing.explanations import (
     explanation_of,
@@ -16,7 +22,6 @@ from mor_ref.verify.diagnosing.explanations import (
     spared_elsewhere,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
-from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
     Sample,
     in_turn,

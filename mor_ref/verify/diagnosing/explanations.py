@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import Sample
 from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation
 from mor_ref.verify.diagnosing.explanations import explanation_of, first_left, shares_of
-from mor_ref.verify.diagnosing.records import Explanation
 from mor_ref.verify.diagnosing.sample import Sample, few_cases, some_of
 from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.condition import condition
+from mor_ref.verify.diagnosing.diagnosis_records import Condition, Structure
 from mor_ref.verify.diagnosing.displacement import displacement, two_displacements
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
-from mor_ref.verify.diagnosing.records import Condition, Structure
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
 

@@ -1,7 +1,7 @@
 """Sentences on whether anything explains the mismatches of a suite, and how much of them."""
 
 from mor_ref.verify.counts_in_words import listed
-from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:

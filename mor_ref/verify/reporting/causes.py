@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting.text import spared_by
 from mor_ref.verify.running.results import SuiteResult
 

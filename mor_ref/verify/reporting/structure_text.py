@@ -6,7 +6,7 @@ from mor_ref.definitions.formats import presets
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.verify.counts_in_words import counted
-from mor_ref.verify.diagnosing.records import Condition, Explanation, Structure
+from mor_ref.verify.diagnosing.diagnosis_records import Condition, Explanation, Structure
 
 _SHOWN = 4
 _ROWS: tuple[tuple[str, str, Collection[str]], ...] = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
-from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fields
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines

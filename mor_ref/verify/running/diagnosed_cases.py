@@ -6,7 +6,7 @@ from dataclasses import replace
 from mor_ref.golden.model.suite import Case
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis import diagnose
-from mor_ref.verify.diagnosing.records import Diagnosis, Structure
+from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis, Structure
 from mor_ref.verify.diagnosing.structure import displaced_fields
 from mor_ref.verify.diagnosing.tensor_parts import parts_of
 from mor_ref.verify.running.results import SuiteResult
