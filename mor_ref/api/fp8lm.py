@@ -166,20 +166,32 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
 def codes_and_y(x: Floats, scale: Any, fmt: Format) -> tuple[Bits, Floats]:
     """Return the codes and y of numbers with one scale, or with one for each (FLM-005)."""
     with np.errstate(all="ignore"):
-        codes = encode(np.asarray(x * scale, np.float32), fmt)
-        y = np.asarray(decode(codes, fmt) * inverse(scale), np.float32)
-    y[np.isnan(y)] = _NAN
-    return codes, y
+        y = np.asarray(x * scale, np.float32)
+    return codes_of_scaled(y, scale, fmt), y
+
+
+def codes_of_scaled(scaled: Floats, scale: Any, fmt: Format) -> Bits:
+    """Return the codes of numbers times their scale, and write y in place of these (FLM-005).
+
+    New arrays cost more than the arithmetic: their pages are new to the process.
+    """
+    codes = encode(scaled, fmt)
+    decode(codes, fmt, out=scaled)
+    with np.errstate(all="ignore"):
+        np.multiply(scaled, inverse(scale), out=scaled)
+    scaled[np.isnan(scaled)] = _NAN
+    return codes
 
 
 def largest_magnitude(x: Floats) -> np.float32:
     """Return the largest |x|; a NaN counts most (FLM-001)."""
-    return np.float32(np.max(np.abs(x), initial=0))
+    return np.float32(np.abs([np.max(x, initial=0), np.min(x, initial=0)]).max())
 
 
 def largest_of_numbers(x: Floats) -> np.float32:
     """Return the largest |x|; a NaN does not count (FLM-014)."""
-    return np.float32(np.fmax.reduce(np.abs(x), axis=None, initial=0))
+    ends = [one.reduce(x, axis=None, initial=0) for one in (np.fmax, np.fmin)]
+    return np.float32(np.abs(ends).max())
 
 
 def history(

@@ -13,6 +13,7 @@ from mor_ref.api.fp8lm import (
     Cast,
     Floats,
     cast,
+    codes_of_scaled,
     floats,
     inverse,
     largest_magnitude,
@@ -99,19 +100,26 @@ def shared_scale(
     amax = np.array([largest_magnitude(one) for one in x], np.float32)
     own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
     if profile in BY_AMAX:
-        codes = cast(x, float(shared), fmt=fmt).codes
+        codes = _scaled_codes(x, shared, target)
     else:
         casts = [cast(one, float(s), fmt=fmt) for one, s in zip(x, own, strict=True)]
         codes = np.stack(
             [
-                cast(one.y, float(shared), fmt=fmt).codes if changes else one.codes
+                _scaled_codes(one.y, shared, target) if changes else one.codes
                 for one, changes in zip(casts, changed, strict=True)
             ]
         )
     with np.errstate(all="ignore"):
         added = sums_of(codes, target, sums)
-        y = np.asarray(decode(added, target) * back, np.float32)
+        y = decode(added, target)
+        np.multiply(y, back, out=y)
     return SharedScale(own, shared, back, changed, codes, added, y)
+
+
+def _scaled_codes(x: Floats, scale: np.float32, fmt: Format) -> Bits:
+    """Return the codes of x with a scale, without y (FLM-005)."""
+    with np.errstate(all="ignore"):
+        return encode(np.asarray(x * scale, np.float32), fmt)
 
 
 def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
@@ -224,10 +232,17 @@ def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> Adam
     amaxes = [*map(float, (largest_of_numbers(m), largest_of_numbers(v), largest_magnitude(w)))]
     factors = stored_scales(amaxes, float(state.master.scale))
     new = [
-        cast(one.reshape(g.shape), factor, fmt=kind)
+        _cast_in_place(one.reshape(g.shape), np.float32(factor), format_of(kind))
         for one, factor, kind in zip((m, v, w), factors, kinds, strict=True)
     ]
     return AdamState(state.step + 1, new[0], new[1], new[2])
+
+
+def _cast_in_place(x: Floats, scale: np.float32, fmt: Format) -> Cast:
+    """Return a cast of x, whose array has y from then on (FLM-014)."""
+    with np.errstate(all="ignore"):
+        np.multiply(x, scale, out=x)
+    return Cast(codes_of_scaled(x, scale, fmt), scale, inverse(scale), x)
 
 
 def stored_scales(amaxes: "Sequence[float]", master: float) -> list[float]:

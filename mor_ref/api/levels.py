@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.packing import bit_by_bit
+from mor_ref.api.packing import bit_by_bit, in_digits
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, copied_to, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
@@ -82,14 +82,7 @@ class Levels:
         """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
         rows, columns = rows_and_columns(self.codes.shape)
         codes, bits = self.codes.reshape(rows, columns), level_kind(self.kind).bits
-        if bits:
-            return bit_by_bit(codes, bits)
-        groups = -(-columns // TERNARY_DIGITS)
-        room = np.pad(codes, ((0, 0), (0, groups * TERNARY_DIGITS - columns)))
-        weights = np.array([3**i for i in range(TERNARY_DIGITS)], np.uint8)
-        digits = room.reshape(rows, groups, TERNARY_DIGITS)
-        found: NDArray[np.uint8] = (digits * weights).sum(axis=2, dtype=np.uint8)
-        return found
+        return bit_by_bit(codes, bits) if bits else in_digits(codes, 3, TERNARY_DIGITS)
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.codes.shape)) or "scalar"
