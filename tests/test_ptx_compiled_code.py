@@ -91,7 +91,7 @@ REFUSED = {
     f"mov.b32 %r1, {_NINES};": "operand '9{40}' is too large for .b32",
     "mov.b64 %d1, 0x10000000000000000;": "is too large for .b64",
     f"ld.global.b32 %r1, [%d1+{_NINES}];": "offset '9{40}' is not a constant of 64 bits",
-    f".reg .b32 %x<{_NINES}>;": "a number has more than 18 digits",
+    f".reg .b32 %x<{_NINES}>;": "9{40} is not a number of at most 64 bits",
     f"mov.b32 %r1, %r{_NINES};": "is not supported",
     "barrier.cluster.arrive;": "this barrier is not supported",
 }
@@ -176,3 +176,22 @@ def test_registers_and_constants_are_arguments_of_calls(line):
     else:
         Module(text)["run"][1, 1](out)
         assert out[0] == CALLS[line]
+
+
+def test_numbers_of_declarations_have_bases():
+    """As ptxas reads them: base 16 and 8, also of threads; f16 has no initial value."""
+    text = """.global .align 0x8 .b8 all[010];
+.visible .entry run(.param .u64 out) .reqntid 0x2, 1 { .reg .b32 %r<0x2>; .reg .b64 %d<2>;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %ntid.x; st.global.b32 [%d0], %r1; ret; }
+.visible .entry beyond() { .reg .b16 %h; ld.global.u8 %h, [all+8]; ret; }
+"""
+    out, module = np.zeros(1, np.uint32), Module(HEADER + text)
+    module["run"][1, 2](out)
+    assert out[0] == 2
+    with pytest.raises(LaunchError, match="outside"):
+        module["beyond"][1, 1]()
+    half = (
+        ".global .f16 a = 1.0; .visible .entry run() { .reg .b16 %h; ld.global.b16 %h, [a]; ret; }"
+    )
+    with pytest.raises(PtxError, match=r"initial value '1.0' is not supported"):
+        Module(HEADER + half)["run"][1, 1]()

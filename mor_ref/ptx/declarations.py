@@ -4,6 +4,7 @@ import math
 import re
 
 from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Variable
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
@@ -11,11 +12,9 @@ _MOST_BYTES = 1 << 30  # of one variable
 _LINKING = {"visible", "weak", "extern", "common", "managed"}
 _HANDLES = dict.fromkeys(("texref", "surfref", "samplerref"), "u64")  # of parameters
 _WORD = re.compile(r"\s*\.(\w+)(?:\s*\((?:[^()]|\([^()]*\))*\))?")
-_ALIGN = re.compile(r"\s*(\d{1,18})(?!\d)")
-_MOST_DIGITS = 18
-_LONG = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
+_ALIGN = re.compile(r"\s*(\d\w*)")
 _DECLARED = re.compile(
-    r"\s*(?P<name>[\w$%]+)\s*(?:<(?P<count>\d+)>)?\s*(?P<sides>(?:\[\s*\d*\s*\]\s*)*)"
+    r"\s*(?P<name>[\w$%]+)\s*(?:<(?P<count>\d\w*)>)?\s*(?P<sides>(?:\[\s*(?:\d\w*)?\s*\]\s*)*)"
 )
 
 
@@ -28,10 +27,9 @@ def declared(line: int, text: str) -> list[Variable]:
         match = _DECLARED.fullmatch(name)
         if not match:
             raise refusal(line, text, "this declaration is not understood")
-        if _LONG.search(name):
-            raise refusal(line, text[:60], f"a number has more than {_MOST_DIGITS} digits")
         bytes_each = max(1, WIDTHS[kind] // 8) * vector
-        sides = [int(n or 0) for n in re.findall(r"\[\s*(\d*)\s*\]", match.group("sides"))]
+        texts = re.findall(r"\[\s*(\w*)\s*\]", match.group("sides"))
+        sides = [size_of(line, text, each or "0") for each in texts]
         if equals and sides and not sides[0]:
             sides[0] = len(split(initial.strip()[1:-1]))
         sizes = sides + [vector] * (vector > 1)
@@ -43,7 +41,7 @@ def declared(line: int, text: str) -> list[Variable]:
         found.append(
             Variable(
                 line, space, match.group("name"), kind, alignment or bytes_each,
-                bytes_each * count, int(match.group("count") or 0), values,
+                bytes_each * count, size_of(line, text, match.group("count") or "0"), values,
             )
         )  # fmt: skip
     return found
@@ -78,7 +76,15 @@ def _aligned(line: int, text: str, at: int) -> tuple[int, int]:
     number = _ALIGN.match(text, at)
     if number is None:
         raise refusal(line, text, ".align has no number")
-    return int(number.group(1)), number.end()
+    return size_of(line, text, number.group(1)), number.end()
+
+
+def size_of(line: int, text: str, number: str) -> int:
+    """Return a number of a declaration, which may be in base 16, 8 or 2."""
+    found = number_of(number, "b64")
+    if found is None:
+        raise refusal(line, text[:60], f"{number[:40]} is not a number of at most 64 bits")
+    return found
 
 
 def _values(

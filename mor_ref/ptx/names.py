@@ -242,6 +242,8 @@ def number_of(text: str, kind: str) -> int | None:
 def _real_bits(group: str, word: str, bits: int) -> int | None:
     if (group == "single" and bits == 32) or (group == "double" and bits == 64):
         return int(word, 16)
+    if bits < 32:
+        return None
     number = (
         float(word)
         if group == "real"

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from itertools import accumulate
 
-from mor_ref.ptx.declarations import declared, split
+from mor_ref.ptx.declarations import declared, size_of, split
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Statement, Variable
 
@@ -32,7 +32,7 @@ _NAME = re.compile(r"\s*([\w$%]+)\s*")
 _UNUSED = re.compile(r"\.pragma\b[^;]*;|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b[^;]*;")
 _ALIAS = re.compile(r"\.alias\s+([\w$%]+)\s*,\s*([\w$%]+)\s*;")
 _IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
-_THREADS = re.compile(r"\.(reqntid|maxntid)\s+([\d,\s]+)")
+_THREADS = re.compile(r"\.(reqntid|maxntid)\s+(\w+(?:\s*,\s*\w+)*)")
 
 
 class Text:
@@ -201,7 +201,7 @@ def _parameters(source: Text, at: int) -> tuple[tuple[Variable, ...], int]:
 def _threads(line: int, directives: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the number of threads that a kernel requires, and the most that it takes."""
     found = {
-        word: tuple(int(number) for number in numbers.split(","))
+        word: tuple(size_of(line, directives, number.strip()) for number in numbers.split(","))
         for word, numbers in _THREADS.findall(directives)
     }
     rest = re.sub(r'"[^"]*"', "", _THREADS.sub(" ", directives))
