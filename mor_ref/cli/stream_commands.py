@@ -48,8 +48,9 @@ def verify_lines(
     fields: Annotated[
         str | None,
         typer.Option(
-            help="The results of a line in order, such as scale,code,y; default: all, and of a "
-            "block its scales, then its codes."
+            help="The results of a line in order, such as scale,code,y; default: those that a "
+            "device usually writes, as the result of a dot product; of a block its scales, then "
+            "its codes."
         ),
     ] = None,
     nan: Annotated[str, NAN] = "exact",
