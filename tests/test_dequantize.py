@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save, save_file
 from mor_ref.cli import main
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
-from mor_ref.golden.store.array_files import Entry, array_file
+from mor_ref.golden.store.array_files import ArrayEntry, array_file
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import mixture
@@ -382,7 +382,7 @@ def test_codes_that_a_recipe_lacks_are_refused(run, tmp_path, recipe, field, wro
 def test_another_recipe_than_that_of_the_file_is_refused(run, tmp_path, ending):
     """Codes of e4m3 are numbers of e5m2 as well, but others."""
     x, codes, y = (tmp_path / f"{name}{ending}" for name in ("x", "codes", "y"))
-    with array_file(x, [Entry("a", np.dtype(np.float32), (2, 40))]) as file:
+    with array_file(x, [ArrayEntry("a", np.dtype(np.float32), (2, 40))]) as file:
         file.put("a", np.ones((2, 40), np.float32))
     assert run("quantize", x, "--recipe", "mxfp8:rceil", "--out", codes)[0] == 0
     status, _, errors = run("dequantize", codes, "--recipe", "mxfp8_e5m2:rceil", "--out", y)
@@ -454,7 +454,7 @@ def test_files_are_those_of_the_library_in_whatever_order_rows_come(tmp_path):
         "s": np.array(3, np.float32),
         "none": np.zeros((0, 4), np.float32),
     }
-    entries = [Entry(name, one.dtype, one.shape) for name, one in arrays.items()]
+    entries = [ArrayEntry(name, one.dtype, one.shape) for name, one in arrays.items()]
     for path in (tmp_path / "x.safetensors", tmp_path / "x.npz"):
         with array_file(path, entries) as file:
             for name, one in reversed(arrays.items()):
@@ -469,7 +469,7 @@ def test_files_are_those_of_the_library_in_whatever_order_rows_come(tmp_path):
 
 
 def test_a_file_that_is_not_finished_is_not_there(tmp_path):
-    entries = [Entry("a", np.dtype(np.uint8), (2,))]
+    entries = [ArrayEntry("a", np.dtype(np.uint8), (2,))]
     with pytest.raises(KeyError), array_file(tmp_path / "x.npz", entries) as file:
         file.put("b", np.zeros(2, np.uint8))
     assert not list(tmp_path.iterdir())

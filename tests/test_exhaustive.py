@@ -69,7 +69,7 @@ def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
 def test_all_inputs_of_every_small_format_under_one_random_word(case, capsys):
     """ENC-005: the command, which finds the exact codes by bisection."""
     fmt, _, overflow, (word, n) = case
-    asked = command.Asked(fmt.name, "sr", overflow, word, n)
+    asked = command.WrittenCase(fmt.name, "sr", overflow, word, n)
     assert command.run(asked, None, "local", brief=True, as_json=False) == 0
     assert capsys.readouterr().out.endswith("equals the digest of the exact model\n")
 
@@ -101,7 +101,7 @@ def test_the_command_under_one_random_word(is_wrong, monkeypatch, capsys):
 
     if is_wrong:
         monkeypatch.setattr(engine_codes, "engine_codes", off_at_one_input)
-    asked = command.Asked("e5m2", "sr", "ieee", 0xFFFF_FFFF, 32)
+    asked = command.WrittenCase("e5m2", "sr", "ieee", 0xFFFF_FFFF, 32)
     assert command.run(asked, None, "local", brief=True, as_json=False) == is_wrong
     said = capsys.readouterr().out
     assert said.startswith("e5m2 sr ieee, random word 0xffffffff of 32 bits: sha256 ")

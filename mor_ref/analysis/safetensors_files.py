@@ -28,7 +28,7 @@ _KINDS = {
 _LENGTH = 8  # bytes of the length of the header
 
 
-class Entry(NamedTuple):
+class HeaderEntry(NamedTuple):
     """A tensor of a file: its dtype and its shape, and the bytes before its numbers."""
 
     dtype: str
@@ -48,14 +48,14 @@ def safetensors(file: str) -> Tensors:
             yield SkippedTensor(name, shape, dtype, f"it holds {kind}")
 
 
-def entries_of(path: Path) -> list[tuple[str, Entry]]:
+def entries_of(path: Path) -> list[tuple[str, HeaderEntry]]:
     """Return the tensors of a file by name, layer 2 before layer 10."""
     with reading(path), safe_open(path, framework="numpy") as opened:  # checks all of the header
         names = sorted(opened.keys(), key=numbers_as_such)
         start, header = _header(path)
     found = ((name, header[name]) for name in names)
     return [
-        (name, Entry(one["dtype"], tuple(one["shape"]), start + one["data_offsets"][0]))
+        (name, HeaderEntry(one["dtype"], tuple(one["shape"]), start + one["data_offsets"][0]))
         for name, one in found
     ]
 

@@ -161,7 +161,7 @@ def run_exhaustive(
     """
     from mor_ref.cli import exhaustive as command
 
-    asked = command.Asked(fmt, rounding, overflow, random_word, n_random_bits)
+    asked = command.WrittenCase(fmt, rounding, overflow, random_word, n_random_bits)
     if candidate is None and chunks is None:
         done = command.run(asked, threads, executor, brief=brief, as_json=json)
     else:

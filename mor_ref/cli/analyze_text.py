@@ -7,7 +7,7 @@ from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
-from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
+from mor_ref.cli.tensor_text import TextColumn, line_of, of, skipped_lines, width_of
 
 _BF16 = 16  # bits
 
@@ -49,34 +49,34 @@ def _table(reports: list[TensorReport], settings: Settings, width: int) -> Itera
         yield f"{', '.join(f'{name} %' for name in settings.policy.names)}: shares of the elements"
 
 
-def _columns(reports: list[TensorReport], settings: Settings) -> list[Column]:
+def _columns(reports: list[TensorReport], settings: Settings) -> list[TextColumn]:
     columns = [
-        Column("shape", ["x".join(map(str, r.shape)) or "scalar" for r in reports]),
-        Column("dtype", [r.dtype for r in reports]),
+        TextColumn("shape", ["x".join(map(str, r.shape)) or "scalar" for r in reports]),
+        TextColumn("dtype", [r.dtype for r in reports]),
     ]
     if settings.policy.unit == "tensor":
-        columns.append(Column("took", [r.decision or "-" for r in reports]))
+        columns.append(TextColumn("took", [r.decision or "-" for r in reports]))
     else:
         for name in settings.policy.names:
             shares = [in_percent(r.shares[name]) if any(r.units.values()) else "-" for r in reports]
-            columns.append(Column(f"{name} %", shares))
-    columns.append(Column("error %", [f"{100 * r.error:.3g}" for r in reports]))
+            columns.append(TextColumn(f"{name} %", shares))
+    columns.append(TextColumn("error %", [f"{100 * r.error:.3g}" for r in reports]))
     if settings.limit is not None:
         threshold = 100 * settings.thresholds[settings.first]
         distances = ["-" if r.distance is None else f"{100 * r.distance:+.3g}" for r in reports]
-        columns.append(Column(f"vs {threshold:.4g} %", distances))
+        columns.append(TextColumn(f"vs {threshold:.4g} %", distances))
     return [
         *columns,
-        Column("zeros", [_count(r.zeros) for r in reports]),
-        Column("NaN,inf", [_count(r.nonfinite) for r in reports]),
-        Column("range", [_number(r.log2_dynamic_range, ".1f") for r in reports]),
+        TextColumn("zeros", [_count(r.zeros) for r in reports]),
+        TextColumn("NaN,inf", [_count(r.nonfinite) for r in reports]),
+        TextColumn("range", [_number(r.log2_dynamic_range, ".1f") for r in reports]),
     ]
 
 
-def _columns_if_there_is_room(reports: list[TensorReport]) -> list[Column]:
+def _columns_if_there_is_room(reports: list[TensorReport]) -> list[TextColumn]:
     return [
-        Column("amax", [_number(r.amax, ".3g") for r in reports]),
-        Column("amin", [_number(r.amin, ".3g") for r in reports]),
+        TextColumn("amax", [_number(r.amax, ".3g") for r in reports]),
+        TextColumn("amin", [_number(r.amin, ".3g") for r in reports]),
     ]
 
 

@@ -9,7 +9,7 @@ from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
+from mor_ref.cli.tensor_text import TextColumn, line_of, of, skipped_lines, width_of
 
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
@@ -68,7 +68,7 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
     totals = found.totals
     names = [one.recipe for one in totals]
     longest = max(map(len, ("recipe", *names)))
-    columns: list[Column] = []
+    columns: list[TextColumn] = []
     for column in _columns(found):
         if longest + width_of([*columns, column]) <= width or len(columns) < _LEAST_COLUMNS:
             columns.append(column)
@@ -87,7 +87,7 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
         yield f"{_LOST}: numbers that are NaN or infinite, or became so; no error has them"
 
 
-def _columns(found: Comparison) -> list[Column]:
+def _columns(found: Comparison) -> list[TextColumn]:
     """Return all columns, the most important first."""
     totals = found.totals
     measures = [one.measures for one in totals]
@@ -96,15 +96,15 @@ def _columns(found: Comparison) -> list[Column]:
         for index in range(len(totals))
     ]
     return [
-        Column("bits", [_bits(one) for one in totals]),
-        Column("error %", [f"{100 * one.error:.3g}" for one in measures]),
-        Column("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
+        TextColumn("bits", [_bits(one) for one in totals]),
+        TextColumn("error %", [f"{100 * one.error:.3g}" for one in measures]),
+        TextColumn("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
         *_lost(totals),
-        Column("flushed %", [in_percent(one.flushed_share) for one in measures]),
-        Column("saturated %", [in_percent(one.saturated_share) for one in measures]),
-        Column("MSE", [f"{one.mse:.3g}" for one in measures]),
-        Column("largest error", [f"{one.largest:.3g}" for one in measures]),
-        Column(
+        TextColumn("flushed %", [in_percent(one.flushed_share) for one in measures]),
+        TextColumn("saturated %", [in_percent(one.saturated_share) for one in measures]),
+        TextColumn("MSE", [f"{one.mse:.3g}" for one in measures]),
+        TextColumn("largest error", [f"{one.largest:.3g}" for one in measures]),
+        TextColumn(
             "worst tensor",
             [
                 f"{100 * tensor.under[index].measures.error:.3g} % {_short(tensor.name)}"
@@ -120,7 +120,7 @@ def _short(name: str) -> str:
     return whole if len(whole) <= _LETTERS else f"..{whole[2 - _LETTERS :]}"
 
 
-def _lost(totals: Sequence[Compared]) -> list[Column]:
+def _lost(totals: Sequence[Compared]) -> list[TextColumn]:
     """Return a column of elements that are not finite, if there are some."""
     counts = [one.measures.nonfinite for one in totals]
-    return [Column(_LOST, [f"{count:,}" for count in counts])] if any(counts) else []
+    return [TextColumn(_LOST, [f"{count:,}" for count in counts])] if any(counts) else []

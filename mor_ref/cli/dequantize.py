@@ -8,7 +8,7 @@ from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.stored_tensors import SkippedTensor, name_shown
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays, metadata_of
+from mor_ref.golden.store.array_files import ArrayEntry, array_file, file_of_arrays, metadata_of
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import lines_of_skipped
@@ -39,7 +39,9 @@ def run(file: str, recipe: str, out: str) -> None:
         raise ValueError(
             f"{file} has no fields of tensors; give a file that mor-ref quantize wrote"
         )
-    with array_file(path, (Entry(name, _F32, one.shape) for name, one in found.items())) as written:
+    with array_file(
+        path, (ArrayEntry(name, _F32, one.shape) for name, one in found.items())
+    ) as written:
         for name, one in found.items():
             written.put(name, one.numbers())
             print(f"{name_shown(name)}: {_sides(one.shape)} f32")
@@ -58,7 +60,9 @@ def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> 
     if not found:
         chosen = "" if wanted == Selection() else " of the chosen names"
         raise ValueError(f"{file} has no array TENSOR/{field}{chosen}; name the field with --field")
-    with array_file(path, (Entry(name, _F32, one.shape) for name, one in found.items())) as written:
+    with array_file(
+        path, (ArrayEntry(name, _F32, one.shape) for name, one in found.items())
+    ) as written:
         for name, one in found.items():
             written.put(name, _decoded(name, one, form.name))
             print(f"{name_shown(name)}: {_sides(one.shape)} f32")

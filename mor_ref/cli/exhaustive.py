@@ -30,7 +30,7 @@ from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.pools import workers_named
 
 
-class Asked(NamedTuple):
+class WrittenCase(NamedTuple):
     """A case as written on the command line."""
 
     fmt: str
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
 
 
 def run(
-    asked: Asked,
+    asked: WrittenCase,
     threads: int | None,
     executor: str,
     *,
@@ -101,7 +101,7 @@ def _digest(case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]) -> exhau
 
 def run_candidate(
     name: str,
-    asked: Asked,
+    asked: WrittenCase,
     chunks: str | None,
     timeout: float,
     executor: str,

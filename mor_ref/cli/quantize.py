@@ -3,7 +3,7 @@
 from mor_ref.analysis.listing import Selection
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.array_files import ArrayFile, Entry, array_file, file_of_arrays
+from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file, file_of_arrays
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
@@ -24,7 +24,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
         fields[case.name] = dict(fields_of(own.asked.operation, case.parameters, case.shape))
         sources[case.name] = case.parameters["source"]
     entries = (
-        Entry(f"{tensor}{SEPARATOR}{name}", field.dtype, field.shape)
+        ArrayEntry(f"{tensor}{SEPARATOR}{name}", field.dtype, field.shape)
         for tensor, known in fields.items()
         for name, field in known.items()
     )

@@ -8,7 +8,7 @@ from mor_ref.analysis.stored_tensors import name_shown
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of a table: its heading, and a cell for each row."""
 
     heading: str
@@ -20,12 +20,12 @@ class Column:
         return max(len(text) for text in (self.heading, *self.cells))
 
 
-def width_of(columns: Sequence[Column]) -> int:
+def width_of(columns: Sequence[TextColumn]) -> int:
     """Return the width of columns, with a space before each."""
     return sum(1 + column.width for column in columns)
 
 
-def line_of(name: str, room: int, cells: Sequence[str], columns: Sequence[Column]) -> str:
+def line_of(name: str, room: int, cells: Sequence[str], columns: Sequence[TextColumn]) -> str:
     """Return a row: a name, and a cell for each column."""
     parts = [cell.rjust(column.width) for cell, column in zip(cells, columns, strict=True)]
     return " ".join([name.ljust(room), *parts])

@@ -28,7 +28,7 @@ _RANKS = list(_DTYPES)
 _ALIGNED = 8  # bytes
 
 
-class Entry(NamedTuple):
+class ArrayEntry(NamedTuple):
     """An array of a file: its name, its dtype and its shape."""
 
     name: str
@@ -76,7 +76,7 @@ def metadata_of(file: str) -> Mapping[str, str]:
 
 @contextmanager
 def array_file(
-    path: Path, entries: Iterable[Entry], metadata: Mapping[str, str] = MappingProxyType({})
+    path: Path, entries: Iterable[ArrayEntry], metadata: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[ArrayFile]:
     """Open a file for these arrays; nobody sees it before all of them are there.
 
@@ -108,16 +108,18 @@ def _comment(metadata: Mapping[str, str]) -> bytes:
     return json.dumps(said).encode() if said else b""
 
 
-def _place(entry: Entry) -> tuple[int, str]:
+def _place(entry: ArrayEntry) -> tuple[int, str]:
     return -_RANKS.index(entry.dtype.name), entry.name
 
 
 class _Safetensors:
     """The order of the arrays, and the header, are those of the library safetensors."""
 
-    def __init__(self, file: IO[bytes], entries: list[Entry], metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, file: IO[bytes], entries: list[ArrayEntry], metadata: Mapping[str, str]
+    ) -> None:
         self._file = file
-        self._entries: dict[str, tuple[Entry, int]] = {}
+        self._entries: dict[str, tuple[ArrayEntry, int]] = {}
         header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
         end = 0
         for entry in sorted(entries, key=_place):
@@ -144,7 +146,7 @@ class _Safetensors:
 class _WholeArrays(ABC):
     """An array is written when all of its rows are there."""
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[ArrayEntry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
         self._waiting: dict[str, tuple[NDArray[Any], int]] = {}
 
@@ -168,7 +170,7 @@ class _WholeArrays(ABC):
 
 
 class _Npz(_WholeArrays):
-    def __init__(self, archive: zipfile.ZipFile, entries: list[Entry]) -> None:
+    def __init__(self, archive: zipfile.ZipFile, entries: list[ArrayEntry]) -> None:
         super().__init__(entries)
         self._archive = archive
 
@@ -177,7 +179,7 @@ class _Npz(_WholeArrays):
 
 
 class _Npy(_WholeArrays):
-    def __init__(self, file: IO[bytes], entries: list[Entry]) -> None:
+    def __init__(self, file: IO[bytes], entries: list[ArrayEntry]) -> None:
         super().__init__(entries)
         self._file = file
 

@@ -20,7 +20,7 @@ _IS_DIGIT = np.isin(np.arange(256), list(b"0123456789abcdefABCDEF"))
 
 
 @dataclass(frozen=True)
-class Column:
+class LineField:
     """A name, and the format of the bits under it: one of the catalogue, or f64, u8, u32, u64.
 
     A line has one entry of it, or a row of `count` entries.
@@ -55,7 +55,7 @@ class Column:
 class Line:
     """The columns of a line, from left to right."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[LineField, ...]
 
     @cached_property
     def length(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.golden import bundled_files, load
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.golden.streams.lines import Column, Line
+from mor_ref.golden.streams.lines import Line, LineField
 from mor_ref.operations import OPERATIONS, RandomInputs
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Arrays, Parameters
@@ -36,11 +36,11 @@ class Stream:
     case: str
     operation: str
     parameters: Parameters
-    inputs: tuple[Column, ...]
-    results: tuple[Column, ...]
+    inputs: tuple[LineField, ...]
+    results: tuple[LineField, ...]
     domain: RandomInputs
     bundled: Arrays
-    others: tuple[Column, ...] = ()
+    others: tuple[LineField, ...] = ()
 
     @property
     def width(self) -> int:
@@ -115,7 +115,7 @@ def with_tile(stream: Stream, tile: str) -> Stream:
     sides = {"x".join(map(str, one)): one for one in tiles(stream.parameters)}
     rows, columns = sides[known_name("tile", tile, sides)]
 
-    def wide(column: Column) -> Column:
+    def wide(column: LineField) -> LineField:
         return column if column.count is None else replace(column, count=rows * columns)
 
     none = {one.name: np.zeros((0, *wide(one).shape), f"u{one.size}") for one in stream.inputs}
@@ -143,13 +143,13 @@ def with_results(stream: Stream, names: Sequence[str]) -> Stream:
 
 def _columns_of(
     entry: Mapping[str, Any], case: str, arrays: Arrays
-) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+) -> tuple[tuple[LineField, ...], tuple[LineField, ...]]:
     """Return the columns of the inputs and of the expected fields of a case."""
-    columns: dict[str, list[Column]] = {"input": [], "expected": []}
+    columns: dict[str, list[LineField]] = {"input": [], "expected": []}
     for field in entry["fields"]:
         if field["name"] in arrays:
             meant = format_meant(field["format"], entry["cases"][case])
-            column = Column(field["name"], meant, *arrays[field["name"]].shape[1:])
+            column = LineField(field["name"], meant, *arrays[field["name"]].shape[1:])
             columns[field["role"]].append(column)
     return tuple(columns["input"]), tuple(columns["expected"])
 

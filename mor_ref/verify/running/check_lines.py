@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.streams.lines import NEWLINE, Column
+from mor_ref.golden.streams.lines import NEWLINE, LineField
 from mor_ref.golden.streams.stream import Stream, inputs_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS
@@ -54,14 +54,14 @@ class Checked:
         ]
         return f"line {self.first + place}: {inputs}: {'; '.join(results)}"
 
-    def _differs(self, column: Column, place: int) -> NDArray[np.bool_]:
+    def _differs(self, column: LineField, place: int) -> NDArray[np.bool_]:
         """Return which entries of a result differ in a line."""
         found, right = (
             np.atleast_1d(side[column.name][place]) for side in (self.given, self.expected)
         )
         return unlike(column, found, right, self.allowed)
 
-    def _difference(self, column: Column, place: int) -> str:
+    def _difference(self, column: LineField, place: int) -> str:
         """Describe the first entry of a result that differs, and count the others."""
         found, right = (
             np.atleast_1d(side[column.name][place]) for side in (self.given, self.expected)
@@ -116,7 +116,7 @@ class Sent:
 
 
 def unlike(
-    column: Column, given: NDArray[Any], expected: NDArray[Any], allowed: Allowed
+    column: LineField, given: NDArray[Any], expected: NDArray[Any], allowed: Allowed
 ) -> NDArray[np.bool_]:
     """Return which entries of a column differ in bits that are not allowed to."""
     differs: NDArray[np.bool_] = given != expected
@@ -276,11 +276,11 @@ def _fault_of(line: str, stream: Stream) -> str:
     return f"it has more than {len(digits)} numbers"
 
 
-def _shown_at(column: Column, arrays: Arrays, place: int, at: int) -> str:
+def _shown_at(column: LineField, arrays: Arrays, place: int, at: int) -> str:
     return shown(int(arrays[column.name][place, at]), column.format)
 
 
-def _entry(column: Column, at: int) -> str:
+def _entry(column: LineField, at: int) -> str:
     """Return the name of an entry of a line."""
     return column.name if column.count is None else f"{column.name}[{at}]"
 
