@@ -10,7 +10,8 @@ import pytest
 from structural_faults import FAULTS, evidence_of
 from test_diagnosis import in_format, planted, said, smallest_suites, some_of
 
-from mor_ref.deviations import DEVIATIONS
+import mor_ref
+from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
@@ -228,3 +229,32 @@ def test_a_few_equal_bits_are_no_evidence():
 def test_one_entry_that_matches_is_said_as_one():
     (line,) = structure_lines([Structure(("code",), "each entry is 0x0", 3, 3, kept=1)])
     assert line.endswith("in all 3 entries that differ; it would also change 1 entry that matches")
+
+
+@pytest.mark.usefixtures("without_pairs")
+@pytest.mark.parametrize(
+    ("move", "said"),
+    [
+        (lambda a: np.roll(a, 1, 0), "all {} mismatches are explained by `mx_as_floor` (rules "),
+        (lambda a: np.concatenate([0 * a[:1], a[:-1]]), "a guess: `mx_as_floor` (rules "),
+    ],
+)
+def test_a_deviation_keeps_its_name_if_its_rows_are_late(move, said):
+    """The zeros of a first row are too few to be a structure of their own."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal((16, 64)) * np.exp2(random.integers(-6, 6, (16, 64)))
+
+    def candidate(operation, parameters, inputs):
+        with applied(DEVIATIONS["mx_as_floor"]):
+            found = OPERATIONS[operation].exact(parameters, inputs)
+        return {name: move(found[name]) for name in ("scale", "code")}
+
+    found = mor_ref.verify(candidate, inputs={"x": x.astype(np.float32)}, recipe="mxfp8:rceil")
+    (diagnosis,) = found.diagnosis.suites
+    text = str(found)
+    assert said.format(f"{diagnosis.mismatches:,}") in text
+    assert ", with entries in other places" in text
+    assert re.search(
+        "scale( and code)?, after `mx_as_floor`: .i, j. has the expected value of ", text
+    )
+    assert "so each answer is exactly that of" not in text

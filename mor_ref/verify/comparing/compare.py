@@ -169,13 +169,12 @@ def comparisons(
             problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
             if problem is None:
                 size = bytes_of(_format_of_given(operation, field, name, case))
-                given = bits_given(field.name, size, case.parameters, answer.get(name))
-                expected, actual = paired(case, field.name, name, given)
+                given = answer.get(name)
+                bits = bits_given(field.name, size, case.parameters, given)
+                expected, actual = paired(case, field.name, name, bits)
                 problem = problem_of(actual, expected)
                 if problem is not None:
-                    problem += named_otherwise(
-                        field, name, case.arrays[field.name], answer.get(name)
-                    )
+                    problem += named_otherwise(field, name, case.arrays[field.name], given)
             if problem is None:
                 found, marks = np.asarray(actual), left_out.get(field.name)
                 viewed = marks

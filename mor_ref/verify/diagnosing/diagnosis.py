@@ -13,6 +13,7 @@ from mor_ref.verify.diagnosing.diagnosis_records import (
     Structure,
     SuiteDiagnosis,
 )
+from mor_ref.verify.diagnosing.displaced_deviations import Displaced, displaced_deviation
 from mor_ref.verify.diagnosing.entries import differing_fields
 from mor_ref.verify.diagnosing.explanations import (
     explanation_of,
@@ -44,6 +45,7 @@ PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for othe
 _DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
+_SHARE = 0.9  # that a guess explains, if no other is preferred that has entries in other places
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
 
 
@@ -129,7 +131,7 @@ class _Search:
             found = self._surviving(ALONE, self._turns)
         if not found:
             found = self._surviving([those for those in known if len(those) > 1], self._turns)
-        if not found and not self._is_large and not self._structure_explains_all:
+        if not found and self._is_searched and not self._is_displaced_whole:
             found = self._surviving_pairs(singles)
         if len(found) > 1:
             found = self._surviving(found, self._matching) or found
@@ -145,10 +147,8 @@ class _Search:
             )
             for one in those
         ]
-        if not found and not self._is_large and not self._structure_explains_all:
-            found = list(self._guesses.best())
-            if any(one.is_of_all for one in self._structures[:1]):
-                found = [one for one in found if one.fields or 2 * one.explained >= one.of]
+        if not found and self._is_searched:
+            found = self._guessed()
         leaders = tuple(one.name for (one,) in self._paired)
         return SuiteDiagnosis(
             self._suite,
@@ -170,9 +170,45 @@ class _Search:
         there = {name for one in self._structures if one.is_whole for name in one.fields}
         return there == set(differing_fields(self._cases))
 
+    def _guessed(self) -> list[Explanation]:
+        """Return guesses, or the deviation with entries in other places if that explains more."""
+        moved = [] if self._displaced is None else [self._displaced[0]]
+        if self._is_displaced_whole:
+            return moved
+        found = list(self._guesses.best())
+        if any(one.is_of_all for one in self._structures[:1]):
+            found = [one for one in found if one.fields or 2 * one.explained >= one.of]
+        is_less = all(not one.fields and one.explained < _SHARE * one.of for one in found)
+        return moved if moved and is_less else found
+
+    @property
+    def _is_displaced_whole(self) -> bool:
+        return self._displaced is not None and self._displaced[0].is_whole
+
+    @property
+    def _is_searched(self) -> bool:
+        return not self._is_large and not self._structure_explains_all
+
+    @cached_property
+    def _displaced(self) -> Displaced | None:
+        """The deviation that explains most with entries in other places."""
+        if self._of_rows:
+            return None
+        mismatches = sum(sample.mismatches for sample in self.differing)
+        return displaced_deviation(self._model, self._turns[0], self._some, mismatches)
+
+    @property
+    def _some(self) -> list[Sample]:
+        """Some cases that differ, and some that match, to compute with deviations."""
+        both = (self.differing, self._matching)
+        return [one for part in both for one in some_of(part, _OF_STRUCTURE, of_rows=False)]
+
     def _structures_of(self, found: list[Explanation]) -> Iterator[Structure]:
         """Yield the structure of mismatches, and of those that the best deviations leave."""
         best = next(iter(found), None)
+        if best is not None and best.is_displaced and self._displaced is not None:
+            yield from self._displaced[1]
+            return
         if best is None or not (best.is_whole or best.fields):
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
@@ -188,11 +224,7 @@ class _Search:
         ):
             return
         those = tuple(DEVIATIONS[name] for name in best.deviations)
-        some = [
-            sample
-            for samples in (self.differing, self._matching)
-            for sample in some_of(samples, _OF_STRUCTURE, of_rows=False)
-        ]
+        some = self._some
         modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
         structures = list(
             (structures_left if is_rest else where_deviating)(modelled, best.deviations)

@@ -73,7 +73,8 @@ class Explanation:
     would change. `left` is then the place of the first mismatch that they do not explain. `spared`
     names matching cases that they would change, among the cases that were compared. A guess
     explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
-    these mismatches.
+    these mismatches. If it `is_displaced`, it is an explanation together with the structures of the
+    suite: the bits of the deviations are in other places.
     """
 
     deviations: tuple[str, ...]
@@ -87,6 +88,7 @@ class Explanation:
     left: str = ""
     fields: tuple[str, ...] = ()
     of_fields: int = 0
+    is_displaced: bool = False
 
 
 @dataclass(frozen=True)

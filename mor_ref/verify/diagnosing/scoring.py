@@ -143,10 +143,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Run:
-    """The result of computing with deviations: their score, and the steps that were taken."""
+    """The result of computing with deviations: their score, and the steps that were taken.
+
+    `alike` is the share of values of the candidate that they have, wherever these lie, in the
+    fields that differ.
+    """
 
     score: Score
     steps: frozenset[Step]
+    alike: float = 0.0
 
 
 class Model:
@@ -194,15 +199,17 @@ class Model:
             others = tuple(other for other in those if other is not deviation)
             run = self._runs.get((others, sample))
             if run is not None and run.steps.isdisjoint(steps_of(deviation)):
-                return run if others else Run(replace(run.score, explained=0), run.steps)
+                return run if others else replace(run, score=replace(run.score, explained=0))
         return None
 
     def _new(self, those: Together, sample: Sample) -> Run:
         right = self._right(sample) if those else {}
         self.elements += sample.size
         found, steps = _computed(those, sample)
-        scores = (_score(one, right.get(one[0])) for one in _fields(found, sample))
-        return Run(sum(scores, Score()), steps)
+        fields = list(_fields(found, sample))
+        scores = (_score(one, right.get(one[0])) for one in fields)
+        alike = [_alike(pair.given, ours) for _, pair, ours in fields if pair.differs.any()]
+        return Run(sum(scores, Score()), steps, sum(alike) / max(len(alike), 1))
 
     def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
         """Return where the values of the candidate are those of the reference, and not expected."""
@@ -261,6 +268,13 @@ def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     values = _values(pair) if explained == changed == of < _SHORT else frozenset()
     changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
     return Score(explained, of, more, changes)
+
+
+def _alike(given: NDArray[np.integer], ours: NDArray[np.integer]) -> float:
+    """Return the share of entries that have the values of others, in any order."""
+    _, rank = np.unique(np.concatenate([given.ravel(), ours.ravel()]), return_inverse=True)
+    counts = (np.bincount(part, minlength=2 * given.size) for part in np.split(rank, 2))
+    return float(np.minimum(*counts).sum()) / max(given.size, 1)
 
 
 def _values(pair: Pair) -> frozenset[tuple[int, int]]:

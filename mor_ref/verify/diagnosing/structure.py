@@ -81,10 +81,10 @@ def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structur
         )
         for sample, ours in modelled
     ]
-    return [_after(names, one) for one in structures_of(left)]
+    return [after(names, one) for one in structures_of(left)]
 
 
-def _after(names: tuple[str, ...], one: Structure) -> Structure:
+def after(names: tuple[str, ...], one: Structure) -> Structure:
     """Return a structure of the rest, with the names of deviations."""
     other = None if one.other is None else replace(one.other, beyond=names)
     return replace(one, beyond=names, other=other)

@@ -34,7 +34,8 @@ def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
 
 def identity(explanation: Explanation) -> Iterator[str]:
     """Say that all answers are those of another row of a catalogue, if so."""
-    if explanation.is_whole and not explanation.spared and len(explanation.deviations) == 1:
+    is_alone = len(explanation.deviations) == 1 and not explanation.is_displaced
+    if explanation.is_whole and not explanation.spared and is_alone:
         for start, kind, known in _ROWS:
             name = explanation.deviations[0].removeprefix(start)
             if name != explanation.deviations[0] and name in known:

@@ -264,7 +264,8 @@ def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
 def _by(explanation: Explanation) -> str:
     names = " and ".join(f"`{name}`" for name in explanation.deviations)
     rules = ", ".join(explanation.rules)
-    return f"{names} (rule{'s' if len(explanation.rules) > 1 else ''} {rules})"
+    moved = ", with entries in other places" if explanation.is_displaced else ""
+    return f"{names} (rule{'s' if len(explanation.rules) > 1 else ''} {rules}){moved}"
 
 
 def _meanings(explanation: Explanation) -> Iterator[str]:

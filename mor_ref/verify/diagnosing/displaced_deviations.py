@@ -1,0 +1,59 @@
+"""A deviation whose entries are in other places, too: both mistakes have a name."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure
+from mor_ref.verify.diagnosing.entries import differing_fields
+from mor_ref.verify.diagnosing.explanations import explanation_of
+from mor_ref.verify.diagnosing.sample import Pair, Sample
+from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
+from mor_ref.verify.diagnosing.structure import after, structures_of
+
+_LEAST = 0.9  # the share that has a structure
+_TRIED = 3  # deviations whose fields have the most values of the candidate
+
+Displaced = tuple[Explanation, list[Structure]]
+
+
+def displaced_deviation(
+    model: Model, first: Sample, samples: Sequence[Sample], mismatches: int
+) -> Displaced | None:
+    """Return the deviation that explains most if entries are moved, with the structures of fields.
+
+    Entries that are moved have the same values. So deviations are tried in the order of how many
+    values of a sample they have in common with the candidate, wherever these lie.
+    """
+    least = model.run((), first).alike
+    alike = {those: model.run(those, first).alike for those in ALONE}
+    likely = sorted((one for one in ALONE if alike[one] > least), key=lambda one: -alike[one])
+    found = [_moved(model, those, samples, mismatches) for those in likely[:_TRIED]]
+    claims = [one for one in found if one is not None]
+    return max(claims, key=lambda one: one[0].explained / one[0].of, default=None)
+
+
+def _moved(
+    model: Model, those: Together, samples: Sequence[Sample], mismatches: int
+) -> Displaced | None:
+    """Return the structures with the bits of deviations as the expected ones, if most have one."""
+    moved = []
+    for sample in samples:
+        ours = model.arrays(those, sample)
+        pairs = {
+            name: Pair(ours[name], one.given, ours[name] != one.given, one.left_out)
+            for name, one in sample.pairs.items()
+            if name in ours
+        }
+        moved.append(replace(sample, pairs=pairs))
+    found = [one for one in structures_of(moved) if one.words]
+    if {name for one in found for name in one.fields} != set(differing_fields(moved)):
+        return None
+    is_whole = all(one.is_whole for one in found)
+    of = sum(sample.mismatches for sample in moved)
+    explained = sum(one.of if one.is_whole else one.explained for one in found)
+    if not found or explained < _LEAST * of:
+        return None
+    counts = (mismatches, mismatches) if is_whole else (explained, of)
+    whole = explanation_of(those, *counts, is_whole=is_whole)
+    names = tuple(deviation.name for deviation in those)
+    return replace(whole, is_displaced=True), [after(names, one) for one in found]
