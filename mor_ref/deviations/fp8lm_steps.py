@@ -1,5 +1,6 @@
 """Sequences of steps of Adam in FP8-LM that differ: what a step takes from the state before it."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,6 +51,18 @@ def fp8lm_weights_keep_their_scale(
     found: Moments = reference(steps, numbers, before)
     scales = (*found.scales[:2], before[2])
     return Moments(steps, *fp8lm_adam.codes_of(numbers, scales), scales)
+
+
+@deviation(fp8lm_adam.largest_of_moment, rules=("FLM-014",), domain=_STEPS)
+def fp8lm_nan_counts_in_moments(reference: Reference, numbers: Sequence[float]) -> float:
+    """A NaN makes the amax of a moment NaN, so that its scale is 1."""
+    return math.nan if any(map(math.isnan, numbers)) else float(reference(numbers))
+
+
+@deviation(fp8lm_adam.largest_of_weights, rules=("FLM-014",), domain=_STEPS)
+def fp8lm_nan_skipped_in_weights(reference: Reference, numbers: Sequence[float]) -> float:
+    """A NaN does not count in the amax of the weights."""
+    return float(reference([x for x in numbers if not math.isnan(x)]))
 
 
 def _restored(state: Moments) -> Numbers:

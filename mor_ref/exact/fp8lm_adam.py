@@ -102,10 +102,21 @@ def numbers_after(
 @step
 def stored(steps: int, numbers: Numbers, before: Scales) -> Moments:
     """Return the state that is stored after a step, given the scales before it (FLM-014)."""
-    counted = [[x for x in one if not math.isnan(x)] for one in numbers[:2]]
-    amaxes = list(map(largest_magnitude, (*counted, numbers[2])))
-    scales = stored_scales(amaxes, before[2])
+    amaxes = [largest_of_moment(numbers[0]), largest_of_moment(numbers[1])]
+    scales = stored_scales([*amaxes, largest_of_weights(numbers[2])], before[2])
     return Moments(steps, *codes_of(numbers, scales), scales)
+
+
+@step
+def largest_of_moment(numbers: Sequence[float]) -> float:
+    """Return the amax of a moment, in which NaN does not count (FLM-014)."""
+    return largest_magnitude([x for x in numbers if not math.isnan(x)])
+
+
+@step
+def largest_of_weights(numbers: Sequence[float]) -> float:
+    """Return the amax of the weights, which a NaN makes NaN (FLM-014)."""
+    return largest_magnitude(numbers)
 
 
 def codes_of(numbers: Numbers, scales: Scales) -> tuple[list[int], list[int], list[int]]:
