@@ -286,6 +286,24 @@ def test_a_tensor_in_bfloat16_is_its_array(profile):
     assert (found.view(np.uint32) == expected.view(np.uint32)).all()
 
 
+def test_a_scale_for_each_place_of_k():
+    """GEM-003: exact and the families of binary32 take it; pieces refuse it, unless K is 1."""
+    x, y = numbers(23, (M, 12)), numbers(24, (N, 12))
+    for columns in (12, 1):
+        a = mor_ref.quantize(x[:, :columns], "e4m3", block=(2, 1))
+        b = mor_ref.transposed(mor_ref.quantize(y[:, :columns], "e4m3", block=(1, 3)))
+        of_a = [blocks_of(row, range(columns + 1)) for row in rows_of(a, False)]
+        of_b = [blocks_of(row, range(columns + 1)) for row in rows_of(b.of, False)]
+        for profile in ("exact", "hopper_fp8")[: 2 if columns == 1 else 1]:
+            of = DOT_PROFILES[profile]
+            expected = [[entry(row, column, of) for column in of_b] for row in of_a]
+            found = mor_ref.matmul(a, b, profile=profile)
+            assert found.view(np.uint32).tolist() == bits(expected)
+        plain = mor_ref.matmul(a.dequantize(), b.of.dequantize().T, profile="f32_fma")
+        found = mor_ref.matmul(a, b, profile="f32_fma")
+        assert (found.view(np.uint32) == plain.view(np.uint32)).all()
+
+
 def test_units_of_one_element_in_bfloat16_have_no_scale():
     """GEM-003, GEM-004: only a block with a scale is refused if it has one element along K."""
     x, y = (np.random.default_rng(n).standard_normal((4, 12), np.float32) for n in (21, 22))

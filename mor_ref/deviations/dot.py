@@ -84,6 +84,15 @@ def dot_tail_left_out(
     return list(reference(products[:whole] or products, profile))
 
 
+@deviation(
+    dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
+)
+def dot_rows_are_one_chunk(_: Reference, profile: DotProfile) -> int:
+    """All products of a row are one chunk."""
+    del profile
+    return 0
+
+
 def _is_rounded(_products: list[Product], profile: DotProfile) -> bool:
     return profile.family not in WITHOUT_C
 

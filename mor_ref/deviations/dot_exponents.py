@@ -102,6 +102,20 @@ def dot_f16_has_e0_of_binary32(
     return found
 
 
+@deviation(dot_nvidia.cut_chunk, rules=("DOT-007",), domain=DOTS)
+def dot_c_has_no_exponent(
+    reference: Reference, terms: list[Term], c: float, profile: DotProfile
+) -> Chunk:
+    """The largest exponent is that of the products, also if c has a larger one."""
+    if not terms or dot_terms.special_sum([*(t.value for t in terms), c]) is not None:
+        found: Chunk = reference(terms, c, profile)
+        return found
+    exponent = max(term.exponent for term in terms)
+    unit = exponent - fraction_bits(profile)
+    whole = sum(cut(value, unit) for value in (*(term.value for term in terms), c))
+    return Chunk(exponent, whole, dot_nvidia.result(whole * Fraction(2) ** unit, profile))
+
+
 @deviation(dot_nvidia.term_of_c, rules=("DOT-004", "DOT-007"), domain=DOTS)
 def dot_zero_c_has_smallest_exponent(reference: Reference, c: float, profile: DotProfile) -> Term:
     """A c of zero has the exponent of the smallest normal number of its format, and not e0."""
