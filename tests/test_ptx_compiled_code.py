@@ -91,7 +91,7 @@ REFUSED = {
     f"mov.b32 %r1, {_NINES};": "operand '9{40}' is too large for .b32",
     "mov.b64 %d1, 0x10000000000000000;": "is too large for .b64",
     f"ld.global.b32 %r1, [%d1+{_NINES}];": "offset '9{40}' is not a constant of 64 bits",
-    f".reg .b32 %x<{_NINES}>;": "9{40} is not a number of at most 64 bits",
+    f".reg .b32 %x<{_NINES}>;": "'9{40}' is not a number of at most 64 bits",
     f"mov.b32 %r1, %r{_NINES};": "is not supported",
     "barrier.cluster.arrive;": "this barrier is not supported",
 }

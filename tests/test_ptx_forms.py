@@ -217,6 +217,13 @@ MALFORMED = (
     "cvt.rna.relu.tf32.f32 %r3, %f1;", "add.ftz.bf16 %h1, %h1, %h1;",
     "selp.f16 %h1, %h1, %h1, %p1;",
     "mov.b32 {%r3, %r3, %r3, %r3, %r3, %r3, %r3, %r3}, %r1;", "mov.b16 {%r3, %r3, %r3, %r3}, 1;",
+    "brx;", "elect;", "elect %r3;", "ldmatrix;", "stmatrix;", "createpolicy;", "cvta;",
+    "cvta %d5, %d4;", "isspacep;", "isspacep %p1, %d4;", "bra.foo;", "createpolicy %d5;",
+    "cvt.f16.f32 %h1, %f1;", "cvt.bf16.f32 %h1, %f1;", "cvt.f32.u32 %f1, %r1;",
+    "cvt.u32.f32 %r3, %f1;", "cvt.rn.f32.f16 %f1, %h1;", "cvt.rn.sat.bf16.f32 %h1, %f1;",
+    "cvt.rn.f32.f32 %f1, %f1;", "cvt.rn.ftz.f16.s32 %h1, %r1;", "cvt.rni.u8.bf16 %r3, %h1;",
+    "add.f16 %h1, %h1, 0x3c00;", "add.f16 %h1, %h1, 0f3F800000;", "fma.rn.f16x2 %r3, %r1, 1, %r1;",
+    "call , ;", ".shared .b8 s[08];", ".shared .u32 s = 1;",
 )  # fmt: skip
 
 
@@ -246,6 +253,14 @@ MODULES = {
     ".global .u32 x;\n.global .u64 x;": "line 5: .global .u64 x: x is in line 4, too",
     ".entry run() { L: ret;\nL: ret; }": "line 5: L:: this label is there twice",
     ".entry run() { ret }\n.entry walk() { ret; }": "line 4: ret: no ';' follows",
+    ".global .f16 x = 1.0;\n.entry run() {.reg .b64 %d; mov.u64 %d, x; ret;}": "line 4: x: initial",
+    ".global .f32 x = 1;\n.entry run() {.reg .b64 %d; mov.u64 %d, x; ret;}": "line 4: x: initial",
+    ".entry run() .maxntid 32 45 { ret; }": "line 4: .maxntid 32 45: '32 45' is not a number",
+    ".entry run() .reqntid\n{ ret; }": "line 4: .reqntid: '' is not a number",
+    ".entry run() .maxntid 1, 0 { ret; }": "line 4: .maxntid 1, 0: give one to three",
+    ".global .align 3 .u32 x;": "line 4: .global .align 3 .u32 x: the number of .align",
+    ".entry run() {\n mov.b64 {%r1, ;\n } ret; }": "line 5: mov.b64 {%r1,: its braces",
+    ".entry run() { T: .branchtargets {A;\n }\n }": "line 5: }: no brace opens this one",
     "\f\n.entry r\u00fcn() { ret; }": r"line 5: '\\xfc': PTX has ASCII characters alone",
     ".func g() { ret; }\n.func f() { ret; }\n.alias g, f;": "line 6: .alias g, f;: the module has",
     ".entry run() { ret; }\n.func g();\n.alias g, run;": "line 6: .* has no function run",

@@ -6,6 +6,8 @@ from mor_ref.ptx.program import WIDTHS
 
 # Their registers may be wider than the type.
 _CONVERTING = {"cvt", "ld", "ldu", "st"}
+_HALVES = {"f16", "bf16", "f16x2", "bf16x2"}
+_LEAST_REAL = 32  # bits of a constant that is a real number
 _REAL = re.compile(r"-?\s*(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
 _REAL_BITS = re.compile(r"-?\s*0(?:[fF][0-9a-fA-F]{8}|[dD][0-9a-fA-F]{16})")
 
@@ -27,10 +29,23 @@ def is_register(register: str, kind: str, opcode: str) -> bool:
     return len(classes) == 1 or "b" in classes
 
 
+def type_of_constants(kind: str, opcode: str) -> str:
+    """Return the type of constants of an operand: halves are in registers of bits."""
+    last = opcode.rpartition(".")[2]
+    return last if last in _HALVES else kind
+
+
 def is_constant(text: str, kind: str) -> bool:
-    """Return whether a constant may be an operand of a type."""
+    """Return whether a constant may be an operand of a type; PTX has no halves."""
+    if kind in _HALVES:
+        return False
     if _REAL.fullmatch(text):
         return _class(kind) == "real"
     if _REAL_BITS.fullmatch(text):
-        return _class(kind) in ("real", "b")
+        return _class(kind) in ("real", "b") and WIDTHS[kind] >= _LEAST_REAL
     return _class(kind) != "real"
+
+
+def is_initial_value(text: str, kind: str) -> bool:
+    """Return whether a constant may be the initial value of a variable of a type."""
+    return kind in ("b32", "b64") or is_constant(text, kind)

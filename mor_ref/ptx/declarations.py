@@ -3,6 +3,7 @@
 import math
 import re
 
+from mor_ref.ptx.agreement import is_constant
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Variable
@@ -12,9 +13,11 @@ _MOST_BYTES = 1 << 30  # of one variable
 _LINKING = {"visible", "weak", "extern", "common", "managed"}
 _HANDLES = dict.fromkeys(("texref", "surfref", "samplerref"), "u64")  # of parameters
 _WORD = re.compile(r"\s*\.(\w+)(?:\s*\((?:[^()]|\([^()]*\))*\))?")
-_ALIGN = re.compile(r"\s*(\d\w*)")
+_WHOLE = r"\d\w*"
+_ALIGN = re.compile(rf"\s*({_WHOLE})")
 _DECLARED = re.compile(
-    r"\s*(?P<name>[\w$%]+)\s*(?:<(?P<count>\d\w*)>)?\s*(?P<sides>(?:\[\s*(?:\d\w*)?\s*\]\s*)*)"
+    rf"\s*(?P<name>[\w$%]+)\s*(?:<\s*(?P<count>{_WHOLE})\s*>)?"
+    rf"\s*(?P<sides>(?:\[\s*(?:{_WHOLE})?\s*\]\s*)*)"
 )
 
 
@@ -22,14 +25,18 @@ def declared(line: int, text: str) -> list[Variable]:
     """Return the variables of a declaration."""
     plain, equals, initial = text.partition("=")
     space, kind, vector, alignment, at = _words(line, plain)
+    if equals and space not in ("global", "const"):
+        raise refusal(line, text, "only .global and .const have initial values")
     found = []
     for name in plain[at:].split(","):
         match = _DECLARED.fullmatch(name)
         if not match:
             raise refusal(line, text, "this declaration is not understood")
         bytes_each = max(1, WIDTHS[kind] // 8) * vector
-        texts = re.findall(r"\[\s*(\w*)\s*\]", match.group("sides"))
-        sides = [size_of(line, text, each or "0") for each in texts]
+        sides = [
+            size_of(line, text, n or "0")
+            for n in re.findall(r"\[\s*(\w*)\s*\]", match.group("sides"))
+        ]
         if equals and sides and not sides[0]:
             sides[0] = len(split(initial.strip()[1:-1]))
         sizes = sides + [vector] * (vector > 1)
@@ -76,14 +83,17 @@ def _aligned(line: int, text: str, at: int) -> tuple[int, int]:
     number = _ALIGN.match(text, at)
     if number is None:
         raise refusal(line, text, ".align has no number")
-    return size_of(line, text, number.group(1)), number.end()
+    found = size_of(line, text, number.group(1))
+    if found.bit_count() != 1:
+        raise refusal(line, text, "the number of .align is a power of two")
+    return found, number.end()
 
 
 def size_of(line: int, text: str, number: str) -> int:
     """Return a number of a declaration, which may be in base 16, 8 or 2."""
-    found = number_of(number, "b64")
-    if found is None:
-        raise refusal(line, text[:60], f"{number[:40]} is not a number of at most 64 bits")
+    found = number_of(number, "b64") if number[:1].isdigit() else None
+    if found is None or is_constant(number, "f64"):
+        raise refusal(line, text[:60], f"{number[:40]!r} is not a number of at most 64 bits")
     return found
 
 

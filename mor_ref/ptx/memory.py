@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.ptx.agreement import is_initial_value
 from mor_ref.ptx.errors import LaunchError
 from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Function, Program, Variable
@@ -143,7 +144,8 @@ class Globals:
         """Write the initial values of a variable."""
         width = max(1, WIDTHS[variable.type] // 8)
         for k, text in variable.initial:
-            number = number_of(text, variable.type)
+            kind = variable.type
+            number = number_of(text, kind) if is_initial_value(text, kind) else None
             if number is None:
                 match = re.fullmatch(r"(?:generic\(\s*)?([\w$]+)\)?\s*(?:\+\s*(\d+))?", text)
                 if not match or match.group(1) not in places or width != 8:

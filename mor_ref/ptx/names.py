@@ -5,7 +5,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from mor_ref.ptx.agreement import is_constant, is_register
+from mor_ref.ptx.agreement import is_constant, is_register, type_of_constants
 from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
@@ -144,8 +144,9 @@ class Names:
             return f"{WORDS[bits]}({SPECIAL[text]})"
         number = number_of(text, kind)
         if number is not None:
-            if not is_constant(text, kind):
-                raise refusal(of.line, of.text, f"{text!r} is not a constant of type .{kind}")
+            wanted = type_of_constants(kind, of.opcode)
+            if not is_constant(text, wanted):
+                raise refusal(of.line, of.text, f"{text!r} is not a constant of type .{wanted}")
             return f"{WORDS[bits]}({number:#x}u{'ll' if number >> 32 else ''})"
         place = self.place(text.split("+", maxsplit=1)[0].strip())
         if place is not None:

@@ -32,7 +32,8 @@ _NAME = re.compile(r"\s*([\w$%]+)\s*")
 _UNUSED = re.compile(r"\.pragma\b[^;]*;|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b[^;]*;")
 _ALIAS = re.compile(r"\.alias\s+([\w$%]+)\s*,\s*([\w$%]+)\s*;")
 _IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
-_THREADS = re.compile(r"\.(reqntid|maxntid)\s+(\w+(?:\s*,\s*\w+)*)")
+_THREADS = re.compile(r"\.(reqntid|maxntid)\b([^.]*)")
+_MOST_SIDES = 3  # of a block
 
 
 class Text:
@@ -200,10 +201,13 @@ def _parameters(source: Text, at: int) -> tuple[tuple[Variable, ...], int]:
 
 def _threads(line: int, directives: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the number of threads that a kernel requires, and the most that it takes."""
-    found = {
-        word: tuple(size_of(line, directives, number.strip()) for number in numbers.split(","))
-        for word, numbers in _THREADS.findall(directives)
-    }
+    found = dict[str, tuple[int, ...]]()
+    for word, numbers in _THREADS.findall(directives):
+        text = f".{word}{numbers.rstrip()}"
+        sides = tuple(size_of(line, text, each.strip()) for each in numbers.split(","))
+        if len(sides) > _MOST_SIDES or not all(sides):
+            raise refusal(line, text, "give one to three whole numbers above 0")
+        found[word] = sides
     rest = re.sub(r'"[^"]*"', "", _THREADS.sub(" ", directives))
     for word in re.findall(r"\.(\w+)", rest):
         if word not in _IGNORED:
@@ -212,11 +216,14 @@ def _threads(line: int, directives: str) -> tuple[tuple[int, ...], tuple[int, ..
 
 
 def _statements(source: Text, at: int, end: int) -> list[Statement]:
-    text, found = source.text, list[Statement]()
+    text, found, depth = source.text, list[Statement](), 0
     while (at := _skipped(source, at)) < end:
         line = source.line(at)
         if text[at] in "{}":
             found.append(Scope(line, text[at] == "{"))
+            depth += 1 if text[at] == "{" else -1
+            if depth < 0:
+                raise refusal(line, text[at : at + 60].split("\n")[0], "no brace opens this one")
             at += 1
         elif label := _LABEL.match(text, at):
             at = label.end()
@@ -247,4 +254,6 @@ def _statement(line: int, text: str) -> list[Statement]:
     guard = "".join((found.group("guard") or "").split())
     opcode = "".join(found.group("opcode").split())
     plain = " ".join(text.split())
+    if text.count("{") != text.count("}"):
+        raise refusal(line, plain, "its braces are not closed")
     return [Instruction(line, plain, guard, opcode, split(found.group("operands")))]

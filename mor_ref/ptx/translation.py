@@ -114,7 +114,7 @@ def _called(program: Program, entry: Function) -> list[Function]:
     while waiting:
         for statement in waiting.pop().statements:
             if isinstance(statement, Instruction) and statement.opcode.split(".")[0] == "call":
-                name = next((each for each in statement.operands if each[0] != "("), "")
+                name = next((each for each in statement.operands if not each.startswith("(")), "")
                 function = program.functions.get(name)
                 if function is None:
                     raise refusal(statement.line, statement.text, "it calls no function by name")
@@ -271,4 +271,6 @@ def _why_not(opcode: str) -> str:
     """Return why an instruction is refused: its bits are not defined, or it is not there."""
     if {"approx", "full"} & set(opcode.split(".")):
         return "PTX only bounds its error, so no bits are right, and no model of it runs here"
+    if any(_row(f"cvt.{mode}{opcode.removeprefix('cvt')}", 2) for mode in ("rn", "rni")):
+        return "it needs a rounding, such as .rn, or .rni to an integer"
     return "this instruction is not supported"

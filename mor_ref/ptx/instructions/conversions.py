@@ -4,7 +4,6 @@ from mor_ref.ptx.rows import Row
 
 _INTEGERS = r"[us](?:8|16|32|64)"
 
-_FLOATS = r"f16|bf16|f32|f64"
 _MODE = r"\.(?P<mode>rn|rz|rm|rp)"
 _TO_INTEGER = r"\.(?P<mode>rni|rzi|rmi|rpi)"
 _NARROW = r"e4m3|e5m2|e3m2|e2m3|e2m1"
@@ -18,6 +17,44 @@ _OPEN_RS = (
 _SATURATING = rf"(?=.*\.satfinite){_FINITE}"
 _FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
 
+# All that ptxas 13 takes for sm_90. Without f32 there is no .ftz, bf16 has no .sat, and a result
+# that may round has a rounding, save between f16, bf16 and f64.
+_WIDE = r"[us](?:16|32|64)"
+_FROM_FLOATS = (
+    rf"{_FTZ}(?:\.sat)?\.(?P<t>{_INTEGERS})\.(?P<f>f32)",
+    rf"(?:\.sat)?\.(?P<t>{_INTEGERS})\.(?P<f>f16|f64)",
+    rf"\.(?P<t>{_WIDE})\.(?P<f>bf16)",
+)
+_FROM_INTEGERS = (
+    rf"{_FTZ}{_SAT}\.(?P<t>f32)\.(?P<f>{_INTEGERS})",
+    rf"{_SAT}\.(?P<t>f16|f64)\.(?P<f>{_INTEGERS})",
+    rf"\.(?P<t>bf16)\.(?P<f>{_WIDE})",
+)
+_SAME_FLOATS = (
+    rf"{_FTZ}{_SAT}\.(?P<t>f32)\.(?P<f>f32)",
+    rf"{_SAT}\.(?P<t>f16|f64)\.(?P<f>(?P=t))",
+    r"\.(?P<t>bf16)\.(?P<f>bf16)",
+)
+_OTHER_FLOATS = (
+    rf"{_MODE}{_FTZ}{_SAT}\.(?P<t>f16)\.(?P<f>f32)",
+    rf"{_MODE}{_FTZ}{_SAT}\.(?P<t>f32)\.(?P<f>f64)",
+    rf"{_MODE}{_SAT}\.(?P<t>f16)\.(?P<f>f64)",
+    rf"{_MODE}{_FTZ}\.(?P<t>bf16)\.(?P<f>f32)",
+    rf"{_MODE}\.(?P<t>bf16)\.(?P<f>f64)",
+    rf"(?:{_MODE})?\.(?P<t>f16|f64)\.(?P<f>bf16)",
+    rf"(?:{_MODE})?\.(?P<t>bf16)\.(?P<f>f16)",
+    rf"(?:{_MODE})?{_FTZ}\.(?P<t>f32)\.(?P<f>bf16)",
+    rf"{_FTZ}{_SAT}\.(?P<t>f32)\.(?P<f>f16)",
+    rf"{_FTZ}{_SAT}\.(?P<t>f64)\.(?P<f>f32)",
+    rf"{_SAT}\.(?P<t>f64)\.(?P<f>f16)",
+)
+
+
+def _rows(begin: str, forms: tuple[str, ...], call: str) -> tuple[Row, ...]:
+    """Return a row for each form of an instruction."""
+    return tuple(Row(begin + form, call, ("{t}", "{f}")) for form in forms)
+
+
 ROWS = (
     Row(rf"cvt\.(?P<t>{_INTEGERS})\.(?P<f>{_INTEGERS})", "cvt<{t}, {f}>", ("{t}", "{f}")),
     Row(
@@ -25,29 +62,14 @@ ROWS = (
         "cvt_sat<{t}, {f}>",
         ("{t}", "{f}"),
     ),
-    Row(
-        rf"cvt{_TO_INTEGER}{_FTZ}(?:\.sat)?\.(?P<t>{_INTEGERS})\.(?P<f>{_FLOATS})",
-        "cvt_to_integer<{t}, {f_upper}, {mode}, {flags}>",
-        ("{t}", "{f}"),
-    ),
-    Row(
-        rf"cvt{_MODE}{_SAT}\.(?P<t>{_FLOATS})\.(?P<f>{_INTEGERS})",
-        "cvt_from_integer<{upper}, {f}, {mode}, {flags}>",
-        ("{t}", "{f}"),
-    ),
-    Row(
-        rf"cvt{_TO_INTEGER}{_FTZ}{_SAT}\.(?P<t>{_FLOATS})\.(?P=t)",
-        "cvt_integral<{upper}, {mode}, {flags}>",
-        ("{t}", "{t}"),
-    ),
+    *_rows(rf"cvt{_TO_INTEGER}", _FROM_FLOATS, "cvt_to_integer<{t}, {f_upper}, {mode}, {flags}>"),
+    *_rows(rf"cvt{_MODE}", _FROM_INTEGERS, "cvt_from_integer<{upper}, {f}, {mode}, {flags}>"),
+    *_rows(rf"cvt{_TO_INTEGER}", _SAME_FLOATS, "cvt_integral<{upper}, {mode}, {flags}>"),
     Row(r"cvt\.f32\.f32", "Converted{{m, LINE}}", ("f32", "f32")),
     Row(r"cvt\.f32\.bf16", "ShiftedBf16{{m, LINE}}", ("f32", "bf16")),
     Row(rf"cvt\.(?P<ftz>ftz){_SAT}\.f64\.f32", "cvt_product_of_one<{flags}>", ("f64", "f32")),
-    Row(
-        rf"cvt(?:{_MODE})?{_FTZ}{_SAT}\.(?P<t>{_FLOATS})\.(?P<f>{_FLOATS})",
-        "cvt_float<{upper}, {f_upper}, {mode}, {flags}>",
-        ("{t}", "{f}"),
-    ),
+    *_rows(r"cvt", _SAME_FLOATS, "cvt_float<{upper}, {f_upper}, {mode}, {flags}>"),
+    *_rows(r"cvt", _OTHER_FLOATS, "cvt_float<{upper}, {f_upper}, {mode}, {flags}>"),
     Row(
         rf"cvt\.(?P<mode>rn|rz){_FINITE}\.(?P<t>{_HALF})\.f32",
         "cvt_float<{upper}, F32, {mode}, {flags}>",

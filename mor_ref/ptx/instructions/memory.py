@@ -231,7 +231,7 @@ def convert_address(of: Instruction, names: Names) -> str:
     """Return the conversion of an address to or from the generic space as C++."""
     _, *words = of.opcode.split(".")
     space = next((word.partition("::")[0] for word in words if word != "to"), "")
-    if words[-1] != "u64" or space not in _SPACES:
+    if words[-1:] != ["u64"] or space not in _SPACES:
         raise refusal(of.line, of.text, "it is not supported")
     value = names.value(of.operands[1], "b64", of)
     if space in ("shared", "local"):

@@ -16,7 +16,7 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"atom\..*", (3,)),
     (rf"red{_HINT}\..*", (3,)),
     (r"red\..*", (2,)),
-    (r"createpolicy\..*", (1, 2, 3, 4)),
+    (r"createpolicy\.(?:fractional|range|cvt)\..*", (1, 2, 3, 4)),
     (r"setp?\.\w+\.(?:and|or|xor)\..*", (4,)),
     (r"setp?\..*", (3,)),
     (r"bra(?:\.uni)?", (1,)),
@@ -39,6 +39,11 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (rf"cp\.async\.c[ag]{_HINT}\..*", (4, 5)),
     (r"cp\.async\.c[ag]\..*", (3, 4)),
 )
+# Other forms of these are refused.
+_KNOWN = re.compile(
+    r"ldu?|st|mov|cvta|isspacep|atom|red|createpolicy|setp?|bra|brx|call|ret|exit|trap|brkpt|elect"
+    r"|(?:ld|st)matrix"
+)
 _COMPILED = tuple((re.compile(pattern), counts) for pattern, counts in _COUNTS)
 _LARGEST_TABLE = 255
 _LENGTHS = (1, 2, 4, 8)  # of vectors; matrix instructions check their own
@@ -47,6 +52,8 @@ _LENGTHS = (1, 2, 4, 8)  # of vectors; matrix instructions check their own
 def check_operands(of: Instruction) -> None:
     """Refuse an instruction with more or fewer operands than it has, or a vector without end."""
     counts = next((counts for form, counts in _COMPILED if form.fullmatch(of.opcode)), None)
+    if counts is None and _KNOWN.fullmatch(of.opcode.split(".", maxsplit=1)[0]):
+        raise refusal(of.line, of.text, "this form is not supported")
     if counts is not None and len(of.operands) not in counts:
         wanted = " or ".join(map(str, counts))
         raise refusal(of.line, of.text, f"it has {len(of.operands)} operands; give {wanted}")
