@@ -224,3 +224,60 @@ def test_an_interrupt_ends_a_launch():
         signal.signal(signal.SIGINT, before)
     assert out.all()
     assert launch("  st.global.u32 [%d2], 1;").all()
+
+
+_BRANCHES = "  @%p1 bra LOW; {}; bra END;\nLOW: {};\nEND: st.global.u32 [%d2], %r7;"
+SAME_CALLS = {
+    "shfl.sync.bfly.b32 %r7, %r1, 16, 31, -1": [k ^ 16 for k in range(32)],
+    "vote.sync.ballot.b32 %r7, %p1, -1": [0xFFFF] * 32,
+    "match.any.sync.b32 %r7, %r1, -1": [1 << k for k in range(32)],
+    "redux.sync.add.u32 %r7, %r1, -1": [496] * 32,
+}
+
+
+@pytest.mark.parametrize("call", SAME_CALLS)
+def test_lanes_meet_in_equal_calls_of_two_branches(call):
+    """PTX asks for the same words and the same mask, not for the same line."""
+    assert launch(_BRANCHES.format(call, call)).tolist() == SAME_CALLS[call]
+
+
+_MMA = (
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f,%f,%f,%f},{%r1,%r1},{%r1},{%f,%f,%f,%f}"
+)
+OTHER_CALLS = {
+    ("shfl.sync.up.b32 %r7, %r1, 1, 0, -1", "shfl.sync.down.b32 %r7, %r1, 1, 31, -1"): "different",
+    ("redux.sync.add.u32 %r7, %r1, -1", "redux.sync.max.u32 %r7, %r1, -1"): "different calls",
+    ("bar.sync 0", "bar.sync 0"): r"thread \d+ of the same warp waits at another barrier",
+    (_MMA, _MMA): "lanes of a warp meet in different calls",
+}
+
+
+@pytest.mark.parametrize("calls", OTHER_CALLS, ids=lambda calls: calls[0][:12])
+def test_lanes_that_come_to_different_calls_of_one_line(calls):
+    """As inline PTX has them; an aligned instruction is another one at another place."""
+    body = " ".join(["  .reg .f32 %f; mov.f32 %f, 0f00000000;", *_BRANCHES.format(*calls).split()])
+    with pytest.raises(LaunchError, match=OTHER_CALLS[calls]):
+        launch(body)
+
+
+def test_warps_wait_at_barriers_of_different_lines():
+    """In an order in which the warps come in turns: lanes are compared with those of their warp."""
+    body = (
+        "  setp.lt.u32 %p2, %r1, 32; @%p2 bra LOW;\n  bar.sync 0; bra END;\nLOW: bar.sync 0;\nEND:"
+    )
+    module = Module(HEADER + KERNEL.replace("BODY", body), schedule=Schedule(order=2))
+    module["run"][1, 64](np.zeros(64, np.uint32))
+
+
+def test_a_matrix_instruction_of_half_a_warp():
+    body = f"  .reg .f32 %f; mov.f32 %f, 0f00000000;\n  {_MMA};"
+    with pytest.raises(LaunchError, match="line 10: mma.* its warp has fewer than 32 threads"):
+        Module(HEADER + KERNEL.replace("BODY", body))["run"][1, 16](np.zeros(32, np.uint32))
+
+
+def test_the_source_of_a_copy_is_written_before_the_wait():
+    body = "  cp.async.ca.shared.global [%r4], [%d2], 4;\n"
+    body += "  st.global.u32 [%d2], {};\n  cp.async.wait_all;"
+    launch(body.format(0))
+    with pytest.raises(LaunchError, match=r"line 9: cp.async.* a race: its source is written"):
+        launch(body.format(9))

@@ -40,6 +40,10 @@ HANDLERS = {
 }
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
 _LABEL, _INSTRUCTION, _MOVE = " L", "  ", "   "  # the beginnings of lines
+_MEETING = re.compile(
+    r"(?:shfl|vote|match|redux|elect|bar|barrier|mma|wgmma|(?:ld|st|mov)matrix)\."
+)
+_ALIGNED_BARRIERS = ("bar.sync", "bar.red", "bar.cta")
 _JUMP = re.compile(r"\bgoto \w|\breturn;")
 
 
@@ -183,7 +187,7 @@ def _block(lines: list[str]) -> Iterator[str]:
 def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator[str]:
     """Yield a line of C++ for each label and each instruction."""
     local = 0
-    for statement in function.statements:
+    for place, statement in enumerate(function.statements):
         if isinstance(statement, Scope):
             names.enter(statement)
         elif isinstance(statement, Label):
@@ -200,7 +204,7 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
                 )
         else:
             begin = _MOVE if statement.opcode.startswith("mov.") else _INSTRUCTION
-            yield f"{begin}{_guarded(statement, names)}  // {statement.line}"
+            yield f"{begin}{_guarded(statement, names, place)}  // {statement.line}"
 
 
 def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
@@ -225,8 +229,13 @@ def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
     return variable.size
 
 
-def _guarded(of: Instruction, names: Names) -> str:
+def _guarded(of: Instruction, names: Names, place: int) -> str:
     text = _translated(of, names)
+    if _MEETING.match(of.opcode):
+        # Lanes meet in one place if it is aligned, and else wherever the words are equal.
+        is_aligned = ".aligned" in of.opcode or of.opcode.startswith(_ALIGNED_BARRIERS)
+        call = f"{names.function}:{place}" if is_aligned else of.opcode
+        text = f'{{ m.call = "{call}"; {text} }}'
     return f"if ({names.guard(of)}) {text}" if of.guard else text
 
 

@@ -19,14 +19,18 @@ typedef unsigned long long u64;
 
 struct Place { u32 x, y, z; };
 
-// A line of a kernel.
+// A line of a kernel. Calls of equal names are the same call wherever they are; without names they are if their lines are.
 struct Where {
   const char* file;
   u32 line;
+  const char* call = nullptr;
   static constexpr Where here(const char* file = __builtin_FILE(), u32 line = __builtin_LINE()) {
     return {file, line};
   }
-  bool operator==(const Where& other) const { return line == other.line && !strcmp(file, other.file); }
+  bool operator==(const Where& other) const {
+    if (call && other.call) return !strcmp(call, other.call);
+    return line == other.line && !strcmp(file, other.file);
+  }
 };
 
 constexpr u32 MOST_THREADS = 1024, WARP = 32, MOST_WARPS = MOST_THREADS / WARP;

@@ -43,8 +43,8 @@ struct Machine;
 // The scheduler is a library of its own, so that a kernel is compiled without it.
 struct Calls {
   [[noreturn]] void (*fail)(u32 line, const char* what);
-  void (*barrier)(bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]);
-  u64 (*meet)(Meeting kind, u32 mask, u64 value, u32 from, u32 line);
+  void (*barrier)(const char* call, bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]);
+  u64 (*meet)(const char* call, Meeting kind, u32 mask, u64 value, u32 from, u32 line);
   void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* written);
   void (*copy_later)(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line);
   void (*commit)(Machine& m);
@@ -74,6 +74,7 @@ struct Machine {
   u64 *vain, patience;  // looks of a block in turn that saw nothing new, and their limit
   Frame* frames;
   u64 executed;  // instructions
+  const char* call;  // the instruction that waits for other threads, with all that is the same for those it waits for
   u32 carry;
   u64 stack_end;  // a function that begins below it may need more than there is
   u32 (*fragments)[FRAGMENT];  // what the lanes of the warp show one another
@@ -212,7 +213,7 @@ struct Votes { u32 yes, all; };
 
 inline Votes barrier(Machine& m, bool aligned, bool counted, u32 number, bool vote, u32 line) {
   u32 result[2];
-  m.calls->barrier(aligned, counted, line, number, vote, result);
+  m.calls->barrier(m.call, aligned, counted, line, number, vote, result);
   return {result[0], result[1]};
 }
 
@@ -220,18 +221,19 @@ inline void check_count(Machine& m, u32 count, u32 line) {
   if (count != m.ntid[0] * m.ntid[1] * m.ntid[2]) fail(m, line, "a barrier of some threads of a block is not supported");
 }
 
-inline void sync_warp(Machine& m, u32 mask, u32 line) { m.calls->meet(Meeting::sync, mask, 0, 0, line); }
+inline void sync_warp(Machine& m, u32 mask, u32 line) { m.calls->meet(m.call, Meeting::sync, mask, 0, 0, line); }
 
 inline u32 ballot(Machine& m, bool vote, u32 mask, u32 line) {
-  return u32(m.calls->meet(Meeting::ballot, mask, vote, 0, line));
+  return u32(m.calls->meet(m.call, Meeting::ballot, mask, vote, 0, line));
 }
 
 // Shows the words of each lane to all lanes, until they have left.
 template <class Use> inline void with_fragments(Machine& m, const u32* words, u32 count, u32 line, Use use) {
+  if (m.ntid[0] * m.ntid[1] * m.ntid[2] < 32 * (m.warp + 1)) fail(m, line, "its warp has fewer than 32 threads, and PTX defines it for whole warps");
   for (u32 k = 0; k < count; k++) m.fragments[m.lane][k] = words[k];
-  m.calls->meet(Meeting::ballot, ~0u, 0, 0, line);
+  m.calls->meet(m.call, Meeting::ballot, ~0u, 0, 0, line);
   use();
-  m.calls->meet(Meeting::ballot, ~0u, 1, 0, line);
+  m.calls->meet(m.call, Meeting::ballot, ~0u, 1, 0, line);
 }
 
 // A copy from an array to shared memory, which is there when the thread has waited for it.
@@ -268,13 +270,13 @@ template <Shuffle MODE> inline Shuffled shuffle(Machine& m, u32 value, u32 b, u3
     case Shuffle::idx: from = s32(first | (bits & ~segment)); in_range = from <= s32(last); break;
   }
   if (!in_range) from = s32(lane);
-  return {u32(m.calls->meet(Meeting::shuffle, mask, value, u32(from), line)), in_range};
+  return {u32(m.calls->meet(m.call, Meeting::shuffle, mask, value, u32(from), line)), in_range};
 }
 
 // The values of all lanes of the mask, one after another.
 inline void gather(Machine& m, u64 value, u32 mask, u64 (&all)[32], u32 line) {
   for (u32 lane = 0; lane < 32; lane++)
-    all[lane] = mask >> lane & 1 ? m.calls->meet(Meeting::shuffle, mask, value, lane, line) : 0;
+    all[lane] = mask >> lane & 1 ? m.calls->meet(m.call, Meeting::shuffle, mask, value, lane, line) : 0;
 }
 
 inline u32 match_any(Machine& m, u64 value, u32 mask, u32 line) {

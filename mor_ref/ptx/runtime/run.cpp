@@ -14,6 +14,7 @@ namespace ptx {
 struct Copy {
   u64 to, from;
   u32 size, taken, line, group;
+  struct Bytes { u8 of[16]; } begun;  // of the source
 };
 struct Copies {
   std::vector<Copy> waiting;
@@ -49,6 +50,7 @@ struct Arena {
   u32 number = 0;  // of the barrier that threads wait at
   u64 vain = 0;  // looks at memory
   bool counted = false;  // it has a number of threads
+  mor_host::Where waits[mor_host::MOST_THREADS];  // of each thread at the barrier
   u32 fragments[mor_host::MOST_WARPS][32][FRAGMENT];
   std::vector<Products> products;  // of each thread
   const Job* job = nullptr;
@@ -58,7 +60,7 @@ struct Arena {
 thread_local Arena arena;
 
 // A barrier of all threads does not wait for those that have ended; one with a number of threads does.
-void barrier_at(bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]) {
+void barrier_at(const char* call, bool aligned, bool counted, u32 line, u32 number, bool vote, u32 (&result)[2]) {
   mor_host::Thread* self = mor_host::current;
   mor_host::Block* block = self->block;
   thread_local char what[160];
@@ -71,12 +73,15 @@ void barrier_at(bool aligned, bool counted, u32 line, u32 number, bool vote, u32
     snprintf(what, sizeof what, "other threads wait at barrier %u, in line %u", arena.number, block->barrier.line);
     fail_at(line, what);
   }
-  for (u32 k = 0; aligned && k < block->waiting; k++)
-    if (block->parked[k] / 32 == self->number / 32 && block->barrier.line != line) {
-      snprintf(what, sizeof what, "thread %u of the same warp waits at another barrier, in line %u", block->parked[k], block->barrier.line);
+  const mor_host::Where own = {"ptx", line, call};
+  for (u32 k = 0; aligned && k < block->waiting; k++) {
+    const mor_host::Where& other = arena.waits[block->parked[k]];
+    if (block->parked[k] / 32 == self->number / 32 && !(other == own)) {
+      snprintf(what, sizeof what, "thread %u of the same warp waits at another barrier, in line %u", block->parked[k], other.line);
       fail_at(line, what);
     }
-  block->barrier = at(line);
+  }
+  block->barrier = arena.waits[self->number] = own;
   arena.number = number, arena.counted = (block->waiting && arena.counted) || counted;
   block->votes += vote;
   block->voters++;
@@ -90,11 +95,11 @@ void barrier_at(bool aligned, bool counted, u32 line, u32 number, bool vote, u32
   result[0] = block->result, result[1] = block->results;
 }
 
-u64 meet_at(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
+u64 meet_at(const char* call, Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
   const mor_host::Thread* self = mor_host::current;
   const u32 needed = mask & self->warp->exist;
   if (kind == Meeting::sync && !mor_host::not_there(self->warp, mask, 1u << self->lane)) arena.bytes.times[self->number / 32].meet(needed, self->warp->exist);
-  return mor_host::meet(mor_host::Meeting(u32(kind)), mask, value, from, at(line));
+  return mor_host::meet(mor_host::Meeting(u32(kind)), mask, value, from, {"ptx", line, call});
 }
 
 void touch_at(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* fresh) {
@@ -105,16 +110,16 @@ constexpr u64 OF_CALLS = 28 * 1024;  // bytes of the stack; with as many below t
 constexpr u64 MOST_LOCAL = 1 << 20;  // more than a stack has
 constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
 
-struct Copied { u8 bytes[16]; };
-Copied copied(const Copy& one) {
-  Copied found = {};
-  if (one.taken) memcpy(found.bytes, reinterpret_cast<const void*>(one.from), one.taken);
+Copy::Bytes copied(const Copy& one) {
+  Copy::Bytes found = {};
+  if (one.taken) memcpy(found.of, reinterpret_cast<const void*>(one.from), one.taken);
   return found;
 }
 
 void copy_later_at(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line) {
-  const Copy one = {to, from, size, taken, line, m.copies->group};
-  arena.bytes.begin_copy(m, to, size, line, copied(one).bytes);
+  Copy one = {to, from, size, taken, line, m.copies->group, {}};
+  one.begun = copied(one);
+  arena.bytes.begin_copy(m, to, size, line, one.begun.of);
   m.copies->waiting.push_back(one);
 }
 
@@ -128,9 +133,10 @@ void wait_at(Machine& m, u32 groups, bool all) {
       later.push_back(copy);
       continue;
     }
-    const Copied now = copied(copy);
-    arena.bytes.end_copy(m, copy.to, copy.size, copy.line, now.bytes);
-    memcpy(reinterpret_cast<void*>(m.shared + copy.to), now.bytes, copy.size);
+    const Copy::Bytes now = copied(copy);
+    if (memcmp(now.of, copy.begun.of, sizeof now.of)) fail_at(copy.line, "a race: its source is written before the copy was waited for");
+    arena.bytes.end_copy(m, copy.to, copy.size, copy.line, now.of);
+    memcpy(reinterpret_cast<void*>(m.shared + copy.to), now.of, copy.size);
   }
   m.copies->waiting.swap(later);
 }
