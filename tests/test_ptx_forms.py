@@ -223,7 +223,7 @@ MALFORMED = (
     "cvt.u32.f32 %r3, %f1;", "cvt.rn.f32.f16 %f1, %h1;", "cvt.rn.sat.bf16.f32 %h1, %f1;",
     "cvt.rn.f32.f32 %f1, %f1;", "cvt.rn.ftz.f16.s32 %h1, %r1;", "cvt.rni.u8.bf16 %r3, %h1;",
     "add.f16 %h1, %h1, 0x3c00;", "add.f16 %h1, %h1, 0f3F800000;", "fma.rn.f16x2 %r3, %r1, 1, %r1;",
-    "call , ;", ".shared .b8 s[08];", ".shared .u32 s = 1;",
+    "call , ;", "st.param.u64 [memory], %d4;", ".shared .b8 s[08];", ".shared .u32 s = 1;",
 )  # fmt: skip
 
 

@@ -63,6 +63,8 @@ class Access:
             at = f"u64({place.address}), {place.size}"
             where = sum_of(self.of, place.address, minus, offset)
             return self._call("inside", f"{at}, ", where, "")
+        if space == "param" and writes:
+            raise refusal(self.of.line, self.of.text, "a kernel only reads its parameters")
         where = address_of(self.of, names, address)
         touch = ("strong_" if self.strong else "") + ("write" if writes else "read")
         if space in ("shared", "generic"):
