@@ -169,8 +169,11 @@ def test_fields_of_bits(width):
     places = [0, 1, 5, width - 1, width, width + 1, 255, 256 + 3]
     rows = list(itertools.product(edges(width)[::2], places, places))
 
+    def in_range(n):  # as an H200 takes them
+        return min(n, 255) if width == 64 else n & 255
+
     def extracted(a, place, length, sign):
-        at, count = place & 255, length & 255
+        at, count = in_range(place), in_range(length)
         whole = (a & (1 << width) - 1) >> at & (1 << count) - 1
         if count and sign and a >> min(at + count - 1, width - 1) & 1:
             whole |= ~0 << max(0, min(count, width - at))
@@ -182,7 +185,7 @@ def test_fields_of_bits(width):
         expect(f"bfe.{letter}{width}", types, model, rows)
 
     def inserted(a, b, place, length):
-        at, count = place & 255, length & 255
+        at, count = in_range(place), in_range(length)
         mask = ((1 << count) - 1) << at & (1 << width) - 1
         return b & ~mask | a << at & mask
 
@@ -280,14 +283,29 @@ def test_binary32(name, mode):
     assert run(f"{name}.{mode}.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
 
 
+def is_tiny(name, operands):
+    """Return whether the exact result is below the least normal number, and not 0."""
+    values = [number(bits) for bits in operands]
+    if with_special(name, values) is not None:
+        return False
+    x, y, z = (*map(Fraction, values), Fraction(0))[:3]
+    found = {"add": lambda: x + y, "mul": lambda: x * y, "div": lambda: x / y}
+    return 0 < abs((found | {"fma": lambda: x * y + z})[name]()) < Fraction(2) ** -126
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["add", "mul", "div", "fma"])
-def test_flushing(name):
-    """Subnormal operands count as 0, and subnormal results become 0, with .ftz."""
+def test_flushing(name, mode):
+    """Subnormal operands count as 0, and results that are tiny before rounding become 0."""
     rows = list(itertools.product(FLOATS, FLOATS[:24]))
     if name == "fma":
         rows = [(a, b, c) for (a, b), c in zip(rows, itertools.cycle(FLOATS[:-1]))]
-    wanted = [flushed(modelled(name, "rn", [flushed(bits) for bits in row])) for row in rows]
-    assert run(f"{name}.rn.ftz.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
+    wanted = []
+    for row in rows:
+        operands = [flushed(bits) for bits in row]
+        bits = modelled(name, mode, operands)
+        wanted.append(bits & 1 << 31 if is_tiny(name, operands) else flushed(bits))
+    assert run(f"{name}.{mode}.ftz.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
 
 
 @pytest.mark.parametrize("name", ["min", "max"])

@@ -26,7 +26,10 @@ def _compiler():
 
 
 def program(opcode, count, registers, more):
-    """Return a kernel of four warps that copies an image to shared memory, and multiplies."""
+    """Return a kernel of four warps that copies an image to shared memory, and multiplies.
+
+    Descriptors count from the image: on a GPU, the first 1,024 bytes of shared memory are its own.
+    """
     sums = [f"%s{n}" for n in range(count)]
     loads = [f"ld.global.u32 {name}, [%d3+{4 * n}];" for n, name in enumerate(sums)]
     stores = [f"st.global.u32 [%d3+{4 * n}], {name};" for n, name in enumerate(sums)]
@@ -42,6 +45,7 @@ def program(opcode, count, registers, more):
   mad.wide.u32 %d3, %r1, {4 * count}, %d1; mad.wide.u32 %d4, %r1, 16, %d2;
   ld.param.u64 %d5, [of_a]; ld.param.u64 %d6, [of_b]; ld.param.u32 %r2, [keeps];
   setp.ne.u32 %p1, %r2, 0; mov.u32 %r4, image;
+  shr.u32 %r3, %r4, 4; cvt.u64.u32 %d8, %r3; add.u64 %d5, %d5, %d8; add.u64 %d6, %d6, %d8;
   {" ".join(loads)}
 $copy:
   mad.wide.u32 %d8, %r1, 4, %d7; ld.global.u32 %r3, [%d8];

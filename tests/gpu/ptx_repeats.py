@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from gpu.mma import ARCHITECTURES
 from gpu.ptx_launches import ALIGNED, TESTS, Address, read
 
 from mor_ref.cuda.device import cupy
@@ -26,6 +27,7 @@ _SHOWN = 6  # differences of an array
 _MOST_WRONG = 20  # after which a process that ended is not begun again
 _QUIET = re.compile(r"(?:ld|st|mov|cvta|ret|mul\.wide|add\.s64|mad\.wide)\b")
 _BOUNDED = re.compile(r"(?:div\.full|\w+\.approx)[.\w]*: PTX bounds.*", re.DOTALL)
+_PROFILED = re.compile(r"\bmma\.sync\.\S*\.f(?:16|32)\.")
 _TARGET = re.compile(r"\.target\s+sm_(\d+)")
 
 
@@ -181,8 +183,14 @@ def run_here(sessions, to):
 
 
 def can_run(session, capability):
-    """Return whether a module is for this GPU or for older ones."""
-    return int(_TARGET.search(session.text).group(1)) <= capability
+    """Return whether a module is for this GPU or for older ones.
+
+    Sums of products have the bits of the architecture that the module names, and no others.
+    """
+    target = int(_TARGET.search(session.text).group(1))
+    if _PROFILED.search(session.text):
+        return any({target, capability} <= {*known} for known in ARCHITECTURES.values())
+    return target <= capability
 
 
 def run_apart(records, capability, share, of):

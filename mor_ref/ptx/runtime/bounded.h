@@ -38,7 +38,8 @@ struct Bounded {
     const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
     const u32 magnitude = bits_of(y) & 0x7FFFFFFF;
     if (magnitude > 0x7E800000 && magnitude < F32.infinity) return out32<FLAGS>(x * __builtin_copysignf(0, y));
-    if (magnitude && magnitude < 0x00800000 && end == End::above) return out32<FLAGS>(x * __builtin_copysignf(__builtin_inff(), y));
+    if (magnitude && magnitude < 0x00800000 && end != End::nearest && x - x == 0)
+      return out32<FLAGS>(x * __builtin_copysignf(end == End::above ? __builtin_inff() : 0, y));
     return div_full<FLAGS>(a, b);
   }
 

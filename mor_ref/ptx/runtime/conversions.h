@@ -43,8 +43,9 @@ template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double
   return after_rounding<TO, FLAGS>(Code<TO>(TO.bits == 64 ? bits_of(x) : encoded(x, TO, MODE)));
 }
 
+// PTX flushes operands of a conversion to f16, too; GPUs do not.
 template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline Code<TO> cvt_float(Code<FROM> code) {
-  if ((FLAGS & FTZ) && FROM.bits == 32) code = flushed_to_zero<FROM>(code);
+  if ((FLAGS & FTZ) && FROM.bits == 32 && TO.mantissa != F16.mantissa) code = flushed_to_zero<FROM>(code);
   return code_of<TO, MODE, FLAGS>(number<FROM>(code));
 }
 

@@ -17,6 +17,11 @@ template <u32 FLAGS> inline u32 out32(float x) {
   if (FLAGS & SAT) bits = bits >> 31 ? 0 : bits > 0x3F800000 ? 0x3F800000 : bits;
   return bits;
 }
+// What is tiny before it is rounded becomes 0, also if it rounds to the least normal number. `exact` may be rounded to odd.
+template <u32 FLAGS> inline u32 out32_of(float x, double exact) {
+  const bool is_tiny = exact != 0 && __builtin_fabs(exact) < 0x1p-126;
+  return out32<FLAGS>((FLAGS & FTZ) && is_tiny ? float(__builtin_copysign(0, exact)) : x);
+}
 
 inline bool is_nan64(u64 a) { return (a & ~(u64(1) << 63)) > F64.infinity; }
 constexpr u64 QUIET = u64(1) << 51;
@@ -74,15 +79,18 @@ struct sum_f32 {
 template <Mode MODE, u32 FLAGS> inline u32 sub_f32(u32 a, u32 b) { return add_f32<MODE, FLAGS>(a, b ^ 0x80000000); }
 template <Mode MODE, u32 FLAGS> inline u32 mul_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
-  return out32<FLAGS>(MODE == Mode::even ? x * y : narrowed<MODE>(double(x) * double(y), false));
+  const double exact = double(x) * double(y);
+  return out32_of<FLAGS>(MODE == Mode::even ? x * y : narrowed<MODE>(exact, false), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 fma_f32(u32 a, u32 b, u32 c) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b), z = in32<FLAGS>(c);
-  return out32<FLAGS>(MODE == Mode::even ? __builtin_fmaf(x, y, z) : sum32<MODE>(double(x) * double(y), z));
+  const double product = double(x) * double(y), exact = FLAGS & FTZ ? add_odd(product, z) : 1;
+  return out32_of<FLAGS>(MODE == Mode::even ? __builtin_fmaf(x, y, z) : sum32<MODE>(product, z), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 div_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
-  return out32<FLAGS>(MODE == Mode::even ? x / y : narrowed<MODE>(div_odd(x, y), false));
+  const double exact = MODE == Mode::even && !(FLAGS & FTZ) ? 1 : div_odd(x, y);
+  return out32_of<FLAGS>(MODE == Mode::even ? x / y : narrowed<MODE>(exact, false), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 rcp_f32(u32 a) { return div_f32<MODE, FLAGS>(0x3F800000, a); }
 template <u32 FLAGS> inline u32 sqrt_f32(u32 a) { return out32<FLAGS>(__builtin_sqrtf(in32<FLAGS>(a))); }

@@ -169,8 +169,10 @@ template <class T> inline T brev(T a) {
   for (u32 k = 0; k < BITS<T>; k++) found |= T(a >> k & 1) << (BITS<T> - 1 - k);
   return found;
 }
+// PTX restricts places and lengths to 0 to 255. GPUs take the lowest eight bits, and all of them for 64 bits.
+template <class T> inline u32 in_byte(u32 n) { return BITS<T> == 64 && n > 255 ? 255 : n & 255; }
 template <class T> inline T bfe(Word<T> a, u32 place, u32 length) {
-  const u32 at = place & 255, count = length & 255;
+  const u32 at = in_byte<T>(place), count = in_byte<T>(length);
   if (!count) return 0;
   const u32 top = at + count - 1 < BITS<T> - 1 ? at + count - 1 : BITS<T> - 1;
   const bool sign = IS_SIGNED<T> && (a >> top & 1);
@@ -182,7 +184,7 @@ template <class T> inline T bfe(Word<T> a, u32 place, u32 length) {
   return T(found);
 }
 template <class T> inline T bfi(T a, T b, u32 place, u32 length) {
-  const u32 at = place & 255, count = length & 255;
+  const u32 at = in_byte<T>(place), count = in_byte<T>(length);
   if (at >= BITS<T> || !count) return b;
   const u32 fits = count < BITS<T> - at ? count : BITS<T> - at;
   const T mask = T((fits < BITS<T> ? (T(1) << fits) - 1 : ~T(0)) << at);
