@@ -64,7 +64,7 @@ def by_options(of: Instruction, found: str) -> str:
     """Return a result as C++ that notes its line if an option of the compiler has changed it."""
     name, more = "by_option", ""
     if "Nan<" in found:  # open bits may be drawn each time
-        kind = of.opcode.rsplit(".", maxsplit=1)[1]
+        kind = of.opcode.split(".")[-2 if of.opcode.startswith("cvt.") else -1]
         name, more = (
             "by_option_of",
             f", {kind.removesuffix('x2').upper()}, {1 + kind.endswith('x2')}",

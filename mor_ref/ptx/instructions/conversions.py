@@ -49,6 +49,16 @@ _OTHER_FLOATS = (
     rf"{_SAT}\.(?P<t>f64)\.(?P<f>f16)",
 )
 
+# Those whose NaN is another one on a GPU; they come before the others.
+_OPEN_NANS = (
+    rf"{_MODE}{_FTZ}\.(?P<t>f32)\.(?P<f>f64)",
+    rf"{_MODE}\.(?P<t>f16|bf16)\.(?P<f>f64)",
+    rf"(?:{_MODE})?\.(?P<t>f64)\.(?P<f>bf16)",
+    r"\.(?P<t>f64)\.(?P<f>f16)",
+)
+_CONVERTED = "cvt_float<{upper}, {f_upper}, {mode}, {flags}>"
+_SAME_NAN = "OpenNan<{{f_upper}}, {}, same_nan<{{upper}}, {{f_upper}}, {}>>{{{{m, LINE}}}}"
+
 
 def _rows(begin: str, forms: tuple[str, ...], call: str) -> tuple[Row, ...]:
     """Return a row for each form of an instruction."""
@@ -64,12 +74,23 @@ ROWS = (
     ),
     *_rows(rf"cvt{_TO_INTEGER}", _FROM_FLOATS, "cvt_to_integer<{t}, {f_upper}, {mode}, {flags}>"),
     *_rows(rf"cvt{_MODE}", _FROM_INTEGERS, "cvt_from_integer<{upper}, {f}, {mode}, {flags}>"),
+    Row(
+        rf"cvt{_TO_INTEGER}\.f64\.f64",
+        "OpenNan<F64, cvt_integral<F64, {mode}, 0>, quieted>{{m, LINE}}",
+        ("f64", "f64"),
+    ),
+    *_rows(
+        rf"cvt{_MODE}",
+        (r"\.(?P<t>f32)\.(?P<f>bf16)",),
+        _SAME_NAN.format(_CONVERTED, "false"),
+    ),
+    *_rows("cvt", _OPEN_NANS, _SAME_NAN.format(_CONVERTED, "true")),
     *_rows(rf"cvt{_TO_INTEGER}", _SAME_FLOATS, "cvt_integral<{upper}, {mode}, {flags}>"),
     Row(r"cvt\.f32\.f32", "Converted{{m, LINE}}", ("f32", "f32")),
     Row(r"cvt\.f32\.bf16", "ShiftedBf16{{m, LINE}}", ("f32", "bf16")),
     Row(rf"cvt\.(?P<ftz>ftz){_SAT}\.f64\.f32", "cvt_product_of_one<{flags}>", ("f64", "f32")),
-    *_rows(r"cvt", _SAME_FLOATS, "cvt_float<{upper}, {f_upper}, {mode}, {flags}>"),
-    *_rows(r"cvt", _OTHER_FLOATS, "cvt_float<{upper}, {f_upper}, {mode}, {flags}>"),
+    *_rows(r"cvt", _SAME_FLOATS, _CONVERTED),
+    *_rows(r"cvt", _OTHER_FLOATS, _CONVERTED),
     Row(
         rf"cvt\.(?P<mode>rn|rz){_FINITE}\.(?P<t>{_HALF})\.f32",
         "cvt_float<{upper}, F32, {mode}, {flags}>",
@@ -129,5 +150,12 @@ ROWS = (
         "pack<{sign}8, {n}>",
         ("b32", "s32", "s32", "b32"),
     ),
-    Row(rf"cvt\.(?P<how>rna|rn|rz){_FINITE}\.tf32\.f32", "tf32_{how}<{flags}>", ("b32", "f32")),
+    *(
+        Row(
+            rf"cvt\.(?P<how>{how}){_FINITE}\.tf32\.f32",
+            f"OpenNan<F32, tf32_{{how}}<{{flags}}>, {nan}>{{{{m, LINE}}}}",
+            ("b32", "f32"),
+        )
+        for how, nan in (("rn|rz", "nan_tf32"), ("rna", "nan_tf32_rna<{flags}>"))
+    ),
 )

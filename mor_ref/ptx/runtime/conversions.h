@@ -66,6 +66,26 @@ struct ShiftedBf16 {
   }
 };
 
+// The NaN of a GPU, which keeps the highest bits of the payload.
+template <const Layout& TO, const Layout& FROM, bool QUIETS> inline Code<TO> same_nan(Code<FROM> a) {
+  constexpr s32 up = TO.mantissa - FROM.mantissa;
+  const u64 payload = u64(a) & ((u64(1) << FROM.mantissa) - 1), sign = u64(a) >> (FROM.bits - 1) & 1;
+  const u64 quiet = QUIETS ? u64(1) << (TO.mantissa - 1) : 0;
+  return Code<TO>(sign << (TO.bits - 1) | TO.infinity | quiet | (up < 0 ? payload >> (-up & 63) : payload << (up & 63)));
+}
+// PTX leaves the bits of the NaN of a conversion open: the usual ones, or those of a GPU.
+template <const Layout& FROM, auto USUAL, auto OTHER> struct OpenNan {
+  Machine& m;
+  u32 line;
+  template <class T> auto operator()(T a) const {
+    const auto usual = USUAL(a);
+    if (__builtin_expect((u64(a) & ((u64(1) << (FROM.bits - 1)) - 1)) <= FROM.infinity, 1)) return usual;
+    note(m, line, Noted::nan);
+    return end_at(m, line) == End::nearest ? usual : OTHER(a);
+  }
+};
+inline u64 quieted(u64 a) { return a | QUIET; }
+
 // The sign of zero stays.
 template <Mode MODE> inline double integral(double x) {
   switch (MODE) {
@@ -190,5 +210,8 @@ template <u32 FLAGS> inline u32 cut_tf32(u32 a, u32 added) {
 template <u32 FLAGS> inline u32 tf32_rna(u32 a) { return cut_tf32<FLAGS>(a, 0x1000); }
 template <u32 FLAGS> inline u32 tf32_rz(u32 a) { return cut_tf32<FLAGS>(a, 0); }
 template <u32 FLAGS> inline u32 tf32_rn(u32 a) { return cut_tf32<FLAGS>(a, 0xFFF + (a >> 13 & 1)); }
+// Of NaN, as an H200 has them: .rna cuts the payload, and .satfinite subtracts from it.
+inline u32 nan_tf32(u32) { return 0x7FFFE000; }
+template <u32 FLAGS> inline u32 nan_tf32_rna(u32 a) { return (a & 0xFFFFE000) - (FLAGS & SATFINITE ? 0x2000 : 0); }
 
 }  // namespace ptx

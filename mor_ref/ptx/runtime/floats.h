@@ -228,14 +228,16 @@ template <auto OPERATION, bool SIGN_IS_OPEN = false> struct ToNan {
     return __builtin_expect(is_nan64(found), 0) ? opened(found, {operands...}) : found;
   }
   __attribute__((noinline, cold)) u64 opened(u64 found, std::initializer_list<u64> operands) const {
+    u64 last = found;  // of several, the one that GPUs return
     u32 others = 0, same = 0;
     for (const u64 each : operands)
-      if (is_nan64(each)) ((each | QUIET) == found ? same : others)++;
+      if (is_nan64(each)) ((each | QUIET) == found ? same : others)++, last = each | QUIET;
     const bool is_known = same && !others;
     if (is_known && !SIGN_IS_OPEN) return found;
     note(m, line, is_known ? Noted::signed_nan : Noted::made_nan);
     const End end = end_at(m, line);
     if (end == End::nearest) return found;
+    if (end == End::below && others) return last;
     const u64 bits = is_known ? abs_f64(found) : F64.nan;
     return end == End::below ? neg_f64(bits) : bits;
   }
