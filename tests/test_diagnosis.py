@@ -236,6 +236,7 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
             "left": "case e2m1, field y, at [7]",
             "fields": list(best.fields),
             "of_fields": best.of_fields,
+            "is_displaced": False,
         }
     ]
 

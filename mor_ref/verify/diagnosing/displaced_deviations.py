@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure
-from mor_ref.verify.diagnosing.entries import differing_fields
+from mor_ref.verify.diagnosing.displacement import displacement
+from mor_ref.verify.diagnosing.entries import differing_fields, entries_of
 from mor_ref.verify.diagnosing.explanations import explanation_of
 from mor_ref.verify.diagnosing.sample import Pair, Sample
 from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
@@ -46,7 +47,10 @@ def _moved(
         }
         moved.append(replace(sample, pairs=pairs))
     found = [one for one in structures_of(moved) if one.words]
-    if {name for one in found for name in one.fields} != set(differing_fields(moved)):
+    differing = set(differing_fields(moved))
+    if {name for one in found for name in one.fields} != differing:
+        return None
+    if not all(_is_moved(field, moved) for field in differing):
         return None
     is_whole = all(one.is_whole for one in found)
     of = sum(sample.mismatches for sample in moved)
@@ -57,3 +61,10 @@ def _moved(
     whole = explanation_of(those, *counts, is_whole=is_whole)
     names = tuple(deviation.name for deviation in those)
     return replace(whole, is_displaced=True), [after(names, one) for one in found]
+
+
+def _is_moved(field: str, samples: list[Sample]) -> bool:
+    """Return whether all entries have bits of other places, and none only other bits."""
+    entries = entries_of(field, samples)
+    found = None if entries is None else displacement(entries)
+    return found is not None and found.is_of_place and not found.kept
