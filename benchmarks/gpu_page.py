@@ -172,10 +172,14 @@ def brought_up_to_date(text, then):
     """Return the page of a run, with all programs and suites that are others than `then`."""
     now = digests()
     changed = [name for name in now if then.get(name) != now[name]]
-    said = f"{', '.join(changed)}: of these the page shows nothing." if changed else "Nothing."
     start, _, after = text.partition(_SINCE)
-    rest = after[after.index("\n## ") :]
-    return f"{start}{_SINCE}\n{said}\n{rest}"
+    return start + _since(changed) + after[after.index("\n## ") :]
+
+
+def _since(changed):
+    """Return the section with the names of changed programs and suites."""
+    said = f"{', '.join(changed)}: of these the page shows nothing." if changed else "Nothing."
+    return f"{_SINCE}\n{said}\n"
 
 
 def test_results(report):
@@ -220,7 +224,7 @@ def page(gpu, results, speeds, side):
     if len(shown) < len(CLAIMS):
         missing = [claim for claim in CLAIMS if claim not in shown]
         parts.append(_listed("What this run does not show", missing))
-    parts += [f"{_SINCE}\nNothing.\n", *_tables(facts, results, speeds, side)]
+    parts += [_since([]), *_tables(facts, results, speeds, side)]
     return "\n".join(parts)
 
 

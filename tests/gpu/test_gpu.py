@@ -19,18 +19,9 @@ import mor_ref
 import mor_ref.cuda
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.streams import now
-from mor_ref.cuda.unavailable import CudaError
 
 pytestmark = pytest.mark.tier("gpu")
 TESTS = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def gpu():
-    try:
-        return Gpu()
-    except CudaError as error:
-        pytest.fail(str(error))
 
 
 class OtherGrid(Gpu):

@@ -7,22 +7,13 @@ from gpu.test_gpu import loaded
 from gpu.tiles import bits_of_sums, in_pairs, inputs, scales_of, words_of_scales
 
 import mor_ref
-from mor_ref.cuda.device import Gpu, cupy
-from mor_ref.cuda.unavailable import CudaError
+from mor_ref.cuda.device import cupy
 from mor_ref.definitions.dot import DOT_PROFILES
 
 pytestmark = pytest.mark.tier("gpu")
 COUNT, TILES = 10_000_000, 2048
 ONE = {"e8m0": 127, "e4m3": 0x38}
 NAMES = [one.name for known in mma.ARCHITECTURES.values() for one in mma.instructions_of(known[0])]
-
-
-@pytest.fixture(scope="module")
-def gpu():
-    try:
-        return Gpu()
-    except CudaError as error:
-        pytest.fail(str(error))
 
 
 @pytest.fixture

@@ -5,19 +5,8 @@ import os
 import pytest
 from gpu import ptx_launches, ptx_repeats
 
-from mor_ref.cuda.device import Gpu
-from mor_ref.cuda.unavailable import CudaError
-
 pytestmark = pytest.mark.tier("gpu")
 WORKERS = min(16, os.cpu_count() or 1)
-
-
-@pytest.fixture(scope="module")
-def gpu():
-    try:
-        return Gpu()
-    except CudaError as error:
-        pytest.fail(str(error))
 
 
 def test_ptx_on_a_cpu_has_the_bits_of_the_gpu(gpu):
