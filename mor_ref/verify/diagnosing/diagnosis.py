@@ -191,17 +191,20 @@ class _Search:
 
     @cached_property
     def _displaced(self) -> Displaced | None:
-        """The deviation that explains most with entries in other places."""
-        if self._of_rows:
+        """The deviation that explains most with entries in other places, if all cases are seen."""
+        if self._of_rows or len(self._some_differing) < len(self.differing):
             return None
         mismatches = sum(sample.mismatches for sample in self.differing)
         return displaced_deviation(self._model, self._turns[0], self._some, mismatches)
 
-    @property
+    @cached_property
+    def _some_differing(self) -> list[Sample]:
+        return some_of(self.differing, _OF_STRUCTURE, of_rows=False)
+
+    @cached_property
     def _some(self) -> list[Sample]:
         """Some cases that differ, and some that match, to compute with deviations."""
-        both = (self.differing, self._matching)
-        return [one for part in both for one in some_of(part, _OF_STRUCTURE, of_rows=False)]
+        return self._some_differing + some_of(self._matching, _OF_STRUCTURE, of_rows=False)
 
     def _structures_of(self, found: list[Explanation]) -> Iterator[Structure]:
         """Yield the structure of mismatches, and of those that the best deviations leave."""
