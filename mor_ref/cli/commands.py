@@ -48,7 +48,8 @@ class Command(TyperCommand):
             said = str(error)
             for option in self.params:
                 if "_" in (option.name or ""):
-                    said = re.sub(rf"(?<![\w.-]){option.name}(?!\w)", option.opts[0], said)
+                    alone = rf"(?<![\w./\\-]){option.name}(?![\w/\\-]|\.\w)"  # in no path
+                    said = re.sub(alone, option.opts[0], said)
             if said == str(error):
                 raise
             raise ValueError(said) from error
