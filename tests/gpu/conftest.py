@@ -1,4 +1,4 @@
-"""What all tests on a GPU share."""
+"""The fixtures that all tests on a GPU share."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from mor_ref.cuda.unavailable import CudaError
 
 @pytest.fixture(scope="module")
 def gpu():
-    """Return the GPU; a test fails without one, and says what is missing."""
+    """Return the GPU; without one a test fails, with the part that is missing."""
     try:
         return Gpu()
     except CudaError as error:
