@@ -14,6 +14,7 @@ from mor_ref.golden.inputs.dot_exponents import (
     rows_of_exponents,
     scaled_rows_of_exponents,
 )
+from mor_ref.golden.inputs.dot_lanes import rows_between_chunks, rows_of_blocks, rows_of_lanes
 from mor_ref.golden.inputs.dot_rows import (
     Pairs,
     Row,
@@ -39,7 +40,10 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     """
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
     rows += rows_of_exponents(profile, of)
-    rows += rows_across_chunks(profile, of) if 0 < profile.chunk < length else []
+    if 0 < profile.chunk < length:
+        rows += [*rows_across_chunks(profile, of), *rows_between_chunks(profile, of)]
+    elif profile.chunk:
+        rows += rows_of_lanes(profile, of)
     rows += [([(_NAN, 1.0)], 1.0), ([(1.0, _NAN)], 1.0)] if profile.ignored_bits else []
     found = dict(arrays_of([row for row in rows if has_all(row, of)], profile, of, length))
     for name, fmt in zip("ab", of, strict=True):
@@ -121,7 +125,7 @@ def specials_with_scales(
     for n, name in enumerate(("scale_a", "scale_b")):
         for row, (_, first, others) in zip(found[name][len(rows["c"]) :], special, strict=True):
             row[0], row[1:] = first[n], others[n]
-    return found
+    return joined(found, rows_of_blocks(profile, of, length, scales, block))
 
 
 def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, Codes, Codes]]:

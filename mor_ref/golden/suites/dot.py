@@ -11,6 +11,7 @@ from mor_ref.golden.inputs.dot_borders import (
     filled_after_a_flush,
     flushed,
 )
+from mor_ref.golden.inputs.dot_lanes import between_periods, reversed_rows
 from mor_ref.golden.inputs.dot_pairs import OF_ANY, other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import (
     below_e0,
@@ -104,10 +105,16 @@ def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
 
 def _special_case(rows: Arrays, parameters: dict[str, Any], size: Size) -> Case:
     """Return a case of special rows; pairs of formats without other cases have random ones."""
-    if (parameters["format_a"], parameters["format_b"]) not in pairs_of(profile_of(parameters)):
+    if not _is_first(parameters):
         operation = "dot_scaled" if "scale_format" in parameters else "dot"
         rows = joined(rows, drawn(operation, parameters, (_FEW, rows["a"].shape[1]), size))
     return Case(f"{_name(parameters)}.specials", parameters, rows)
+
+
+def _is_first(parameters: Parameters) -> bool:
+    """Return whether a pair of formats is one of those that all cases of a profile have."""
+    pair = parameters["format_a"], parameters["format_b"]
+    return pair in pairs_of(profile_of(parameters))
 
 
 def _named_once() -> Iterator[DotProfile]:
@@ -178,7 +185,12 @@ def _later_row_cases(size: Size) -> Iterator[Case]:
             yield _case(profile, "instructions", flushed_by_instructions, length)
     for profile, parameters in _with_other_pairs():
         rows = specials(profile, formats_of(parameters), 2 * profile.chunk or _FEW)
+        if profile.chunk and _is_first(parameters):
+            rows = joined(rows, reversed_rows(rows))
         yield _special_case(rows, parameters, size)
+        if profile.family == "promoted":
+            rows = between_periods(profile, formats_of(parameters))
+            yield Case(f"{_name(parameters)}.periods", parameters, rows)
     cdna1 = DOT_PROFILES["cdna1_bf16"]  # no sum of products of f16 is that small
     yield _case(cdna1, "tiny_sums", tiny_sums, 4 * cdna1.chunk)
 
@@ -227,6 +239,13 @@ def _special_cases_with_scales(size: Size) -> Iterator[Case]:
         length = max(profile.chunk, block)
         rows = specials_with_scales(profile, formats_of(parameters), length, fmt, block)
         yield _special_case(rows, both, size)
+    for profile, parameters, fmt, block in _with_scales():
+        a, b = parameters["format_a"], parameters["format_b"]
+        if profile.chunk and (a, b) == pairs_of(profile)[0]:
+            both = {**parameters, "scale_format": fmt, "scale_block": block}
+            of, length = formats_of(parameters), 2 * max(profile.chunk, block)
+            rows = reversed_rows(specials_with_scales(profile, of, length, fmt, block))
+            yield Case(f"{_name(both)}.reversed", both, rows)
 
 
 def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:
