@@ -6,6 +6,7 @@ from mor_ref.golden.suites import (
     decoding,
     dot,
     dot_integers,
+    dot_scaled,
     encoding,
     errors,
     fp8lm,
@@ -78,7 +79,7 @@ SUITES: dict[str, Suite] = {
         fp8lm_state.PARTITION,
         dot.CHUNKS,
         dot.ROWS,
-        dot.SCALED,
+        dot_scaled.SCALED,
         dot_integers.INTEGERS,
         matmul.ENTRIES,
     )

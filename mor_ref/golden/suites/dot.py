@@ -1,4 +1,4 @@
-"""Dot products: single chunks with their cut sums, rows of several chunks, and rows with scales."""
+"""Dot products: single chunks with their cut sums, and rows of several chunks."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -7,12 +7,11 @@ from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.golden.inputs.dot_borders import (
     at_borders,
-    at_borders_with_scales,
     filled_after_a_flush,
     flushed,
 )
 from mor_ref.golden.inputs.dot_lanes import between_periods, reversed_rows
-from mor_ref.golden.inputs.dot_pairs import OF_ANY, other_pairs, pairs_of
+from mor_ref.golden.inputs.dot_pairs import other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import (
     below_e0,
     drawn,
@@ -20,14 +19,11 @@ from mor_ref.golden.inputs.dot_rows import (
     joined,
     nearly_ties,
     signs_and_ends,
-    with_a_small_sum,
 )
-from mor_ref.golden.inputs.dot_specials import specials, specials_with_scales
+from mor_ref.golden.inputs.dot_specials import specials
 from mor_ref.golden.inputs.dot_zeros import (
     flushed_by_instructions,
-    negative_scales,
     negative_zeros,
-    negative_zeros_with_scales,
     subnormal_starts,
     tiny_sums,
 )
@@ -35,7 +31,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
 
-_CHUNKS, _ROWS, _SCALED = 16, 12, 48  # random rows of a case
+_CHUNKS, _ROWS = 16, 12  # random rows of a case
 _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
@@ -50,7 +46,6 @@ _LATER = (  # profiles that came later: their cases follow, so that those before
     "cdna2_bf16_1k_k8",
     "cdna2_bf16_1k_k4",
 )
-_SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
 
 def _without_scales() -> Iterator[tuple[DotProfile, dict[str, str]]]:
@@ -62,7 +57,8 @@ def _without_scales() -> Iterator[tuple[DotProfile, dict[str, str]]]:
             yield profile, {"dot_profile": name, "format_a": a, "format_b": b}
 
 
-def _name(parameters: Parameters) -> str:
+def name_of(parameters: Parameters) -> str:
+    """Return the name of a case: its parameters, with dots between them."""
     return ".".join(map(str, parameters.values()))
 
 
@@ -81,7 +77,7 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
                 random,
                 at_borders(profile, of, profile.chunk),
             )
-            yield Case(_name(parameters), parameters, rows)
+            yield Case(name_of(parameters), parameters, rows)
 
     yield from _nearly_tied(("hopper_fp16_f16", "ampere_fp16_f16"))
     for profile in _named_once():
@@ -92,7 +88,7 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
     for profile, parameters in _with_other_pairs():
         if profile.is_cut:
             rows = specials(profile, formats_of(parameters), profile.chunk)
-            yield _special_case(rows, parameters, size)
+            yield special_case(rows, parameters, size)
 
 
 def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
@@ -103,12 +99,12 @@ def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
             yield profile, {"dot_profile": profile.name, "format_a": a, "format_b": b}
 
 
-def _special_case(rows: Arrays, parameters: dict[str, Any], size: Size) -> Case:
+def special_case(rows: Arrays, parameters: dict[str, Any], size: Size) -> Case:
     """Return a case of special rows; pairs of formats without other cases have random ones."""
     if not _is_first(parameters):
         operation = "dot_scaled" if "scale_format" in parameters else "dot"
         rows = joined(rows, drawn(operation, parameters, (_FEW, rows["a"].shape[1]), size))
-    return Case(f"{_name(parameters)}.specials", parameters, rows)
+    return Case(f"{name_of(parameters)}.specials", parameters, rows)
 
 
 def _is_first(parameters: Parameters) -> bool:
@@ -132,7 +128,7 @@ def _case(
     a, b = pairs_of(profile)[0]
     parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
     found = rows(profile, formats_of(parameters), length)
-    return Case(f"{_name(parameters)}.{name}", parameters, found)
+    return Case(f"{name_of(parameters)}.{name}", parameters, found)
 
 
 def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
@@ -142,7 +138,7 @@ def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
         (a, b), *_ = pairs_of(profile) if profile.formats else (("f32", "f32"),)
         parameters = {"dot_profile": name, "format_a": a, "format_b": b}
         rows = nearly_ties(profile, formats_of(parameters), profile.chunk or _FEW)
-        yield Case(f"{_name(parameters)}.nearly_tied", parameters, rows)
+        yield Case(f"{name_of(parameters)}.nearly_tied", parameters, rows)
 
 
 def _row_cases(size: Size) -> Iterator[Case]:
@@ -164,12 +160,12 @@ def _row_cases(size: Size) -> Iterator[Case]:
             rows = joined(rows, at_borders(profile, of, length))
         if profile.family == "ftz_mul_add":
             rows = joined(rows, filled_after_a_flush(profile, of))
-        yield Case(_name(parameters), parameters, rows)
+        yield Case(name_of(parameters), parameters, rows)
     yield from _nearly_tied(("f32_fma", "cdna2_fp16", "cdna2_bf16_1k"))
     for profile, parameters in _without_scales():
         if profile.family == "ftz_mul_add":
             rows = flushed(profile, formats_of(parameters))
-            yield Case(f"{_name(parameters)}.flushed", parameters, rows)
+            yield Case(f"{name_of(parameters)}.flushed", parameters, rows)
     yield from _later_row_cases(size)
 
 
@@ -187,78 +183,15 @@ def _later_row_cases(size: Size) -> Iterator[Case]:
         rows = specials(profile, formats_of(parameters), 2 * profile.chunk or _FEW)
         if profile.chunk and _is_first(parameters):
             rows = joined(rows, reversed_rows(rows))
-        yield _special_case(rows, parameters, size)
+        yield special_case(rows, parameters, size)
         if profile.family == "promoted":
             rows = between_periods(profile, formats_of(parameters))
-            yield Case(f"{_name(parameters)}.periods", parameters, rows)
+            yield Case(f"{name_of(parameters)}.periods", parameters, rows)
     cdna1 = DOT_PROFILES["cdna1_bf16"]  # no sum of products of f16 is that small
     yield _case(cdna1, "tiny_sums", tiny_sums, 4 * cdna1.chunk)
 
 
-def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
-    """Yield each profile with scales, parameters of its formats, and a format and a block."""
-    for name in DOT_PROFILES.specified:
-        profile = DOT_PROFILES[name]
-        if profile.family == "switchback" or not (profile.scales or profile.family == "exact"):
-            continue
-        admitted = profile.scales or _SCALES_OF_EXACT
-        for a, b in pairs_of(profile) if profile.scales else OF_ANY[:3]:
-            for fmt, block in admitted:
-                yield profile, {"dot_profile": name, "format_a": a, "format_b": b}, fmt, block
-
-
-def _scaled_cases(size: Size) -> Iterator[Case]:
-    for profile, parameters, fmt, block in _with_scales():
-        length = 2 * max(profile.chunk, block) + block // 2
-        both = {**parameters, "scale_format": fmt, "scale_block": block}
-        count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
-        rows = drawn("dot_scaled", both, (count, length), size)
-        of = formats_of(parameters)
-        if fmt == "e8m0":
-            rows = with_a_small_sum(rows, of)
-        if profile.chunk:
-            rows = joined(rows, at_borders_with_scales(profile, of, length, fmt, block))
-        yield Case(_name(both), both, rows)
-    for profile in dict.fromkeys(profile for profile, *_ in _with_scales()):
-        yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)
-        if profile.family == "promoted":
-            yield _zeros_with_scales(profile, "negative_scales", negative_scales)
-    yield from _special_cases_with_scales(size)
-
-
-def _special_cases_with_scales(size: Size) -> Iterator[Case]:
-    """Yield cases of subnormal and special numbers, of other pairs of formats too."""
-    cases = [*_with_scales()]
-    for profile in dict.fromkeys(profile for profile, *_ in cases):
-        fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
-        for a, b in other_pairs(profile):
-            of = {"dot_profile": profile.name, "format_a": a, "format_b": b}
-            cases.append((profile, of, fmt, block))
-    for profile, parameters, fmt, block in cases:
-        both = {**parameters, "scale_format": fmt, "scale_block": block}
-        length = max(profile.chunk, block)
-        rows = specials_with_scales(profile, formats_of(parameters), length, fmt, block)
-        yield _special_case(rows, both, size)
-    for profile, parameters, fmt, block in _with_scales():
-        a, b = parameters["format_a"], parameters["format_b"]
-        if profile.chunk and (a, b) == pairs_of(profile)[0]:
-            both = {**parameters, "scale_format": fmt, "scale_block": block}
-            of, length = formats_of(parameters), 2 * max(profile.chunk, block)
-            rows = reversed_rows(specials_with_scales(profile, of, length, fmt, block))
-            yield Case(f"{_name(both)}.reversed", both, rows)
-
-
-def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:
-    """Return a case of whole chunks of products of -0, in the first formats of a profile."""
-    fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
-    a, b = pairs_of(profile)[0]
-    parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
-    both = {**parameters, "scale_format": fmt, "scale_block": block}
-    rows = rows_of(profile, formats_of(both), max(profile.chunk, block), fmt, block)
-    return Case(f"{_name(both)}.{name}", both, rows)
-
-
-_INPUTS = (
+INPUTS = (
     given("a", "format_a", "the codes of the first operand, a dot product in a row"),
     given("b", "format_b", "those of the second one"),
     given("c", "f32", "the number that the products are added to"),
@@ -269,7 +202,7 @@ CHUNKS = Suite(
     "dot",
     ("DOT-002", "DOT-005"),
     (
-        *_INPUTS,
+        *INPUTS,
         expected("exponent", "u32", "the largest exponent, in two's complement", "DOT-004"),
         expected(
             "cut_sum", "u64", "the sum of cut terms, in two's complement",
@@ -285,33 +218,11 @@ ROWS = Suite(
     "dot",
     ("DOT-002", "DOT-003"),
     (
-        *_INPUTS,
+        *INPUTS,
         expected(
             "result", "f32", "the last c", "DOT-001", "DOT-010", "DOT-011", "DOT-012", "DOT-013",
             "DOT-014", "DOT-015", "DOT-016", "DOT-017", "DOT-018",
         ),
     ),
     _row_cases,
-)  # fmt: skip
-SCALED = Suite(
-    "dot_scaled",
-    "Dot products of blocks with scales",
-    "dot_scaled",
-    ("DOT-002", "DOT-006"),
-    (
-        *_INPUTS,
-        given("scale_a", "scale_format", "the codes of the scales of the blocks of a"),
-        given("scale_b", "scale_format", "those of b"),
-        expected(
-            "exponent", "u32",
-            "the largest exponent of the last chunk, in two's complement; 0 in exact and promoted",
-            "DOT-004",
-        ),
-        expected(
-            "cut_sum", "u64", "the sum of cut terms of the last chunk, in two's complement",
-            "DOT-007", "DOT-009",
-        ),
-        expected("result", "f32", "the last c", "DOT-001", "DOT-008", "DOT-011", "DOT-012"),
-    ),
-    _scaled_cases,
 )  # fmt: skip
