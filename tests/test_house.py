@@ -403,6 +403,7 @@ NO_CHAPTERS = {
     },
     "golden/suites": {
         "dot_integers": "products of integers, of the chapter dot",
+        "dot_scaled": "products of blocks with scales, of the chapter dot",
         "fp8lm_state": "steps of states, of the chapter fp8lm",
         "fp8lm_steps": "sequences of Adam, of the chapter fp8lm",
         "packed": "bytes of codes, of the chapters levels and shared",
