@@ -31,7 +31,7 @@ def exact(x, grid="int8", profile="torch_fake_tensor", block="tensor", symmetric
     """Return every field of the exact model, as lists."""
     cut = partition(x.shape, block)
     source = NAMES.get(x.dtype.type, "f32")
-    how = affine.How(affine_profile(profile), integer_grid(grid), symmetric, source)
+    how = affine.Choices(affine_profile(profile), integer_grid(grid), symmetric, source)
     found = affine.affine(rows_of(x), how, cut, given)
     elements = [element for row in found.elements for element in row]
     return {
@@ -322,7 +322,7 @@ def test_zero_points_of_binary32(dtype):
     found = mor_ref.quantize_affine(x, scale=scale, zero_point=zero, **how)
     profile = with_float_zeros(affine_profile(how["profile"]))
     source = NAMES.get(x.dtype.type, "f32")
-    of = affine.How(profile, integer_grid("int8"), symmetric=True, source=source)
+    of = affine.Choices(profile, integer_grid("int8"), symmetric=True, source=source)
     given = {(i, 0): affine.ScaleAndZero(float(scale[i]), float(zero[i])) for i in range(6)}
     expected = affine.affine(rows_of(x), of, partition(x.shape, "row"), given)
     elements = [e for row in expected.elements for e in row]

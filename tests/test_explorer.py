@@ -411,7 +411,7 @@ def recipes_of_schemes():
 
 def in_integers(x, grid, name, symmetric):
     """Return the elements with codes as bits of two's complement."""
-    how = affine.How(AFFINE_PROFILES[name], integer_grid(grid), symmetric, "f32")
+    how = affine.Choices(AFFINE_PROFILES[name], integer_grid(grid), symmetric, "f32")
     found = affine.affine([x], how, partition((1, len(x)), (1, 8))).elements
     mask = (1 << how.grid.bits) - 1
     return [[replace(element, code=element.code & mask) for element in found[0]]]

@@ -28,7 +28,7 @@ _ZERO_SCALES = ("limit", "one", "range of one")
 _DTYPES = {"f32": 0, "bf16": 1, "f16": 2}
 
 
-class How(NamedTuple):
+class Choices(NamedTuple):
     """The choices of all blocks: the profile, the grid, the symmetry, and the format of x."""
 
     profile: AffineProfile
@@ -45,7 +45,7 @@ class ScaleAndZero(NamedTuple):
     float_zero: Array | None = None
 
 
-class Blocks(NamedTuple):
+class AffineArrays(NamedTuple):
     """The fields of blocks."""
 
     minimum: Array
@@ -60,7 +60,7 @@ class Blocks(NamedTuple):
 class Affine(NamedTuple):
     """A tensor as integers."""
 
-    blocks: Blocks
+    blocks: AffineArrays
     xs: Array
     code: Array
     y: Array
@@ -85,7 +85,7 @@ NOTHING_GIVEN = ScaleAndZero()
 
 
 def quantize_affine(
-    device: Device, x: Bits, how: How, cut: Partition, given: ScaleAndZero = NOTHING_GIVEN
+    device: Device, x: Bits, how: Choices, cut: Partition, given: ScaleAndZero = NOTHING_GIVEN
 ) -> Affine:
     """Quantize a tensor of rows and columns, block by block."""
     ends = _ends(device, x, cut)
@@ -94,7 +94,7 @@ def quantize_affine(
 
 
 def quantize_groups(
-    device: Device, x: Bits, how: How, groups: int, given: ScaleAndZero = NOTHING_GIVEN
+    device: Device, x: Bits, how: Choices, groups: int, given: ScaleAndZero = NOTHING_GIVEN
 ) -> tuple[Order, Affine, ErrorSums]:
     """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
     height, width = x.array.shape
@@ -130,7 +130,7 @@ def _ends(device: Device, x: Bits, cut: Partition) -> Ends:
 def _quantized(
     device: Device,
     x: Bits,
-    how: How,
+    how: Choices,
     ends: Ends,
     grid: tuple[int, int],
     places: rows.Row,
@@ -141,7 +141,7 @@ def _quantized(
     if how.profile.sign_by_numbers and how.symmetric:
         launch(device, "affine", "affine_sign", int(count), *ends, count, is_signed)
     words = [device.empty(grid, np.uint32) for _ in range(6)]
-    blocks = Blocks._make([*words, device.empty(grid, np.int32)])
+    blocks = AffineArrays._make([*words, device.empty(grid, np.int32)])
     addresses = {name: device.address(array) for name, array in blocks._asdict().items()}
     for name, array in given._asdict().items():
         addresses[f"given_{name}"] = 0 if array is None else device.address(array)
@@ -172,7 +172,7 @@ def _places(
     )
 
 
-def _rule(how: How) -> rows.Row:
+def _rule(how: Choices) -> rows.Row:
     profile, grid, symmetric, source = how
     picks_sign = profile.sign_by_numbers and symmetric
     operations = source if profile.in_own_dtype else "f32"

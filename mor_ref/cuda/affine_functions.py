@@ -81,7 +81,7 @@ def quantize_affine(
     with on_gpu_of(argument, *others.values()) as gpu:
         numbers = numbers_from(argument)
         cut = affine_cut(numbers.shape, by, block, groups, permute)
-        how = integers.How(by, of, symmetric, _SOURCES.get(numbers.dtype, "f32"))
+        how = integers.Choices(by, of, symmetric, _SOURCES.get(numbers.dtype, "f32"))
         scales = _scales(gpu, scale, others.get("scale"), cut)
         zeros = _zeros(gpu, zero_point, others.get("zero_point"), of, cut)
         known = integers.ScaleAndZero(scales, **{"float_zero" if by.float_zeros else "zero": zeros})
@@ -96,7 +96,7 @@ def quantize_affine(
 
 
 def _affine(
-    how: integers.How,
+    how: integers.Choices,
     found: integers.Affine,
     error: ErrorSums,
     cut: Partition,

@@ -18,7 +18,7 @@ _FIELDS = rows.structure("u8 ratio,clipped,level,y,alpha_term,inside,code")
 _GRIDS = {"integers": 0, "thirds": 1, "quarters": 1, "signs": 2}
 
 
-class Levels(NamedTuple):
+class LevelArrays(NamedTuple):
     """Weights as levels."""
 
     alpha: Array
@@ -70,14 +70,14 @@ def first_alphas(device: Device, x: Bits, kind: LevelKind, arithmetic: str) -> A
 
 def quantize_levels(
     device: Device, x: Bits, alpha: Array, kind: LevelKind, arithmetic: str
-) -> Levels:
+) -> LevelArrays:
     """Quantize a matrix whose rows have these alphas."""
     height, width = x.array.shape
     rule, used = _rule(kind, arithmetic), device.empty((height,), np.uint32)
     launch(device, "levels", "alphas_used", height, alpha, np.uint64(height), rule, used)
     numbers = [device.empty(x.array.shape, np.uint32) for _ in range(5)]
     small = [device.empty(x.array.shape, np.uint8) for _ in range(2)]
-    found = Levels._make([used, *numbers, *small])
+    found = LevelArrays._make([used, *numbers, *small])
     places = {name: device.address(array) for name, array in found._asdict().items()}
     del places["alpha"]
     arguments = (np.uint64(height), np.uint64(width), used, rule, rows.row(_FIELDS, **places))

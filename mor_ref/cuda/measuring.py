@@ -11,7 +11,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 
 
-class Rule(NamedTuple):
+class ErrorRule(NamedTuple):
     """A rule of kernels: the end of their names, and the structure that they take."""
 
     suffix: str
@@ -19,20 +19,20 @@ class Rule(NamedTuple):
     kept: Any  # arrays that the structure points into
 
 
-def by_scale(device: Device, scales: Array, fmt: Format) -> Rule:
+def by_scale(device: Device, scales: Array, fmt: Format) -> ErrorRule:
     """Return the rule by which each scaling block has a scale."""
     row = rows.row(rows.BY_SCALE, scales=device.address(scales), to=rows.scaled(fmt))
-    return Rule("", row, scales)
+    return ErrorRule("", row, scales)
 
 
-def by_value(device: Device, y: Array) -> Rule:
+def by_value(device: Device, y: Array) -> ErrorRule:
     """Return the rule of a representation whose y is given: binary32 bits, in the shape of x."""
     row = rows.row(rows.BY_VALUE, y=device.address(y), columns=y.shape[1])
-    return Rule("_values", row, y)
+    return ErrorRule("_values", row, y)
 
 
 def measure(
-    device: Device, x: Bits, parts: Partition, rule: Rule, sums: ErrorSums, *, by_block: bool
+    device: Device, x: Bits, parts: Partition, rule: ErrorRule, sums: ErrorSums, *, by_block: bool
 ) -> None:
     """Add the error sums of each block, or of the tensor (ERR-002)."""
     own = addresses(device, sums)

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
-from mor_ref.cuda.measuring import Rule
+from mor_ref.cuda.measuring import ErrorRule
 from mor_ref.cuda.scales import extremes
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
@@ -15,7 +15,7 @@ from mor_ref.definitions.scales import ScalingBlocks
 class Quantizer(Protocol):
     """A representation, as kernels quantize with it."""
 
-    def cuda(self, device: Device, x: Bits, blocks: ScalingBlocks) -> Rule:
+    def cuda(self, device: Device, x: Bits, blocks: ScalingBlocks) -> ErrorRule:
         """Return the rule of kernels."""
 
 
@@ -52,7 +52,9 @@ class Squares(NamedTuple):
     joined: Array
 
 
-def squared_errors(device: Device, x: Bits, units: Partition, rule: Rule, amax: Array) -> Squares:
+def squared_errors(
+    device: Device, x: Bits, units: Partition, rule: ErrorRule, amax: Array
+) -> Squares:
     """Return the squared error of each unit (MFQ-003)."""
     found = Squares(*(device.filled(units.grid, np.uint64, 0) for _ in range(3)))
     own = (rule.row, amax, found.low, found.high)

@@ -7,7 +7,7 @@ import numpy as np
 from mor_ref.cuda import structures as rows
 from mor_ref.cuda.errors import ErrorSums, no_errors
 from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch
-from mor_ref.cuda.measuring import Rule, measure
+from mor_ref.cuda.measuring import ErrorRule, measure
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
@@ -108,7 +108,7 @@ def strips(x: Bits) -> int:
 
 def by_tile(
     device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
-) -> Rule:
+) -> ErrorRule:
     """Return the rule by which each tile has a scale."""
     row = rows.row(
         rows.BY_TILE,
@@ -118,7 +118,7 @@ def by_tile(
         tiles_across=partition(x.array.shape, tile).grid[1],
         profile=rows.profile(profile),
     )
-    return Rule("_tiles", row, found)
+    return ErrorRule("_tiles", row, found)
 
 
 def nvfp4(

@@ -11,7 +11,7 @@ from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
-from mor_ref.exact.affine import AffineBlock, How
+from mor_ref.exact.affine import AffineBlock, Choices
 from mor_ref.exact.arithmetic import product, quotient, rn32, total
 
 Reference = Callable[..., Any]
@@ -53,27 +53,27 @@ def _has_integer_zeros(*arguments: Any) -> bool:
     return _has_zero_points(*arguments) and not how_among(arguments).profile.float_zeros
 
 
-def how_among(arguments: tuple[Any, ...]) -> How:
+def how_among(arguments: tuple[Any, ...]) -> Choices:
     """Return the choices of a block among the arguments of a step."""
-    return next(one for one in arguments if isinstance(one, How))
+    return next(one for one in arguments if isinstance(one, Choices))
 
 
 # ---------------------------------------------------------------------- scaled numbers
 
 
 @deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
-def affine_divides(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+def affine_divides(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
     """Numbers are divided by the scale, as ONNX has it, and not multiplied by its reciprocal."""
     return float(reference(x, block, _applied("divide", how)))
 
 
 @deviation(affine.scaled, where=_divides, rules=("AFF-007",), domain=IN_AFFINE)
-def affine_multiplies(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+def affine_multiplies(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
     """Numbers are multiplied by the reciprocal of the scale, as torch has it, and not divided."""
     return float(reference(x, block, _applied("multiply", how)))
 
 
-def _applied(application: Any, how: How) -> How:
+def _applied(application: Any, how: Choices) -> Choices:
     return replace(how, profile=replace(how.profile, application=application))
 
 
@@ -85,7 +85,9 @@ def affine_product_rounded_first(reference: Reference, a: float, b: float, c: fl
 
 
 @deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
-def affine_exact_quotient(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+def affine_exact_quotient(
+    reference: Reference, x: float, block: AffineBlock, how: Choices
+) -> float:
     """The reciprocal is not rounded, as a division in binary64 has it."""
     scale = block.scale
     if not (math.isfinite(x) and math.isfinite(scale)) or x == 0 or how.profile.factor > 1:
@@ -94,7 +96,7 @@ def affine_exact_quotient(reference: Reference, x: float, block: AffineBlock, ho
 
 
 @deviation(affine.inverse, where=_stores_amax, rules=("AFF-007",), domain=ONE_BY_ONE)
-def affine_quotient_of_127(reference: Reference, scale: float, how: How) -> float:
+def affine_quotient_of_127(reference: Reference, scale: float, how: Choices) -> float:
     """The factor is 127 / amax, rounded once, as the source of bitsandbytes reads."""
     if how.profile.inverse_factor == 1:
         return float(reference(scale, how))
@@ -119,7 +121,9 @@ def affine_truncates(reference: Reference, x: float) -> float:
 
 
 @deviation(affine.integer, where=_adds_later, rules=("AFF-008",), domain=IN_AFFINE)
-def affine_zero_point_before_rounding(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_zero_point_before_rounding(
+    reference: Reference, xs: float, zero: int, how: Choices
+) -> int:
     """The zero point is added before numbers are rounded: 0.5 + 3 becomes 4."""
     return int(reference(total(xs, float(zero)), 0, how)) if zero % 2 else int(
         reference(xs, zero, how)
@@ -127,7 +131,9 @@ def affine_zero_point_before_rounding(reference: Reference, xs: float, zero: int
 
 
 @deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=_FUSED, exemptions=_NO_TIES)
-def affine_zero_point_after_rounding(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_zero_point_after_rounding(
+    reference: Reference, xs: float, zero: int, how: Choices
+) -> int:
     """The zero point is added after numbers are rounded: 0.5 with 3 becomes 3."""
     own = float(affine.rint(total(xs, float(-zero))))
     return int(reference(total(own, float(zero)), zero, how))
@@ -140,19 +146,19 @@ def affine_restricted_range(reference: Reference, whole: float, grid: IntegerGri
 
 
 @deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
-def affine_nan_is_the_highest(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_nan_is_the_highest(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """NaN has the highest code."""
     return how.grid.highest if math.isnan(xs) else int(reference(xs, zero, how))
 
 
 @deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
-def affine_nan_is_zero(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_nan_is_zero(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """NaN has the code of 0."""
     return zero if math.isnan(xs) else int(reference(xs, zero, how))
 
 
 @deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS)
-def affine_through_int32(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_through_int32(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """Numbers become integers of 32 bits before they are limited, as in onnx."""
     del reference
     other = replace(how, profile=replace(how.profile, conversion="int32"))
@@ -160,7 +166,7 @@ def affine_through_int32(reference: Reference, xs: float, zero: int, how: How) -
 
 
 @deviation(affine.integer, where=_has_zero_points, rules=("AFF-008",), domain=_ANY_ZEROS)
-def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
+def affine_wraps(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """Codes outside the grid wrap."""
     del reference
     return int(affine.cast(affine.rint(xs) + zero, how.grid))
@@ -168,7 +174,7 @@ def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
 
 @deviation(affine.integer, where=_limits_a_sum, rules=("AFF-008",), domain=IN_AFFINE)
 def affine_limited_before_the_zero_point(
-    reference: Reference, xs: float, zero: int, how: How
+    reference: Reference, xs: float, zero: int, how: Choices
 ) -> int:
     """Rounded numbers are limited to the grid, moved by the zero point, and limited again."""
     if math.isnan(xs):
@@ -181,7 +187,7 @@ def affine_limited_before_the_zero_point(
 
 @deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=_ANY_ZEROS)
 def affine_zero_point_subtracted_last(
-    reference: Reference, code: int, block: AffineBlock, how: How
+    reference: Reference, code: int, block: AffineBlock, how: Choices
 ) -> float:
     """The way back is code * scale - zero_point * scale, in three roundings."""
     del reference, how
@@ -191,7 +197,7 @@ def affine_zero_point_subtracted_last(
 
 @deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=_ANY_ZEROS)
 def affine_divides_by_the_inverse(
-    reference: Reference, code: int, block: AffineBlock, how: How
+    reference: Reference, code: int, block: AffineBlock, how: Choices
 ) -> float:
     """The way back divides by the rounded reciprocal of the scale."""
     del reference, how
@@ -199,14 +205,18 @@ def affine_divides_by_the_inverse(
 
 
 @deviation(affine.restored, where=_has_integer_zeros, rules=("AFF-009",), domain=IN_AFFINE)
-def affine_difference_wraps(reference: Reference, code: int, block: AffineBlock, how: How) -> float:
+def affine_difference_wraps(
+    reference: Reference, code: int, block: AffineBlock, how: Choices
+) -> float:
     """The difference of a code and the zero point is an integer of the grid: it wraps."""
     zero = block.zero_point
     return float(reference(affine.cast(code - zero, how.grid) + zero, block, how))
 
 
 @deviation(affine.restored, where=_stores_amax, rules=("AFF-009",), domain=ONE_BY_ONE)
-def affine_divides_by_127(reference: Reference, code: int, block: AffineBlock, how: How) -> float:
+def affine_divides_by_127(
+    reference: Reference, code: int, block: AffineBlock, how: Choices
+) -> float:
     """The way back divides by 127."""
     del reference, how
     return quotient(product(block.scale, float(code)), 127.0)

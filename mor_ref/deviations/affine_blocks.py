@@ -11,7 +11,7 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
-from mor_ref.exact.affine import How
+from mor_ref.exact.affine import Choices
 from mor_ref.exact.arithmetic import product, quotient, rn32_of_binary64, total
 
 Reference = Callable[..., Any]
@@ -144,7 +144,9 @@ def affine_peg_scale_by_half_the_range(
 
 
 @deviation(affine.scale_before_limit, where=is_symmetric, rules=("AFF-004",), domain=AFFINE_BLOCKS)
-def affine_scale_of_the_maximum(reference: Reference, low: float, high: float, how: How) -> float:
+def affine_scale_of_the_maximum(
+    reference: Reference, low: float, high: float, how: Choices
+) -> float:
     """A symmetric scale is of the maximum, not of the largest magnitude."""
     return float(reference(low if math.isnan(low) else 0.0, high, how))
 
@@ -152,7 +154,9 @@ def affine_scale_of_the_maximum(reference: Reference, low: float, high: float, h
 @deviation(
     affine.scale_before_limit, where=has_zero_points, rules=("AFF-004",), domain=AFFINE_BLOCKS
 )
-def affine_scale_by_2_to_the_b(reference: Reference, low: float, high: float, how: How) -> float:
+def affine_scale_by_2_to_the_b(
+    reference: Reference, low: float, high: float, how: Choices
+) -> float:
     """The range is divided by 2^b, not by 2^b - 1."""
     if low + high == 0:
         return float(reference(low, high, how))
@@ -164,7 +168,9 @@ def affine_scale_by_2_to_the_b(reference: Reference, low: float, high: float, ho
 @deviation(
     affine.scale_before_limit, where=has_zero_points, rules=("AFF-004",), domain=AFFINE_BLOCKS
 )
-def affine_scale_by_a_reciprocal(reference: Reference, low: float, high: float, how: How) -> float:
+def affine_scale_by_a_reciprocal(
+    reference: Reference, low: float, high: float, how: Choices
+) -> float:
     """The range is multiplied by the rounded reciprocal of 2^b - 1."""
     if low + high == 0:
         return float(reference(low, high, how))
@@ -176,7 +182,7 @@ def affine_scale_by_a_reciprocal(reference: Reference, low: float, high: float, 
 @deviation(
     affine.limited, where=_has_a_limit, rules=("AFF-004",), domain=AFFINE_BLOCKS, exemptions=_RARE
 )
-def affine_scale_not_limited(reference: Reference, scale: float, how: How) -> float:
+def affine_scale_not_limited(reference: Reference, scale: float, how: Choices) -> float:
     """A scale has no smallest value."""
     del reference, how
     return scale

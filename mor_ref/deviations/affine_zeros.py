@@ -12,7 +12,7 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine, affine_groups
-from mor_ref.exact.affine import How
+from mor_ref.exact.affine import Choices
 from mor_ref.exact.arithmetic import product, quotient, total
 
 Reference = Callable[..., Any]
@@ -33,7 +33,7 @@ def _is_in_own_dtype(*arguments: Any) -> bool:
     affine.zero_before_rounding, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS
 )
 def affine_zero_point_by_a_reciprocal(
-    reference: Reference, low: float, scale: float, how: How
+    reference: Reference, low: float, scale: float, how: Choices
 ) -> float:
     """The minimum is multiplied by the rounded reciprocal of the scale, not divided by it."""
     share = affine.operate(quotient, 1.0, scale, how.arithmetic)
@@ -43,14 +43,14 @@ def affine_zero_point_by_a_reciprocal(
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
-def affine_zero_point_truncated(reference: Reference, zero_float: float, how: How) -> int:
+def affine_zero_point_truncated(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point is cut to an integer, not rounded."""
     return int(reference(math.floor(zero_float) if math.isfinite(zero_float) else zero_float, how))
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
            exemptions=_RARE)  # fmt: skip
-def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: How) -> int:
+def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point at a tie goes up, as roundf has it."""
     is_number = math.isfinite(zero_float) and zero_float < 1 << 20
     return int(reference(math.floor(zero_float + 0.5) if is_number else zero_float, how))
@@ -58,14 +58,16 @@ def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: Ho
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
            exemptions=_RARE)  # fmt: skip
-def affine_zero_point_of_nan_is_lowest(reference: Reference, zero_float: float, how: How) -> int:
+def affine_zero_point_of_nan_is_lowest(
+    reference: Reference, zero_float: float, how: Choices
+) -> int:
     """The zero point of NaN is the lowest integer."""
     return how.grid.lowest if math.isnan(zero_float) else int(reference(zero_float, how))
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
            exemptions=_NORMAL_SCALES | _RARE)  # fmt: skip
-def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: How) -> int:
+def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point is not limited to the grid."""
     if not math.isfinite(zero_float):
         return int(reference(zero_float, how))
@@ -75,7 +77,9 @@ def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: 
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
-def affine_zero_point_without_the_lowest(reference: Reference, zero_float: float, how: How) -> int:
+def affine_zero_point_without_the_lowest(
+    reference: Reference, zero_float: float, how: Choices
+) -> int:
     """The zero point counts from 0 in signed grids, too."""
     if not math.isfinite(zero_float):
         return int(reference(zero_float, how))
@@ -93,13 +97,13 @@ def _has_a_middle(*arguments: Any) -> bool:
 
 
 @deviation(affine.zero_point, where=_has_no_middle, rules=("AFF-005",), domain=AFFINE_BLOCKS)
-def affine_middle_rounded_up(reference: Reference, zero_float: float, how: How) -> int:
+def affine_middle_rounded_up(reference: Reference, zero_float: float, how: Choices) -> int:
     """The zero point of a symmetric uint4 of torch is 8, as that of torchao is, and not 7."""
     return int(reference(zero_float, how)) + 1
 
 
 @deviation(affine.zero_point, where=_has_a_middle, rules=("AFF-005",), domain=AFFINE_BLOCKS)
-def affine_unsigned_without_a_middle(reference: Reference, zero_float: float, how: How) -> int:
+def affine_unsigned_without_a_middle(reference: Reference, zero_float: float, how: Choices) -> int:
     """A symmetric unsigned grid has the zero point 0."""
     del reference, zero_float, how
     return 0
@@ -115,7 +119,7 @@ def _has_early_zeros(*arguments: Any) -> bool:
     exemptions=_RARE,
 )  # fmt: skip
 def affine_zero_point_of_the_limited_scale(
-    reference: Reference, minimum: float, maximum: float, how: How, given: Any
+    reference: Reference, minimum: float, maximum: float, how: Choices, given: Any
 ) -> Any:
     """The zero point of PEG is of the scale after its limit."""
     late = replace(how, profile=replace(how.profile, early_zero=False))
@@ -130,7 +134,7 @@ def _picks_the_sign(*arguments: Any) -> bool:
 @deviation(affine.grid_of, where=_picks_the_sign, rules=("AFF-005",), domain=AFFINE_BLOCKS,
            exemptions=_RARE)  # fmt: skip
 def affine_peg_always_signed(
-    reference: Reference, ends: list[tuple[float, float]], how: How
+    reference: Reference, ends: list[tuple[float, float]], how: Choices
 ) -> IntegerGrid:
     """A symmetric grid of PEG has a sign, also if no number is negative."""
     del reference, ends
@@ -142,14 +146,16 @@ def _has_float_zeros(*arguments: Any) -> bool:
 
 
 @deviation(affine.affine_element, where=_has_float_zeros, rules=("AFF-012",), domain=FLOAT_ZEROS)
-def affine_float_zero_point_rounded(reference: Reference, x: float, block: Any, how: How) -> Any:
+def affine_float_zero_point_rounded(
+    reference: Reference, x: float, block: Any, how: Choices
+) -> Any:
     """A zero point that is not an integer is rounded to one."""
     return reference(x, replace(block, zero_point=affine.rint(block.zero_point)), how)
 
 
 @deviation(affine.restored, where=_has_float_zeros, rules=("AFF-012",), domain=FLOAT_ZEROS)
 def affine_float_zero_point_back_in_binary32(
-    reference: Reference, code: int, block: Any, how: How
+    reference: Reference, code: int, block: Any, how: Choices
 ) -> float:
     """The way back from a zero point that is not an integer is computed in binary32."""
     narrow = replace(how, profile=replace(how.profile, float_zeros=False))
@@ -185,7 +191,7 @@ def _is_narrow(*arguments: Any) -> bool:
 
 
 @deviation(affine.restored, where=_is_narrow, rules=("AFF-009",), domain=AFFINE_BLOCKS)
-def affine_y_in_binary32(reference: Reference, code: int, block: Any, how: How) -> float:
+def affine_y_in_binary32(reference: Reference, code: int, block: Any, how: Choices) -> float:
     """Y is not rounded to the dtype of x."""
     return float(reference(code, block, replace(how, source="f32")))
 

@@ -46,7 +46,7 @@ class Odd(NamedTuple):
     float_zeros: Any
 
 
-class Rule(NamedTuple):
+class AffineRule(NamedTuple):
     """The choices of a profile and a grid, as the loop over numbers takes them."""
 
     fused: Any
@@ -215,12 +215,12 @@ def quantize_part(x, place, part, bounds, columns, block, of, rule, xs, code, y,
 # ---------------------------------------------------------------------- whole tensors
 
 
-def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> Rule:
+def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> AffineRule:
     """Return the choices of a profile and a grid for numbers (AFF-007 to AFF-009)."""
     codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
     conversion = _CONVERSIONS[profile.conversion]
     back = _F(1) / _F(127) if profile.stores_amax else _F(0)
-    return Rule(
+    return AffineRule(
         True if profile.application == "fuse" else None,
         True if profile.application == "divide" else None,
         NARROW.get(source) if profile.in_own_dtype else None,

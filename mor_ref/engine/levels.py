@@ -21,7 +21,7 @@ _INFINITY = _U(0x7F800000)
 _PART = 1 << 18  # numbers of a slice of rows, about
 
 
-class Rule(NamedTuple):
+class LevelRule(NamedTuple):
     """The numbers of a kind, as the loop takes them; what a kind lacks is None."""
 
     integers: Any
@@ -147,7 +147,7 @@ def quantize_levels(
     used = np.empty(rows, _U)
     limited_alphas(alpha, smallest, used)
     scaled = kind.grid in ("thirds", "quarters")
-    rule = Rule(
+    rule = LevelRule(
         True if kind.grid == "integers" else None,
         True if kind.grid == "signs" else None,
         True if arithmetic == "bf16" else None,

@@ -30,7 +30,7 @@ _LAST = _I(LARGEST_EXPONENT)
 _ROWS = 1 << 14  # blocks of a slice, about
 
 
-class Rule(NamedTuple):
+class SharedRule(NamedTuple):
     """The numbers of a kind, and the choices of a profile, as the loops take them."""
 
     bits: np.int32
@@ -194,7 +194,7 @@ def quantize_shared(
         np.empty(rows * columns, _B),
         np.empty(rows * columns, _U),
     )
-    rule = Rule(
+    rule = SharedRule(
         _I(kind.magnitude_bits),
         _U((1 << kind.magnitude_bits) - 1),
         True if kind.shifts else None,

@@ -35,7 +35,7 @@ class ScaleAndZero:
 
 
 @dataclass(frozen=True)
-class How:
+class Choices:
     """The choices of all blocks: the profile, the grid, the symmetry, and the format of x."""
 
     profile: AffineProfile
@@ -72,12 +72,12 @@ class AffineTensor:
 
 
 def affine(
-    x: Rows, how: How, parts: Partition, given: dict[Place, ScaleAndZero] | None = None
+    x: Rows, how: Choices, parts: Partition, given: dict[Place, ScaleAndZero] | None = None
 ) -> AffineTensor:
     """Quantize a tensor, block by block (AFF-001)."""
     tiles = cells(parts.rows, parts.columns, parts.block)
     ends = {block: extremes([x[i][j] for i, j in places]) for block, places in tiles.items()}
-    used = How(how.profile, grid_of(list(ends.values()), how), how.symmetric, how.source)
+    used = Choices(how.profile, grid_of(list(ends.values()), how), how.symmetric, how.source)
     elements = [[Element(0.0, 0, 0.0)] * parts.columns for _ in range(parts.rows)]
     blocks, errors = {}, {}
     for block, places in tiles.items():
@@ -90,7 +90,7 @@ def affine(
 
 
 @step
-def grid_of(ends: list[tuple[float, float]], how: How) -> IntegerGrid:
+def grid_of(ends: list[tuple[float, float]], how: Choices) -> IntegerGrid:
     """Return the grid that is used (AFF-005)."""
     grid = how.grid
     if not (how.profile.sign_by_numbers and how.symmetric):
@@ -100,7 +100,7 @@ def grid_of(ends: list[tuple[float, float]], how: How) -> IntegerGrid:
 
 
 @step
-def affine_block(minimum: float, maximum: float, how: How, given: ScaleAndZero) -> AffineBlock:
+def affine_block(minimum: float, maximum: float, how: Choices, given: ScaleAndZero) -> AffineBlock:
     """Return the fields of a block (AFF-003 to AFF-006)."""
     low, high = sides(minimum, maximum, how.profile)
     delta = scale_before_limit(low, high, how)
@@ -142,7 +142,7 @@ def sides(minimum: float, maximum: float, profile: AffineProfile) -> tuple[float
 
 
 @step
-def scale_before_limit(low: float, high: float, how: How) -> float:
+def scale_before_limit(low: float, high: float, how: Choices) -> float:
     """Return the scale of a block before its limit (AFF-004)."""
     profile, grid, arithmetic = how.profile, how.grid, how.arithmetic
     if how.symmetric:
@@ -163,7 +163,7 @@ def symmetric_steps(profile: AffineProfile, grid: IntegerGrid) -> float:
 
 
 @step
-def limited(scale: float, how: How) -> float:
+def limited(scale: float, how: Choices) -> float:
     """Return the scale, or the smallest one of the profile (AFF-004)."""
     smallest = how.profile.smallest
     least = SMALLEST_NORMAL[how.arithmetic] if smallest is None else rn32_of_binary64(smallest)
@@ -171,13 +171,13 @@ def limited(scale: float, how: How) -> float:
 
 
 @step
-def zero_before_rounding(low: float, scale: float, how: How) -> float:
+def zero_before_rounding(low: float, scale: float, how: Choices) -> float:
     """Return the steps from the minimum to zero (AFF-005); 0 if the grid is symmetric."""
     return 0.0 if how.symmetric else operate(quotient, low, scale, how.arithmetic)
 
 
 @step
-def zero_point(zero_float: float, how: How) -> int:
+def zero_point(zero_float: float, how: Choices) -> int:
     """Return the code of zero (AFF-005)."""
     grid, profile = how.grid, how.profile
     if how.symmetric:
@@ -192,14 +192,14 @@ def zero_point(zero_float: float, how: How) -> int:
 
 
 @step
-def inverse(scale: float, how: How) -> float:
+def inverse(scale: float, how: Choices) -> float:
     """Return the factor of numbers (AFF-007)."""
     reciprocal, factor = operate(quotient, 1.0, scale, how.arithmetic), how.profile.inverse_factor
     return product(float(factor), reciprocal) if factor > 1 else reciprocal
 
 
 @step
-def affine_element(x: float, block: AffineBlock, how: How) -> Element:
+def affine_element(x: float, block: AffineBlock, how: Choices) -> Element:
     """Quantize a number with the fields of its block (AFF-007 to AFF-009)."""
     xs = scaled(x, block, how)
     code = integer(xs, block.zero_point, how)
@@ -207,7 +207,7 @@ def affine_element(x: float, block: AffineBlock, how: How) -> Element:
 
 
 @step
-def scaled(x: float, block: AffineBlock, how: How) -> float:
+def scaled(x: float, block: AffineBlock, how: Choices) -> float:
     """Return xs, the number that is rounded to an integer (AFF-007)."""
     profile, arithmetic = how.profile, how.arithmetic
     if profile.application == "fuse":
@@ -234,7 +234,7 @@ def rint(x: float) -> float:
 
 
 @step
-def integer(xs: float, zero: float, how: How) -> int:
+def integer(xs: float, zero: float, how: Choices) -> int:
     """Return the code of xs (AFF-008)."""
     profile, grid = how.profile, how.grid
     whole = rint(xs)
@@ -269,7 +269,7 @@ def cast(whole: float, grid: IntegerGrid) -> int:
 
 
 @step
-def restored(code: int, block: AffineBlock, how: How) -> float:
+def restored(code: int, block: AffineBlock, how: Choices) -> float:
     """Return y, the number that a code stands for, in the format of x (AFF-009)."""
     arithmetic = how.arithmetic
     if how.profile.stores_amax:

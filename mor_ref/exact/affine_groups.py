@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.exact.affine import AffineTensor, How, affine, extremes
+from mor_ref.exact.affine import AffineTensor, Choices, affine, extremes
 from mor_ref.exact.arithmetic import difference
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.quantization import Element
@@ -26,7 +26,7 @@ class AffineGroups:
         return [[row[place[j]] for j in range(len(row))] for row in self.tensor.elements]
 
 
-def affine_groups(x: Rows, how: How, groups: int) -> AffineGroups:
+def affine_groups(x: Rows, how: Choices, groups: int) -> AffineGroups:
     """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
     found = ranges([list(column) for column in zip(*x, strict=True)])
     order = by_range(found)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mor_ref.definitions.affine import affine_profile, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import level_kind
-from mor_ref.exact.affine import AffineTensor, How, affine
+from mor_ref.exact.affine import AffineTensor, Choices, affine
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.levels import level_row
@@ -97,5 +97,5 @@ def llm_int8(x: Rows, limit: float) -> Rows:
 
 def integers(x: Sequence[list[float]], grid: str, profile: str, *, symmetric: bool) -> AffineTensor:
     """Quantize each row to integers in binary32 (AFF-001)."""
-    how = How(affine_profile(profile), integer_grid(grid), symmetric, "f32")
+    how = Choices(affine_profile(profile), integer_grid(grid), symmetric, "f32")
     return affine(list(x), how, partition((len(x), len(x[0])), "row"))

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from mor_ref import Affine
     from mor_ref.cuda import affine
     from mor_ref.cuda.launching import Device
-    from mor_ref.exact.affine import AffineTensor, How
+    from mor_ref.exact.affine import AffineTensor, Choices
     from mor_ref.exact.quantization import Element
 
 _OF_BLOCKS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float")
 
 
-def how_of(parameters: Parameters) -> "How":
+def how_of(parameters: Parameters) -> "Choices":
     """Return the choices of a case, for the exact model."""
-    from mor_ref.exact.affine import How
+    from mor_ref.exact.affine import Choices
 
     grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
-    return How(profile, grid, parameters["symmetric"], parameters["source"])
+    return Choices(profile, grid, parameters["symmetric"], parameters["source"])
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -121,12 +121,12 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {**on_device(found), **errors(device, x, found.y, cut)._asdict()}
 
 
-def kernels_how(parameters: Parameters) -> "affine.How":
+def kernels_how(parameters: Parameters) -> "affine.Choices":
     """Return the choices of a case, for kernels."""
-    from mor_ref.cuda.affine import How
+    from mor_ref.cuda.affine import Choices
 
     grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
-    return How(profile, grid, parameters["symmetric"], parameters["source"])
+    return Choices(profile, grid, parameters["symmetric"], parameters["source"])
 
 
 def on_device(found: "affine.Affine") -> dict[str, Any]:

@@ -15,10 +15,10 @@ from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import LAYOUTS, Draws, Words, bits_at, moved, share
 
 if TYPE_CHECKING:
-    from mor_ref.cuda.affine import How as KernelsHow
+    from mor_ref.cuda.affine import Choices as ChoicesOfKernels
     from mor_ref.cuda.affine import ScaleAndZero
     from mor_ref.cuda.launching import Device
-    from mor_ref.exact.affine import How
+    from mor_ref.exact.affine import Choices
 
 _U = np.uint64
 _F32 = LAYOUTS["f32"]
@@ -33,7 +33,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     return exact_with(how, arrays, arrays["zero_point"].view(np.int32).tolist())
 
 
-def exact_with(how: "How", arrays: Arrays, zeros: list[Any]) -> Arrays:
+def exact_with(how: "Choices", arrays: Arrays, zeros: list[Any]) -> Arrays:
     """Quantize number by number, given the zero points."""
     from mor_ref.exact.affine import AffineBlock, affine_element, inverse
 
@@ -84,7 +84,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 
 def cuda_with(
-    device: "Device", how: "KernelsHow", arrays: DeviceArrays, given: "ScaleAndZero"
+    device: "Device", how: "ChoicesOfKernels", arrays: DeviceArrays, given: "ScaleAndZero"
 ) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own, given their scales and zero points."""
     from mor_ref.cuda.affine import quantize_affine

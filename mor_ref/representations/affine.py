@@ -124,11 +124,11 @@ class AffineBlocks:
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
-        from mor_ref.exact.affine import How, affine
+        from mor_ref.exact.affine import Choices, affine
         from mor_ref.exact.affine_groups import affine_groups
 
         del scaling
-        how = How(self.rules, self.integers, self.symmetric, "f32")
+        how = Choices(self.rules, self.integers, self.symmetric, "f32")
         cut = self.parts((parts.rows, parts.columns))
         if self.groups:
             return affine_groups(x, how, self.groups).elements
@@ -148,13 +148,13 @@ class AffineBlocks:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y, as units may cut the blocks."""
-        from mor_ref.cuda.affine import How, quantize_affine, quantize_groups
+        from mor_ref.cuda.affine import Choices, quantize_affine, quantize_groups
         from mor_ref.cuda.measuring import by_value
 
         del blocks
-        how = How(self.rules, self.integers, self.symmetric, "f32")
+        how = Choices(self.rules, self.integers, self.symmetric, "f32")
         cut = self.parts(x.array.shape)
         if self.groups:
             return by_value(device, quantize_groups(device, x, how, self.groups)[1].y)

@@ -94,7 +94,7 @@ class LevelRows:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y, as units may cut the rows."""
         from mor_ref.cuda.levels import first_alphas, quantize_levels
         from mor_ref.cuda.measuring import by_value

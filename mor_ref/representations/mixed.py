@@ -138,7 +138,7 @@ class MixedFormats:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y."""
         from mor_ref.cuda.measuring import by_value
         from mor_ref.cuda.mixed import mix

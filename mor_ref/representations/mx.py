@@ -109,7 +109,7 @@ class MxBlocks:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y, as units may cut the blocks of MX."""
         from mor_ref.cuda.measuring import by_value
         from mor_ref.cuda.mx import dequantize, mx

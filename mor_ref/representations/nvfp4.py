@@ -88,7 +88,7 @@ class Nvfp4Tiles:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with the scales of the tiles."""
         from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
 

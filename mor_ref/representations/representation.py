@@ -50,5 +50,5 @@ class Representation(Protocol):
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule by which kernels quantize each element."""

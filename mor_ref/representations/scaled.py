@@ -84,7 +84,7 @@ class ScaledFormat:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with the scales of the blocks."""
         from mor_ref.cuda.measuring import by_scale
         from mor_ref.cuda.scales import scales

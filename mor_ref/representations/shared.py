@@ -96,7 +96,7 @@ class SharedBlocks:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y, as units may cut the blocks."""
         from mor_ref.cuda.measuring import by_value
         from mor_ref.cuda.shared import quantize_shared

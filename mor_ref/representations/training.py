@@ -61,7 +61,7 @@ class GivenScale:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with the same scale for each block."""
         import numpy as np
 
@@ -120,7 +120,7 @@ class RandomNvfp4:
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
-    ) -> "measuring.Rule":
+    ) -> "measuring.ErrorRule":
         """Return the rule of kernels, with y; the random words are made on the host."""
         from mor_ref.api.training import random_words
         from mor_ref.cuda.measuring import by_value

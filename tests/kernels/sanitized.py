@@ -78,7 +78,7 @@ def every_kernel_in_pieces(device):
         policies.mor(device, x, policy, "gam", parts)
     mixed.mix(device, x, tensors.OF_MIXTURE, parts)
     of_torch = AFFINE_PROFILES["torch_fake_tensor"]
-    how = affine.How(of_torch, integer_grid("int8"), symmetric=False, source="f32")
+    how = affine.Choices(of_torch, integer_grid("int8"), symmetric=False, source="f32")
     affine.quantize_affine(device, x, how, parts)
     e4m3, side = tensors.formats["e4m3"], parts.block[1]
     found = mx.mx(device, x, e4m3, "floor", side)

@@ -114,13 +114,15 @@ def of_integers(device, x):
         (AFFINE_PROFILES["torch_quantize"], "uint4"),
         (float_zeros, "int8"),
     ):
-        how = affine.How(profile, integer_grid(grid), symmetric=False, source="f32")
+        how = affine.Choices(profile, integer_grid(grid), symmetric=False, source="f32")
         for block in ("tensor", (8, 16), (5, 3)):
             cut = partition(x.array.shape, block)
             found = affine.quantize_affine(device, x, how, cut)
             yield [*found.blocks, found.xs, found.code, found.y]
             yield [*affine.errors(device, x, found.y, cut)]
-    how = affine.How(AFFINE_PROFILES["peg"], integer_grid("uint8"), symmetric=True, source="f32")
+    how = affine.Choices(
+        AFFINE_PROFILES["peg"], integer_grid("uint8"), symmetric=True, source="f32"
+    )
     order, found, sums = affine.quantize_groups(device, x, how, x.array.shape[1])
     yield [*order, *found.blocks, found.code, *sums]
 

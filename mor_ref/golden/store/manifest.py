@@ -40,10 +40,10 @@ class _FaultError(Exception):
 
 
 # A rule takes a place and its content, and raises a fault or does not.
-Rule = Callable[[str, Any], None]
+EntryRule = Callable[[str, Any], None]
 
 
-def _value(kind: Kind) -> Rule:
+def _value(kind: Kind) -> EntryRule:
     def rule(place: str, value: Any) -> None:
         if not kind.holds(value):
             raise _FaultError(place, f"is {_shown(value)}, and has to be {kind.wanted}")
@@ -58,7 +58,7 @@ def _matching(pattern: str, wanted: str) -> Kind:
     )
 
 
-def _list_of(kind: Kind) -> Rule:
+def _list_of(kind: Kind) -> EntryRule:
     def rule(place: str, value: Any) -> None:
         if not isinstance(value, list) or len(value) > _MOST:
             raise _FaultError(place, f"is {_shown(value)}, and has to be a list")
@@ -68,7 +68,7 @@ def _list_of(kind: Kind) -> Rule:
     return rule
 
 
-def _each(rule: Rule) -> Rule:
+def _each(rule: EntryRule) -> EntryRule:
     def rule_of_all(place: str, value: Any) -> None:
         if not isinstance(value, list) or not 0 < len(value) <= _MOST:
             raise _FaultError(place, f"is {_shown(value)}, and has to be a list with entries")
@@ -78,7 +78,7 @@ def _each(rule: Rule) -> Rule:
     return rule_of_all
 
 
-def _by_name(name: Kind, rule: Rule) -> Rule:
+def _by_name(name: Kind, rule: EntryRule) -> EntryRule:
     def rule_of_all(place: str, value: Any) -> None:
         if not isinstance(value, dict) or len(value) > _MOST:
             raise _FaultError(place, f"is {_shown(value)}, and has to be a record")
@@ -90,7 +90,7 @@ def _by_name(name: Kind, rule: Rule) -> Rule:
     return rule_of_all
 
 
-def _record(rules: Mapping[str, Rule], optional: Iterable[str] = ()) -> Rule:
+def _record(rules: Mapping[str, EntryRule], optional: Iterable[str] = ()) -> EntryRule:
     def rule(place: str, value: Any) -> None:
         if not isinstance(value, dict):
             raise _FaultError(place, f"is {_shown(value)}, and has to be a record")

@@ -22,7 +22,7 @@ from mor_ref.verify.comparing.cells import picture_of_marks
 from mor_ref.verify.comparing.difference import MOST_ENTRIES, Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 from mor_ref.verify.comparing.integers import bits_given
-from mor_ref.verify.comparing.kinds import Kind, kinds_of
+from mor_ref.verify.comparing.kinds import MismatchKind, kinds_of
 from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_otherwise
 from mor_ref.verify.comparing.names_given import misnamed
 from mor_ref.verify.comparing.nibbles import first_unlike, format_of_nibbles, of_halves
@@ -64,7 +64,7 @@ class Placed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ComparedField:
     """A field of a case next to the given array, both in the same view.
 
     `field` is its name in the answer, and `suite_field` its name in the suite. If its view only
@@ -133,7 +133,7 @@ class Comparison:
             self.padding,
         )
 
-    def _kinds(self, nibbles: str | None) -> list[Kind]:
+    def _kinds(self, nibbles: str | None) -> list[MismatchKind]:
         """Return how the entries differ; of bytes with two codes, how the first code does."""
         actual, expected = self.actual[self.differs], self.expected[self.differs]
         if nibbles is not None:
@@ -156,7 +156,7 @@ def comparisons(
     chosen: Mapping[str, str],
     allowed: Allowed = EVERY_BIT,
     left_out: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
-) -> Iterator[Comparison]:
+) -> Iterator[ComparedField]:
     """Compare these fields of a case with an answer; `chosen` is from `given_as`.
 
     `left_out` marks the entries of fields that are not compared.
@@ -189,7 +189,7 @@ def comparisons(
                 yield replace(one, left_out=marks if one.is_plain else viewed)
             else:
                 nothing = np.zeros(0, np.bool_)
-                yield Comparison(*names, expected, nothing, nothing, 0, problem)
+                yield ComparedField(*names, expected, nothing, nothing, 0, problem)
 
 
 def _format_of_given(operation: str, field: Field, name: str, case: Case) -> str:
@@ -209,7 +209,7 @@ def _of_moved(
     expected: Unsigned,
     bits: NDArray[Any],
     allowed: Allowed,
-) -> Comparison:
+) -> ComparedField:
     """Compare a view that moves entries; if it differs, entry by entry of the plain array."""
     plain = case.arrays[names[2]]
     if np.array_equal(bits, expected):
@@ -229,7 +229,7 @@ def _compared(
     allowed: Allowed,
     *,
     is_plain: bool = False,
-) -> Comparison:
+) -> ComparedField:
     differs, counts = bits != expected, (0, 0)
     _, field, suite_field, fmt = names
     field = suite_field if is_plain else field
@@ -246,7 +246,7 @@ def _compared(
     count = int(np.count_nonzero(differs))
     if not count:  # a mark for each entry of a large tensor takes room
         differs = np.broadcast_to(np.False_, differs.shape)
-    return Comparison(*names, expected, bits, differs, count, None, *counts, is_plain=is_plain)
+    return ComparedField(*names, expected, bits, differs, count, None, *counts, is_plain=is_plain)
 
 
 def _is_of_codes(fmt: str, *names: str) -> bool:
@@ -254,14 +254,14 @@ def _is_of_codes(fmt: str, *names: str) -> bool:
     return fmt in formats and not {"packed", DIGEST} & {v for name in names for v in split(name)[1]}
 
 
-def _has_values(compared: Comparison) -> bool:
+def _has_values(compared: ComparedField) -> bool:
     """Return whether each entry is a number: of a format, or a whole one."""
     names = compared.view, compared.suite_field
     views = {view for name in names for view in split(name)[1]}
     return "packed" not in names and not {"packed", DIGEST} & views
 
 
-def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
+def _both_nan(compared: ComparedField) -> NDArray[np.bool_]:
     """Return where both have a NaN; nowhere if the entries are not codes."""
     if not _is_of_codes(compared.format, compared.view, compared.suite_field):
         return np.zeros(compared.differs.shape, np.bool_)

@@ -15,7 +15,7 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import MISSING, Comparison, Placed, comparisons
+from mor_ref.verify.comparing.compare import MISSING, ComparedField, Placed, comparisons
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.names_given import given_as
 from mor_ref.verify.comparing.values import Marks
@@ -151,7 +151,7 @@ class Evidence:
         return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
 
     @cached_property
-    def comparisons(self) -> dict[str, list[Comparison]]:
+    def comparisons(self) -> dict[str, list[ComparedField]]:
         """The comparisons of each case that was answered, of all fields that any answer has."""
         given = [field for field in self.fields if field.name in self.given]
         return {
@@ -180,7 +180,7 @@ class Evidence:
             if one.left_out is not None
         }
 
-    def compared(self, case: str) -> dict[str, Comparison]:
+    def compared(self, case: str) -> dict[str, ComparedField]:
         """Return the comparisons of a case, by view, as far as fields could be compared."""
         found = self.comparisons.get(case, ())
         return {one.view: one for one in found if one.problem is None}
@@ -197,7 +197,7 @@ class Evidence:
                     else:
                         yield self._placed(one, asked, self.strip)
 
-    def _placed(self, one: Comparison, asked: Case, strip: Strip) -> Difference:
+    def _placed(self, one: ComparedField, asked: Case, strip: Strip) -> Difference:
         """Return a comparison of a strip as one of the whole tensor."""
         start, shape = strip.places[one.suite_field]
         is_whole = strip.first == 0 and shape == one.expected.shape  # its inputs are in all strips

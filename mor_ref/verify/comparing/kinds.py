@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
 
-class Kind(NamedTuple):
+class MismatchKind(NamedTuple):
     """A way in which entries differ: how many do, and the place of the one in the middle."""
 
     words: str
@@ -25,7 +25,7 @@ class Kind(NamedTuple):
     place: int
 
 
-def kinds_of(actual: NDArray[Any], expected: NDArray[Any], fmt: str | None) -> list[Kind]:
+def kinds_of(actual: NDArray[Any], expected: NDArray[Any], fmt: str | None) -> list[MismatchKind]:
     """Return the kinds of some entries that all differ, the most frequent first.
 
     `fmt` is the format of their codes, or None if they are bits of something else.
@@ -34,9 +34,9 @@ def kinds_of(actual: NDArray[Any], expected: NDArray[Any], fmt: str | None) -> l
     >>> actual, expected = np.array([8, 9, 8, 0x7F, 0]), np.array([7, 8, 7, 0, 0x80])
     >>> for kind in kinds_of(actual, expected, "e4m3"):
     ...     print(kind)
-    Kind(words='1 ulp above', entries=3, place=1)
-    Kind(words='NaN where a number is expected', entries=1, place=3)
-    Kind(words='the sign of zero', entries=1, place=4)
+    MismatchKind(words='1 ulp above', entries=3, place=1)
+    MismatchKind(words='NaN where a number is expected', entries=1, place=3)
+    MismatchKind(words='the sign of zero', entries=1, place=4)
     """
     found = []
     left = np.ones(expected.shape, np.bool_)
@@ -44,7 +44,7 @@ def kinds_of(actual: NDArray[Any], expected: NDArray[Any], fmt: str | None) -> l
         places = np.flatnonzero(marks & left)
         left &= ~marks
         if places.size:
-            found.append(Kind(words, places.size, int(places[places.size // 2])))
+            found.append(MismatchKind(words, places.size, int(places[places.size // 2])))
     return sorted(found, key=lambda kind: -kind.entries)
 
 

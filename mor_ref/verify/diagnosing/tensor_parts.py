@@ -17,7 +17,7 @@ from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import sides_of
 from mor_ref.verify.by_rows import AT_ONCE, amax_of
-from mor_ref.verify.comparing.compare import Comparison
+from mor_ref.verify.comparing.compare import ComparedField
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.values import Marks, values_of
 
@@ -64,7 +64,7 @@ def parts_of(evidence: Evidence) -> Evidence | None:
     )
 
 
-def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
+def _compared(evidence: Evidence, case: Case) -> list[ComparedField]:
     """Return the comparisons of whole fields, in rows and columns."""
     return [one for name, one in evidence.compared(case.name).items() if SEPARATOR not in name]
 
@@ -87,7 +87,7 @@ def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
 
 
 def _windows(
-    operation: str, asked: Case, compared: list[Comparison]
+    operation: str, asked: Case, compared: list[ComparedField]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Yield the first row and column of parts, and their sides."""
     shape = asked.arrays["x"].shape
@@ -114,7 +114,7 @@ def _sides(block: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _places(
-    operation: str, asked: Case, compared: list[Comparison], sides: Mapping[str, Any]
+    operation: str, asked: Case, compared: list[ComparedField], sides: Mapping[str, Any]
 ) -> Iterator[tuple[int, int]]:
     """Yield places of x: of the largest number, and of the first and the last mismatch."""
     yield _place_of_largest(asked)
@@ -151,7 +151,7 @@ def _place(at: int, shape: tuple[int, ...], sides: tuple[int, ...]) -> tuple[int
 def _part(
     operation: str,
     asked: Case,
-    compared: list[Comparison],
+    compared: list[ComparedField],
     window: _Window,
     parameters: Parameters,
     first: int,
@@ -181,7 +181,7 @@ def _part(
 
 
 def _inside(
-    one: Comparison, window: _Window, sides: tuple[int, ...] | None
+    one: ComparedField, window: _Window, sides: tuple[int, ...] | None
 ) -> tuple[slice, ...] | None:
     """Return the entries of a field that are of a part of x; None if its axes are others."""
     if sides is None or one.expected.ndim > len(sides):
@@ -192,7 +192,7 @@ def _inside(
     )
 
 
-def _is_same(model: Arrays, one: Comparison, own: tuple[slice, ...]) -> bool:
+def _is_same(model: Arrays, one: ComparedField, own: tuple[slice, ...]) -> bool:
     """Return whether the exact model has the expected bits."""
     found = model.get(one.suite_field)
     return found is not None and np.array_equal(found, one.expected[own])

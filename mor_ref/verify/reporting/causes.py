@@ -8,7 +8,7 @@ from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagno
 from mor_ref.verify.reporting.text import spared_by
 from mor_ref.verify.running.results import SuiteResult
 
-Kind = Literal["deviation", "structure", "guess", "unknown"]
+CauseKind = Literal["deviation", "structure", "guess", "unknown"]
 Found = tuple[SuiteResult, SuiteDiagnosis | None]
 
 
@@ -20,7 +20,7 @@ class Cause:
     deviations that explain all of these suites as well.
     """
 
-    kind: Kind
+    kind: CauseKind
     suites: tuple[Found, ...]
     explanation: Explanation | None = None
     also: tuple[Explanation, ...] = ()
@@ -57,7 +57,7 @@ def causes_of(results: Sequence[SuiteResult], diagnoses: Sequence[SuiteDiagnosis
     for one in wrong:
         alike.setdefault(_alike(one), []).append(one)
     for key, of_it in alike.items():
-        kind: Kind = key[0]  # type: ignore[assignment]  # as _alike returns it
+        kind: CauseKind = key[0]  # type: ignore[assignment]  # as _alike returns it
         guess = of_it[0][1].explanations[0] if kind == "guess" and of_it[0][1] else None
         found.append(Cause(kind, _clearest_first(of_it), guess))
     order = {"deviation": 0, "structure": 0, "guess": 1, "unknown": 2}
