@@ -59,22 +59,28 @@ def unaligned(array):
     return copy
 
 
-def answers(device, suite, place=copied, every=1):
+def sample(suite, every):
+    """Return one case of `every`, and all that the manifest names for a deviation."""
+    exposing = {entry["case"] for entry in manifest()[suite]["kills"].values()}
+    return [case for k, case in enumerate(cases(suite)) if not k % every or case.name in exposing]
+
+
+def answers(device, suite, place=copied, every=1, only=None):
     """Yield cases of a suite, and the kernels' results for them."""
     entry = manifest()[suite]
     fields = fields_of(entry)
-    for case in cases(suite)[::every]:
+    for case in cases(suite)[::every] if only is None else only:
         given = question(fields, case).arrays
         arrays = {name: place(device.upload(array)) for name, array in given.items()}
         found = OPERATIONS[entry["operation"]].cuda(device, case.parameters, arrays)
         yield case, {name: device.download(array) for name, array in found.items()}
 
 
-def wrong(device, suite, place=copied, every=1):
+def wrong(device, suite, place=copied, every=1, only=None):
     """Return the differences from the expected fields of a suite, and how many were compared."""
     entry, found, compared = manifest()[suite], [], 0
     fields, operation = fields_of(entry), entry["operation"]
-    for case, answer in answers(device, suite, place, every):
+    for case, answer in answers(device, suite, place, every, only):
         chosen = given_as(fields, answer)
         asked, given = question(fields, case), [f for f in fields if f.name in chosen]
         found += (
