@@ -11,6 +11,7 @@ from kernels.sources import exported
 from mor_ref.cuda import nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
+from mor_ref.ptx import device
 
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
 DIVIDING = {
@@ -26,25 +27,46 @@ def _nvrtc():
 
 def ptx_of(program, architecture):
     """Return the PTX of a program; fail if NVRTC warns."""
-    return compiled(source.flattened(program), architecture, program, refused="warning")
+    unwarned(source.flattened(program), architecture, program)
+    return device.compiled(program, f"sm_{architecture}")
 
 
-def compiled(text, architecture, name, options=ARITHMETIC, refused=None):
+def unwarned(text, architecture, name):
+    """Return the PTX of a text without optimization, a tenth of the time; fail if NVRTC warns."""
+    target = f"compute_{nvrtc.specific(architecture)}"
+    found = nvrtc.compiled(text, target, name, (*ARITHMETIC, "--Ofast-compile=max"))
+    assert "warning" not in found.log
+    return found.ptx
+
+
+def compiled(text, architecture, name, options=ARITHMETIC):
     """Return the PTX of a text; it is cached, because it takes seconds."""
     made_by = nvrtc.version(), Path(nvrtc.__file__).read_text()
-    key = source.digest(text, architecture, options, refused, made_by)
+    key = source.digest(text, architecture, options, made_by)
 
     def made():
         found = nvrtc.compiled(text, f"compute_{nvrtc.specific(architecture)}", name, options)
-        assert refused is None or refused not in found.log
         return zlib.compress(found.ptx.encode())
 
     return zlib.decompress(cached_file(f"{name}-{key}.ptx.z", made).read_bytes()).decode()
 
 
-@pytest.mark.tier("full", one_in=3, but=["[policies-90]"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("program", source.program_names())
+def kernels_in(text):
+    return re.findall(r"\.entry (\w+)\(", text)
+
+
+def programs_by_architecture():
+    """Yield each program on each: one of the usual tier, one of each other of the tier full."""
+    for number, program in enumerate(source.program_names()):
+        for k, architecture in enumerate(ARCHITECTURES):
+            tier = "full" if number % len(ARCHITECTURES) == k else "exhaustive"
+            marks = pytest.mark.tier(tier)
+            if program == "policies":
+                marks = () if architecture == 90 else pytest.mark.tier("exhaustive")
+            yield pytest.param(program, architecture, marks=marks)
+
+
+@pytest.mark.parametrize(("program", "architecture"), [*programs_by_architecture()])
 def test_every_program_is_exact_on_every_gpu(program, architecture):
     """And divides as IEEE 754 has it."""
     if architecture not in nvrtc.architectures():
@@ -56,13 +78,19 @@ def test_every_program_is_exact_on_every_gpu(program, architecture):
     assert ("div.rn.f32" in {one for all_of_it in there.values() for one in all_of_it}) == (
         program in DIVIDING
     )
-    assert set(there) == set(re.findall(r"\.entry (\w+)\(", text))
+    assert set(there) == set(kernels_in(text))
 
 
 @pytest.mark.parametrize("program", source.program_names())
 def test_a_program_has_the_kernels_of_its_source(program):
     needed.compiler()
-    assert set(ptx.instructions(ptx_of(program, 90))) == exported(program)
+    text = unwarned(source.flattened(program), 90, program)
+    assert set(kernels_in(text)) == exported(program)
+
+
+def test_a_warning_of_nvrtc_fails():
+    with pytest.raises(AssertionError, match="was declared but never referenced"):
+        unwarned(SMALL.replace("{", "{ int unused;", 1), 90, "small")
 
 
 # ---------------------------------------------------------------------- refusals
