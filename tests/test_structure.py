@@ -77,7 +77,7 @@ def differing(evidence, field):
 IN_ANOTHER_ORDER = ("affine_groups", "levels_packed", "mixed_layers", "shared_packed")
 
 
-@pytest.mark.tier("full", one_in=4)
+@pytest.mark.tier("full", one_in=10)
 @pytest.mark.parametrize("share", range(20))
 def test_no_other_place_is_claimed_of_a_deviation(share):
     """Many inputs lie in order: another rounding leads to the bits of the next one.
