@@ -25,8 +25,9 @@ MANIFEST = suite_files.read_manifest(bundled_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
 # A case of blocks takes long to search for witnesses.
 QUICK = [name for name in SUITES if name not in LARGE and not name.endswith("_blocks")]
-# Of a case by rows, and of a tensor; which tensors.
-ELEMENTS, SMALL, EVERY = (16, 64), 400, 17
+# Of a case by rows: how many elements, and in how many rows at least.
+ELEMENTS = {16: 2, 64: 6}
+SMALL, EVERY = 400, 17  # of a tensor; which tensors
 
 
 @functools.cache
@@ -46,7 +47,7 @@ def some_of(name, elements):
     if OPERATIONS[suite.operation].is_by_row:
         for case in questions:
             x = next(iter(case.arrays.values()))
-            rows = max(elements * len(x) // x.size, 6)
+            rows = max(elements * len(x) // x.size, ELEMENTS[elements])
             yield rows_of(case, np.unique(np.linspace(0, len(x) - 1, rows).astype(int)))
     elif name in LARGE:
         for case in questions:
@@ -57,7 +58,7 @@ def some_of(name, elements):
 
 def elements_of(name):
     """Return how many elements of a case to take; of tensors one number is enough."""
-    return ELEMENTS if OPERATIONS[SUITES[name].operation].is_by_row else ELEMENTS[:1]
+    return [*ELEMENTS] if OPERATIONS[SUITES[name].operation].is_by_row else [*ELEMENTS][:1]
 
 
 def reached(name, questions):
