@@ -121,7 +121,7 @@ def left_out_of_nvfp4(peer, x, theirs):
     return dict.fromkeys(("codes", "y"), np.isnan(z))
 
 
-@pytest.mark.tier("full", one_in=2, but=["[torchao-ties]", "[compressed_tensors-ties]"])
+@pytest.mark.tier("full", one_in=3, but=["[torchao-ties]", "[compressed_tensors-ties]"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("peer", [*map(needing, PROFILES)], **by_name)
 def test_nvfp4(peer, kind):
@@ -202,7 +202,7 @@ QUICK = [f"[{peer.__name__}-{fmt}-{rule}-ties]" for peer, fmt, rule in RULES
          if fmt in ("e4m3", "e2m1", "int8_mx")]  # fmt: skip
 
 
-@pytest.mark.tier("full", one_in=2, but=QUICK)
+@pytest.mark.tier("full", one_in=4, but=QUICK)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("peer", "fmt", "rule"), [*starmap(needing, RULES)], **by_name)
 def test_mx(peer, fmt, rule, kind):

@@ -55,9 +55,16 @@ SCHEDULES = {
 IN_SHORT = ["-shuffled for workers]", "[mx_blocks-", "[nvfp4_te-", "[quantize-"]
 
 
-@pytest.mark.tier("full", but=IN_SHORT)
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("suite", suites.manifest())
+def suites_by_schedule():
+    """Yield each suite on each; large tensors in an order are of the tier exhaustive."""
+    for suite in suites.manifest():
+        for schedule in SCHEDULES:
+            is_long = suite.endswith("_large") and "shuffled" not in schedule
+            tier = "exhaustive" if is_long else "full"
+            yield pytest.param(suite, schedule, marks=pytest.mark.tier(tier, but=IN_SHORT))
+
+
+@pytest.mark.parametrize(("suite", "schedule"), [*suites_by_schedule()])
 def test_suites(suite, schedule):
     """Every field that kernels give, on any grid, whatever lies in shared memory before."""
     device, place = SCHEDULES[schedule]
