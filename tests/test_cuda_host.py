@@ -391,17 +391,36 @@ COMPILERS = {
 }
 
 
-@pytest.mark.tier("full")
-@pytest.mark.parametrize("name", COMPILERS)
-def test_other_compilers(name, monkeypatch):
-    """They make the same bits of the kernels; ziglang is for where no other is installed."""
+def assert_same_bits(name, monkeypatch, run):
+    """Compare the results of kernels that another compiler made with those of the usual one."""
     skip_without(name)
-    x = bits(numbers("f32"))
-    expected = [*converted(Host(), x), *stepped(Host())]
+    expected = [*run(Host())]
     monkeypatch.setattr(host, "compiler", lambda: COMPILERS[name])
     own = Host(extra=("-DMOR_OTHER_COMPILER",))  # libraries are known by their compiler
-    for ours, theirs in zip([*converted(own, x), *stepped(own)], expected, strict=True):
+    for ours, theirs in zip(run(own), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+# ziglang is a clang++ as well, and takes nine times as long.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("clang++", marks=pytest.mark.tier("full")),
+        pytest.param("ziglang", marks=pytest.mark.tier("exhaustive")),
+    ],
+)
+def test_other_compilers(name, monkeypatch):
+    """They make the same bits of the kernels; ziglang is for where no other is installed."""
+    x = bits(numbers("f32"))
+    assert_same_bits(name, monkeypatch, lambda device: [*converted(device, x), *stepped(device)])
+
+
+@pytest.mark.tier("full")
+def test_ziglang_compiles_codes(monkeypatch):
+    """The kernels of one program, of all that the tier exhaustive has."""
+    x = bits(numbers("f32"))
+    e4m3 = formats["e4m3"]
+    assert_same_bits("ziglang", monkeypatch, lambda device: [encoded(device, x, e4m3)])
 
 
 def test_a_source_that_does_not_compile(tmp_path, monkeypatch):
