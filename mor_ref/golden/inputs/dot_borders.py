@@ -97,9 +97,8 @@ def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
     return arrays_of(found, profile, of, 4 * length)
 
 
-def filled_after_a_flush(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
+def filled_after_a_flush(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return a c of -0 and products that become -0, to which the zeros that fill a chunk add +0."""
-    length = profile.chunk
-    pairs = [(_ROOT, _ROOT), *[_ZERO] * (length - 1), *[_FLUSHED] * (length + length // 2)]
-    row = (pairs, -1.5 * _LOW)
-    return arrays_of([row] if has_all(row, of) else [], profile, of, len(pairs))
+    pairs = [(_ROOT, _ROOT), *[_ZERO] * (profile.chunk - 1)]
+    row = ([*pairs, *[_FLUSHED] * (length - profile.chunk)], -1.5 * _LOW)
+    return arrays_of([row] if has_all(row, of) else [], profile, of, length)

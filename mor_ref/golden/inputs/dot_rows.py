@@ -83,6 +83,14 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
     return arrays_of(found, profile, of, length)
 
 
+def with_a_last_product(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return a row whose c is lost if it is added to the last product, and not to the sum."""
+    a, b = (math.ldexp(1.0, math.frexp(fmt.largest)[1] - 1) for fmt in of)
+    a, b = min(a, 2.0**HIGHEST), min(b, 2.0**HIGHEST)
+    pairs = [(a, b), *[(0.0, 0.0)] * (length - 2), (-a, b)]
+    return arrays_of([(pairs, math.ldexp(a * b, -30))], profile, of, length)
+
+
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
     """Return rows with e8m0 scales: a last sum of -2^-150, two of NaN, one of 2^-127."""
     found = {name: array.copy() for name, array in rows.items()}

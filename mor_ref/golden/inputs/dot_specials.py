@@ -25,6 +25,7 @@ from mor_ref.golden.inputs.dot_rows import (
     powers,
     with_scales_of_one,
 )
+from mor_ref.golden.inputs.dot_sums import rows_of_special_pairs, rows_of_sums
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Arrays
 
@@ -39,6 +40,7 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     rows in which exponents decide. In the last two, a NaN has only a bit that the profile ignores.
     """
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
+    rows += [*rows_of_special_pairs(), *rows_of_sums(profile, of)]
     rows += rows_of_exponents(profile, of)
     if 0 < profile.chunk < length:
         rows += [*rows_across_chunks(profile, of), *rows_between_chunks(profile, of)]

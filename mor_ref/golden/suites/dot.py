@@ -19,6 +19,7 @@ from mor_ref.golden.inputs.dot_rows import (
     joined,
     nearly_ties,
     signs_and_ends,
+    with_a_last_product,
 )
 from mor_ref.golden.inputs.dot_specials import specials
 from mor_ref.golden.inputs.dot_zeros import (
@@ -36,6 +37,16 @@ _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
 _LENGTH, _FEW = 37, 4  # of rows that have no chunks
+_NEARLY_TIED = (  # profiles that round each product, or each sum of two
+    "f32_fma",
+    "cdna2_fp16",
+    "cdna2_bf16_1k",
+    "cdna2_bf16_1k_k8",
+    "cdna2_bf16_1k_k4",
+    "cdna1_fp32",
+    "cdna2_fp32",
+    "cdna3_fp32",
+)
 _LATER = (  # profiles that came later: their cases follow, so that those before are the same
     "volta_fp16_from_f16",
     "turing_fp16_k4",
@@ -146,10 +157,10 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.family == "promoted":
             length = PERIOD + profile.chunk + 5
         else:
-            length = 2 * profile.chunk + profile.chunk // 2 or _LENGTH
+            length = 2 * profile.chunk + (3 * profile.chunk + 3) // 4 or _LENGTH
         of = formats_of(parameters)
         is_whole = profile.name in _WHOLE or profile.name == _OF_SUBNORMALS
-        step = 1 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
+        step = 3 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
         random = drawn("dot", parameters, (_ROWS, length), size)
         rows = joined(
             edges(profile, of, length, n, step), signs_and_ends(profile, of, length), random
@@ -159,9 +170,11 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.chunk:
             rows = joined(rows, at_borders(profile, of, length))
         if profile.family == "ftz_mul_add":
-            rows = joined(rows, filled_after_a_flush(profile, of))
+            rows = joined(rows, filled_after_a_flush(profile, of, length))
+        if profile.family == "f32_pairwise":
+            rows = joined(rows, with_a_last_product(profile, of, length))
         yield Case(name_of(parameters), parameters, rows)
-    yield from _nearly_tied(("f32_fma", "cdna2_fp16", "cdna2_bf16_1k"))
+    yield from _nearly_tied(_NEARLY_TIED)
     for profile, parameters in _without_scales():
         if profile.family == "ftz_mul_add":
             rows = flushed(profile, formats_of(parameters))

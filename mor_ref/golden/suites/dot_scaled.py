@@ -15,6 +15,7 @@ from mor_ref.operations.dot import formats_of
 from mor_ref.operations.operation import Arrays
 
 _DRAWN = 48  # random rows of a case
+_MORE = 6  # products, so that the last chunk of promoted is not whole
 _SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
 
@@ -32,7 +33,7 @@ def _with_scales() -> Iterator[tuple[DotProfile, dict[str, str], str, int]]:
 
 def _scaled_cases(size: Size) -> Iterator[Case]:
     for profile, parameters, fmt, block in _with_scales():
-        length = 2 * max(profile.chunk, block) + block // 2
+        length = 2 * max(profile.chunk, block) + 3 * block // 4 + _MORE
         both = {**parameters, "scale_format": fmt, "scale_block": block}
         count = _DRAWN // 2 if profile.family == "st_fdpa" else _DRAWN
         rows = drawn("dot_scaled", both, (count, length), size)

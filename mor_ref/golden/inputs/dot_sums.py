@@ -1,0 +1,78 @@
+"""Rows of dot products that show how wide sums, shifts and products of a chunk are."""
+
+import math
+from collections.abc import Iterator
+
+from mor_ref.definitions.dot import CUTS, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, powers
+
+_INF, _NAN = math.inf, math.nan
+_MOST_BITS = 10  # behind the leading one of a number of TF32
+
+
+def rows_of_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield such rows of a profile; a product of two numbers with all bits is not rounded."""
+    bits = [min(fmt.mantissa_bits, _MOST_BITS) for fmt in of]
+    if min(bits) > 3:
+        pair = tuple(1 + 2.0**-n for n in bits)
+        rest = [(-(2.0**-n), 1.0) for n in bits]
+        yield [(pair[0], pair[1]), *rest], -1.0
+    if profile.start == "f32":
+        yield [(0.0, 0.0)], -(2.0**-133)
+    if profile.family == "e_fdpa":
+        yield from _of_exact_sums()
+    elif profile.family in CUTS and profile.family != "gst_fdpa":
+        yield from _of_wide_sums(profile, of)
+        yield from _of_far_terms(profile, of)
+
+
+def _of_exact_sums() -> Iterator[Row]:
+    """Yield sums of CDNA 1 in which large terms cancel, or tiny ones decide, in each order."""
+    for large, small in ((2.0**63, 2.0**-70), (2.0**15, 2.0**-24)):
+        yield [(large, large), (-large, large)], 2.0**-149
+        yield [(large, large), (small, small)], -(large**2)
+        yield [(small, small), (large, large)], -(large**2)
+    yield [(2.0**-40, 2.0**-44), (2.0**-12, 2.0**-12)], 1.0
+    yield [(2.0**-24, 2.0**-24), (2.0**-6, 2.0**-6)], 2.0**12
+    yield [(-(2.0**-133), 2.0**-133)], 0.0
+
+
+def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield sums that are large before they cancel, with the lowest unit first and last."""
+    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    bits = [min(fmt.mantissa_bits, _MOST_BITS) for fmt in of]
+    a, b = (math.ldexp(2 - 2.0**-n, top) for n, top in zip(bits, tops, strict=True))
+    unit = powers(sum(tops) - profile.fraction_bits, of)
+    if profile.chunk >= 8:
+        zeros: Pairs = [(0.0, 0.0)] * (profile.chunk - 8)
+        yield [unit, *[(a, b)] * 3, *zeros, *[(-a, b)] * 3, unit], 0.0
+    if profile.result == "f32":  # above a number by 3/4 of a unit of it
+        half = sum(tops) + 1 - profile.kept_bits
+        yield [(2.0 ** tops[0], 2.0 ** tops[1])] * 4, math.ldexp(1.5, half)
+
+
+def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield terms far below the largest one: by a power of two, and by one more than F.
+
+    The latter is a product above 2, of which a unit remains. In f16, a product above 2 has the
+    largest exponent, and the last unit decides a tie.
+    """
+    x, y = powers(4 - profile.fraction_bits - 1, of)
+    yield [(4.0, 4.0), (-1.5 * x, 1.5 * y)], 0.0
+    if profile.result == "f32":
+        yield [(4.0, 4.0)], math.ldexp(1.5, 4 - 128)
+        return
+    yield [(16.0, 16.0)], 2.0**-24
+    tie = powers(5 - 1 - formats["f16"].mantissa_bits, of)
+    yield [(6.0, 6.0), tie, powers(4 - profile.fraction_bits, of)], 0.0
+
+
+def rows_of_special_pairs() -> Iterator[Row]:
+    """Yield products of two special numbers, two equal infinities, and one with a NaN of c."""
+    yield [(_INF, _NAN)], 0.0
+    yield [(_NAN, _INF)], 0.0
+    yield [(_INF, -_INF)], 0.0
+    yield [(-_INF, 1.0), (-_INF, 1.0)], 0.0
+    yield [(_INF, 1.0)], _NAN
