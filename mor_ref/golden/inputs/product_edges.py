@@ -44,16 +44,18 @@ _ENDS: tuple[tuple[Pairs, Pairs, int, int], ...] = (
 )
 
 
-_ONE = 0x3F800000
-# Bits of scales of one block: NaN, infinities, zeros, a subnormal number, the largest one, and -1.
+_ONE, _SIXTEENTH = 0x3F800000, 0x3D800000
+# Bits of scales of one block: NaN, infinities, zeros, subnormal numbers, the largest one, and -1.
 _SPECIAL_SCALES = {
     "scaled": (
-        0x7F800001, 0xFFC00000, 0x7F800000, 0xFF800000, 0, 0x80000000, 1, 0x7F7FFFFF, 0xBF800000,
+        0x7F800001, 0xFFC00000, 0x7F800000, 0xFF800000, 0, 0x80000000, 1, 0x00400000, 0x7F7FFFFF,
+        0xBF800000,
     ),
     "mx": (0x7FFFFFFF, 0x00400000, 0x7F000000),
     "nvfp4": (0x7FFFFFFF, 0, 0x3B000000, 0x43E00000),
 }  # fmt: skip
-_SPECIAL_WHOLES = (0x7FC00000, 0x7F800000, 0)  # of the scale of a row
+# Of the scale of a row: NaN, an infinity, zeros, a subnormal number, the largest one, and -1.
+_SPECIAL_WHOLES = (0x7FC00000, 0x7F800000, 0, 0x80000000, 0x00400000, 0x7F7FFFFF, 0xBF800000)
 
 
 class Edge(NamedTuple):
@@ -114,38 +116,35 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
     yield from (Edge([*pairs]) for pairs, c in rows_of_infinities() if c == 0)
 
 
-def smallest_nans(kind: Kind) -> Arrays:
-    """Return rows of ones in which one number is the smallest NaN: first of A, then of B."""
-    found: dict[str, Unsigned] = {}
-    for n, (name, of) in enumerate(zip("ab", kind.formats, strict=True)):
-        fmt = formats[of]
-        codes = np.full((2, kind.width), encode(1.0, fmt), np.uint32)
-        codes[n, 0] = fmt.nan_codes[0][0]
-        found |= operand(name, codes, _blocks(kind, fmt, [Edge([]), Edge([])], n))
-    return found
-
-
 def special_scales(kind: Kind) -> Arrays:
-    """Return rows of ones in which one scale of A or of B is special, and all others are 1.
+    """Return rows of a block of small numbers in which the scale of A or of B is special.
 
-    In the last rows, the numbers of the block are zeros.
+    In the last rows, all of its numbers are zeros. The other scales are 1, and 2^-4 in FP4.
     """
     given = _SPECIAL_SCALES[kind.record.name]
     of_zeros = [bits for bits in given if bits << 1 == 0 or (bits >> 23 & 255) == 255]
-    rows = [(bits, _ONE, 1.0) for bits in given] + [(bits, _ONE, 0.0) for bits in of_zeros]
+    rows = [(bits, _ONE, 1) for bits in given] + [(bits, _ONE, 0) for bits in of_zeros]
     if kind.record.has_overall:
-        rows += [(_ONE, bits, number) for bits in _SPECIAL_WHOLES for number in (1.0, 0.0)]
+        rows += [(_ONE, bits, 1) for bits in _SPECIAL_WHOLES]
+        rows += [(_ONE, bits, 0) for bits in _SPECIAL_WHOLES[:4]]
     count, size = len(rows), kind.parameters["scale_block"]
     found: dict[str, Unsigned] = {}
     for n, (name, of) in enumerate(zip("ab", kind.formats, strict=True)):
-        codes = np.full((2 * count, kind.width), encode(1.0, formats[of]), np.uint32)
-        scale = np.full((2 * count, kind.width // size), _ONE, np.uint32)
-        overall, own = np.full(2 * count, _ONE, np.uint32), slice(n * count, (n + 1) * count)
+        fmt, own = formats[of], slice(n * count, (n + 1) * count)
+        codes = np.full((2 * count, kind.width), encode(_small(fmt), fmt), np.uint32)
+        scale = np.full((2 * count, -(-kind.width // size)), _ONE, np.uint32)
+        scale[:] = _SIXTEENTH if fmt.bits < 8 else _ONE
+        overall = np.full(2 * count, _ONE, np.uint32)
         scale[own, 0], overall[own] = [row[0] for row in rows], [row[1] for row in rows]
-        codes[own, :size] = [[encode(number, formats[of])] * size for *_, number in rows]
+        codes[own] *= np.array([[row[2]] for row in rows], np.uint32)
         choice = np.full(scale.shape, CHOICES.index(of), np.uint8)
         found |= operand(name, codes, Blocks(choice, scale, overall, size, kind.record))
     return found
+
+
+def _small(fmt: Format) -> float:
+    """Return a number that a block of it cannot bring above the largest scale."""
+    return 0.5 if fmt.bits < 8 else 0.125
 
 
 def _code(number: float, fmt: Format) -> int:

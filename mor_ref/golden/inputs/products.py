@@ -77,6 +77,11 @@ def products(kind: Kind, size: Size, stream: int) -> Arrays:
     return joined(found, _tile(found))
 
 
+def every_other(rows: Arrays) -> Arrays:
+    """Return every other row."""
+    return {name: array[::2] for name, array in rows.items()}
+
+
 def negative_zeros(kind: Kind) -> Arrays:
     """Return rows whose products are all -0; the second one has a first sum that becomes -0.
 

@@ -2,10 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from mor_ref.golden.inputs.product_edges import edges, smallest_nans, special_scales
+from mor_ref.definitions.dot import DOT_PROFILES, PERIOD
+from mor_ref.golden.inputs.product_edges import edges, special_scales
+from mor_ref.golden.inputs.product_pieces import (
+    several_chunks,
+    several_pieces,
+    special_elements,
+)
 from mor_ref.golden.inputs.products import (
     Kind,
     ends_of_cdna3,
+    every_other,
     first_sum_of_minus_zero,
     negative_zeros,
     products,
@@ -66,18 +73,47 @@ _EDGES = (
     ("cdna1_bf16", "scaled", 32, _BF16, 64),
     ("cdna3_bf16", "scaled", 32, _BF16, 64),
 )
-_NANS = (("exact", "scaled"), ("hopper_fp8", "scaled"), ("blackwell_mxfp8", "mx"))
-# Of all ways in which scales enter, with a special scale of one operand.
+# Of all kinds of records with scales, with a special scale of one operand.
 _SCALES = (
-    ("exact", "scaled", 32, _FP8, 64),
-    ("exact", "mx", 32, _FP8, 64),
-    ("exact", "nvfp4", 16, _FP4, 32),
-    ("hopper_fp8", "scaled", 32, _FP8, 64),
-    ("blackwell_fp8", "mx", 32, _FP8, 64),
-    ("blackwell_fp8", "nvfp4", 16, _FP4, 32),
-    ("blackwell_mxfp8", "mx", 32, _FP8, 64),
-    ("blackwell_mxfp4", "mx", 32, _FP4, 64),
-    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
+    ("exact", "scaled", 32, _FP8, 16),
+    ("exact", "mx", 32, _FP8, 16),
+    ("exact", "nvfp4", 16, _FP4, 16),
+    ("hopper_fp8", "scaled", 32, _FP8, 16),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, 16),
+    ("hopper_fp8_f16", "scaled", 32, _FP8, 16),
+    ("ada_fp8", "scaled", 32, _FP8, 16),
+    ("blackwell_fp8", "scaled", 32, _FP8, 16),
+    ("blackwell_fp8", "mx", 32, _FP8, 16),
+    ("blackwell_fp8", "nvfp4", 16, _FP4, 16),
+    ("rtx_blackwell_fp8", "scaled", 32, _FP8, 16),
+    ("blackwell_mxfp8", "mx", 32, _FP8, 16),
+    ("blackwell_mxfp4", "mx", 32, _FP4, 16),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 16),
+)
+# Of all kinds: the profile, the record, the block, the formats of A and B, and others of blocks.
+_OTHERS = ("e5m2", "bf16")
+_KINDS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...]], ...] = (
+    ("exact", "scaled", 32, _FP8, _OTHERS),
+    ("exact", "mx", 32, _FP8, ()),
+    ("exact", "mx", 32, ("e5m2", "e5m2"), ()),
+    ("exact", "nvfp4", 16, _FP4, ()),
+    ("hopper_fp8", "scaled", 32, _FP8, _OTHERS),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, _OTHERS),
+    ("hopper_fp8_f16", "scaled", 32, _FP8, _OTHERS),
+    ("ada_fp8", "scaled", 32, _FP8, _OTHERS),
+    ("blackwell_fp8", "scaled", 32, _FP8, _OTHERS),
+    ("blackwell_fp8", "mx", 32, ("e4m3", "e5m2"), ()),
+    ("blackwell_fp8", "mx", 32, ("e5m2", "e4m3"), ()),
+    ("blackwell_fp8", "nvfp4", 16, _FP4, ()),
+    ("rtx_blackwell_fp8", "scaled", 32, _FP8, _OTHERS),
+    ("hopper_bf16", "scaled", 32, _BF16, _FP8),
+    ("cdna1_bf16", "scaled", 32, _BF16, _FP8),
+    ("cdna3_bf16", "scaled", 32, _BF16, _FP8),
+    ("cdna3_fp8", "scaled", 32, _BF16, _FP8),
+    ("blackwell_mxfp8", "mx", 32, ("e4m3", "e5m2"), ()),
+    ("blackwell_mxfp8", "mx", 32, ("e5m2", "e4m3"), ()),
+    ("blackwell_mxfp4", "mx", 32, _FP4, ()),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, ()),
 )
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 
@@ -88,20 +124,60 @@ def _cases(size: Size) -> Iterator[Case]:
         mixed = ("mixed",) if others else ()
         name = ".".join((profile, record, str(block), *of, *mixed))
         yield Case(name, parameters, products(Kind(parameters, of, others, width), size, stream))
+    for profile in _NEGATIVE_SUMS:
+        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 16}
+        kind = Kind(parameters, _BF16, ("e4m3", "e5m2", "e2m1"), 33)
+        name = f"{profile}.scaled.16.bf16.bf16.mixed"
+        yield Case(name, parameters, every_other(products(kind, size, len(_ROWS))))
     yield from _of_kinds(_ZEROS, "negative_zeros", negative_zeros)
     yield from _of_kinds(_EDGES, "edges", edges)
-    parameters = {"dot_profile": "cdna3_fp8", "record": "scaled", "scale_block": 32}
-    kind = Kind(parameters, _BF16, (), 32)
-    yield Case("cdna3_fp8.scaled.32.bf16.bf16.ends", parameters, ends_of_cdna3(kind))
+    for profile in ("cdna3_fp8", "cdna3_bf16"):
+        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
+        arrays = ends_of_cdna3(Kind(parameters, _BF16, (), 32))
+        yield Case(f"{profile}.scaled.32.bf16.bf16.ends", parameters, arrays)
     for profile in _NEGATIVE_SUMS:
         parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
         arrays = first_sum_of_minus_zero(Kind(parameters, _BF16, (), 64))
         yield Case(f"{profile}.scaled.32.bf16.bf16.first", parameters, arrays)
-    for profile, record in _NANS:
-        parameters = {"dot_profile": profile, "record": record, "scale_block": 32}
-        arrays = smallest_nans(Kind(parameters, ("e5m2", "e5m2"), (), 32))
-        yield Case(f"{profile}.{record}.32.e5m2.e5m2.nan", parameters, arrays)
     yield from _of_kinds(_SCALES, "scales", special_scales)
+    yield from _of_sums()
+
+
+def _of_sums() -> Iterator[Case]:
+    """Yield cases of special elements, of several pieces, and of several chunks."""
+    seen: set[tuple[str, str]] = set()
+    for profile, record, block, of, others in _KINDS:
+        own = DOT_PROFILES[profile]
+        rule = DOT_PROFILES[own.wide] if of == _BF16 else own
+        if of != _FP4:
+            yield _case(profile, record, (block, 16), of, others, special_elements)
+        if (profile, record) in seen:
+            continue  # another pair of formats has only other elements
+        seen.add((profile, record))
+        if rule.needs_scales:
+            yield _case(profile, record, (block, 3 * rule.chunk + 8), of, others, several_chunks)
+            continue
+        width = block + 8 if rule.family == "promoted" else 3 * block + 1
+        yield _case(profile, record, (block, width), of, others, several_pieces)
+        if record == "scaled" and rule.family != "exact":
+            width = 4 * rule.chunk + (rule.chunk + 1) // 2
+            whole = 2 * PERIOD if rule.family == "promoted" else width
+            yield _case(profile, record, (whole, width), of, others, several_chunks)
+
+
+def _case(
+    profile: str,
+    record: str,
+    sizes: tuple[int, int],
+    of: tuple[str, str],
+    others: tuple[str, ...],
+    arrays_of: Callable[[Kind], Arrays],
+) -> Case:
+    """Return a case of a kind, with a block and a width, named by the function of its rows."""
+    parameters = {"dot_profile": profile, "record": record, "scale_block": sizes[0]}
+    ending = arrays_of.__name__.split("_")[-1]
+    name = ".".join((profile, record, str(sizes[0]), *of, ending))
+    return Case(name, parameters, arrays_of(Kind(parameters, of, others, sizes[1])))
 
 
 def _of_kinds(
