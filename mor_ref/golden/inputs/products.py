@@ -23,7 +23,7 @@ from mor_ref.operations.random_products import (
 )
 from mor_ref.operations.random_words import random_words
 
-_ROWS, _SIDE = 24, 4  # rows of dot products; of a tile, each row of A with each column of B
+_ROWS, _SIDE = 20, 3  # rows of dot products; of a tile, each row of A with each column of B
 _LAST = 6  # rows that can have special codes
 _NAN, _INFINITY = 0x7FC00000, 0x7F800000
 _SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows, in records scaled
