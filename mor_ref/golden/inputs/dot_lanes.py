@@ -33,6 +33,14 @@ def lanes(chunk: int) -> list[int]:
     return sorted(found | {chunk // 2 - 1, chunk - 2, chunk - 1} - {0})
 
 
+def in_other_lanes(rows: Iterable[Row], chunk: int) -> list[Row]:
+    """Return rows that begin in one lane after the other, as far as a chunk has the room."""
+    return [
+        ([*[_ZERO] * (5 * n % max(chunk - len(pairs) + 1, 1)), *pairs], c)
+        for n, (pairs, c) in enumerate(rows)
+    ]
+
+
 def rows_of_lanes(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield rows in which one lane has the largest exponent, or is infinite or NaN.
 

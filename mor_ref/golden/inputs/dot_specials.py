@@ -14,7 +14,12 @@ from mor_ref.golden.inputs.dot_exponents import (
     rows_of_exponents,
     scaled_rows_of_exponents,
 )
-from mor_ref.golden.inputs.dot_lanes import rows_between_chunks, rows_of_blocks, rows_of_lanes
+from mor_ref.golden.inputs.dot_lanes import (
+    in_other_lanes,
+    rows_between_chunks,
+    rows_of_blocks,
+    rows_of_lanes,
+)
 from mor_ref.golden.inputs.dot_rows import (
     Pairs,
     Row,
@@ -42,6 +47,8 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
     rows += [*rows_of_special_pairs(), *rows_of_sums(profile, of)]
     rows += rows_of_exponents(profile, of)
+    if profile.family in ("t_fdpa", "st_fdpa", "promoted", "tr_fdpa"):
+        rows = in_other_lanes(rows, profile.chunk)
     if 0 < profile.chunk < length:
         rows += [*rows_across_chunks(profile, of), *rows_between_chunks(profile, of)]
     elif profile.chunk:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from mor_ref.definitions.dot import CUTS, DotProfile
+from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, powers
@@ -20,10 +20,10 @@ def rows_of_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row
         rest = [(-(2.0**-n), 1.0) for n in bits]
         yield [(pair[0], pair[1]), *rest], -1.0
     if profile.start == "f32":
-        yield [(0.0, 0.0)], -(2.0**-133)
+        yield [(0.0, 0.0)], -(2.0**-133) - 2.0**-149
     if profile.family == "e_fdpa":
         yield from _of_exact_sums()
-    elif profile.family in CUTS and profile.family != "gst_fdpa":
+    elif profile.family == "promoted" or (profile.is_cut and profile.family != "gst_fdpa"):
         yield from _of_wide_sums(profile, of)
         yield from _of_far_terms(profile, of)
 
@@ -56,11 +56,13 @@ def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield terms far below the largest one: by a power of two, and by one more than F.
 
-    The latter is a product above 2, of which a unit remains. In f16, a product above 2 has the
+    Of the latter, which is a product above 2, a unit remains. In f16, a product above 2 has the
     largest exponent, and the last unit decides a tie.
     """
     x, y = powers(4 - profile.fraction_bits - 1, of)
     yield [(4.0, 4.0), (-1.5 * x, 1.5 * y)], 0.0
+    if profile.family == "promoted":
+        yield [(64.0, 64.0), powers(12 - 32, of)], 0.0
     if profile.result == "f32":
         yield [(4.0, 4.0)], math.ldexp(1.5, 4 - 128)
         return

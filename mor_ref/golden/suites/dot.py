@@ -157,7 +157,8 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.family == "promoted":
             length = PERIOD + profile.chunk + 5
         else:
-            length = 2 * profile.chunk + (3 * profile.chunk + 3) // 4 or _LENGTH
+            tail = min(profile.chunk - 1, 3 * profile.chunk // 4 + 1)  # an odd number
+            length = 2 * profile.chunk + tail if profile.chunk else _LENGTH
         of = formats_of(parameters)
         is_whole = profile.name in _WHOLE or profile.name == _OF_SUBNORMALS
         step = 3 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
