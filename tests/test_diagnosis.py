@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import mor_ref
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
@@ -335,6 +336,22 @@ def test_what_would_make_other_mismatches_is_not_claimed():
         f"`ties_away` (rule ENC-003) explains 100.0 % of them ({diagnosis.mismatches:,} of "
         f"{diagnosis.mismatches:,}), but would make others as well"
     )
+
+
+def test_what_changes_a_field_that_matches_is_not_a_guess(monkeypatch):
+    """Codes of numbers times their scale: with another stored scale, which is not stored."""
+    x = np.random.default_rng(5).standard_normal((8, 64)).astype(np.float32)
+
+    def function(operation, parameters, inputs):
+        found = OPERATIONS[operation].exact(parameters, inputs)
+        with applied(DEVIATIONS["mx_stores_the_inverse"]):
+            other = OPERATIONS[operation].exact(parameters, inputs)
+        return {"scale": found["scale"], "code": other["code"]}
+
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    text = str(mor_ref.verify(function, inputs={"x": x}, recipe="mxfp8"))
+    assert "scale: match" in text
+    assert "`mx_stores_the_inverse` (rule" not in text, text
 
 
 @pytest.mark.tier("full")

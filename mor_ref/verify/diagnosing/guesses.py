@@ -123,6 +123,5 @@ class Guesses:
         """Return whether it is worth to be said, and is not about fields that match."""
         if self._whole_fields(score):
             return True
-        is_all = score.explained == score.of
-        is_guess = score.is_guess and (is_all or not self._is_of_matching(score))
+        is_guess = score.is_guess and not self._is_of_matching(score)
         return is_guess and score.is_more_than_chance(self._shares)
