@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
-from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.bits import Unsigned, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
@@ -22,7 +22,7 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.way_back import restored
+from mor_ref.operations.way_back import coded_with, restored
 
 if TYPE_CHECKING:
     from mor_ref import Mx
@@ -76,15 +76,28 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y: the values of codes times the power of two of their block (MXS-008)."""
+    fmt, code = as_format(parameters["format"]), arrays["code"]
+    block = partition(code.shape, (1, parameters["block"])).block
+    return restored(code, fmt, block, *_powers_of_two(arrays["scale"]))
+
+
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return the codes of numbers that have a scale each (MXS-007)."""
+    x, (encode, decode) = (
+        tensor_of(arrays["x"], parameters["source"]),
+        _powers_of_two(arrays["scale"]),
+    )
+    return coded_with(x, as_format(parameters["format"]), encode, decode)
+
+
+def _powers_of_two(scale: Unsigned) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the factors of numbers, and of the values of codes."""
     from mor_ref.engine.mx import powers_of_two
 
-    fmt, code = as_format(parameters["format"]), arrays["code"]
-    scale = np.ascontiguousarray(arrays["scale"], np.uint8)
-    encode, decode = (np.empty(scale.shape, np.uint32) for _ in range(2))
-    powers_of_two(scale.reshape(-1), encode.reshape(-1), decode.reshape(-1))
-    return restored(
-        code, fmt, partition(code.shape, (1, parameters["block"])).block, encode, decode
-    )
+    codes = np.ascontiguousarray(scale, np.uint8)
+    encode, decode = (np.empty(codes.shape, np.uint32) for _ in range(2))
+    powers_of_two(codes.reshape(-1), encode.reshape(-1), decode.reshape(-1))
+    return encode, decode
 
 
 def admit(parameters: Parameters) -> None:
@@ -110,6 +123,6 @@ MX = Operation(
     optional=kinds(f"{RECIPE} {BITS}"),
     optional_inputs=GIVEN,
     ignores_zeros=True,
-    way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
+    way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
     record=OfRecord(of_class("Mx"), asked_of, stored),
 )

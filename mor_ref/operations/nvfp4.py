@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, given_in, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
@@ -24,7 +24,7 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.way_back import restored, unpacked
+from mor_ref.operations.way_back import coded_with, restored, unpacked
 
 if TYPE_CHECKING:
     from mor_ref import Nvfp4
@@ -120,20 +120,40 @@ def _needed(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y: the values of codes times the decode scale of their tile (NVF-010)."""
+    profile = PROFILES[parameters["profile"]]
+    code = arrays["code"] if "code" in arrays else unpacked(arrays["packed"])
+    tile = partition(code.shape, tuple(parameters["tile"])).block
+    return restored(code, E2M1, tile, None, bits32(_decode_scales(profile, arrays)))
+
+
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return the codes of numbers that have the scales of a tile each (NVF-010)."""
     from mor_ref import decode
 
     profile = PROFILES[parameters["profile"]]
-    code = arrays["code"] if "code" in arrays else unpacked(arrays["packed"])
-    scales, values = arrays["block_scale"], decode(arrays["block_scale"], E4M3)
+    x, decode_scale = tensor_of(arrays["x"], parameters["source"]), _decode_scales(profile, arrays)
+    drops = profile.drops_sign_of_zero
+    if profile.divides:
+        return coded_with(x, E2M1, None, bits32(decode_scale), drops_sign_of_zero=drops)
+    largest = np.finfo(np.float32).max
+    with np.errstate(all="ignore"):
+        encode_scale = np.float32(1) / decode_scale
+        encode_scale = np.where(encode_scale < largest, encode_scale, largest)
+        if profile.scales.global_scale == "g":  # NVF-007
+            whole = np.float32(1) / arrays["global_decode_scale"].view(np.float32)
+            encode_scale = whole[:, np.newaxis] / decode(arrays["block_scale"], E4M3)
+    return coded_with(x, E2M1, bits32(encode_scale), None)
+
+
+def _decode_scales(profile: Nvfp4Profile, arrays: Arrays) -> NDArray[np.float32]:
+    """Return the factors of the values of codes, one for each tile."""
+    from mor_ref import decode
+
+    values = decode(arrays["block_scale"], E4M3)
     with np.errstate(all="ignore"):
         if profile.scales.global_scale == "G":  # NVF-009
-            whole = arrays["global_encode_scale"].view(np.float32)
-            tiles = values / whole[:, np.newaxis]
-        else:
-            whole = arrays["global_decode_scale"].view(np.float32)
-            tiles = values * whole[:, np.newaxis]
-    tile = partition(code.shape, tuple(parameters["tile"])).block
-    return restored(code, E2M1, tile, None, bits32(tiles).reshape(scales.shape))
+            return values / arrays["global_encode_scale"].view(np.float32)[:, np.newaxis]
+        return values * arrays["global_decode_scale"].view(np.float32)[:, np.newaxis]
 
 
 def admit(parameters: Parameters) -> None:
@@ -166,6 +186,6 @@ NVFP4 = Operation(
         lambda parameters: not PROFILES[parameters["profile"]].per_row, counts_infinity=True
     ),
     ignores_zeros=True,
-    way_back=WayBack(_needed, restore),
+    way_back=WayBack(_needed, restore, coded),
     record=OfRecord(of_class("Nvfp4"), asked_of, stored),
 )

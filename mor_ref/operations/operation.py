@@ -81,11 +81,13 @@ class WayBack:
     """The way from the fields of a tensor to y: the fields that it takes, and how.
 
     `takes` lists them for parameters. Those in one tuple can stand for each other: the first that
-    is there is taken.
+    is there is taken. `coded` is the other way: it returns the codes of a column of numbers, each
+    with its own scales, which are the fields that it takes.
     """
 
     takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
     restore: Callable[[Parameters, Arrays], NDArray[np.uint32]]
+    coded: Callable[[Parameters, Arrays], NDArray[np.uint8]] | None = None
 
 
 @dataclass(frozen=True)

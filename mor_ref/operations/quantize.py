@@ -24,7 +24,7 @@ from mor_ref.operations.operation import (
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.scale import admit
-from mor_ref.operations.way_back import restored
+from mor_ref.operations.way_back import coded_with, restored
 
 if TYPE_CHECKING:
     from mor_ref import Quantized
@@ -116,6 +116,12 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return restored(code, fmt, block, arrays["scale"], None)
 
 
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return the codes of numbers that have a scale each (QNT-001)."""
+    x = tensor_of(arrays["x"], parameters["source"])
+    return coded_with(x, as_format(parameters["format"]), arrays["scale"], None)
+
+
 def admit_given(parameters: Parameters) -> None:
     """Refuse a format that numbers are not scaled into, and a given number that is wrong."""
     admit(parameters)
@@ -145,6 +151,6 @@ QUANTIZE = Operation(
     optional_inputs=GIVEN,
     whole_amax=WholeAmax(lambda parameters: parameters["scaling"] == "gam"),
     ignores_zeros=True,
-    way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
+    way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
     record=OfRecord(of_class("Quantized"), asked_of, stored),
 )

@@ -1,4 +1,4 @@
-"""The way back of operations on tensors: from codes and scales to numbers."""
+"""The way of tensors from codes and scales to numbers, and from numbers with scales to codes."""
 
 from typing import Any
 
@@ -35,6 +35,31 @@ def restored(
     y = np.empty(code.shape, np.uint32)
     dequantize(words, fmt, scales, (rows, columns), y.reshape(-1))
     return y
+
+
+def coded_with(
+    x: NDArray[Any],
+    fmt: Format,
+    encode: Words | None,
+    decode: Words | None,
+    *,
+    drops_sign_of_zero: bool = False,
+) -> NDArray[np.uint8]:
+    """Return the codes of numbers, each with a scale of its own, as bits of binary32."""
+    from mor_ref.arrays import numbers_from
+    from mor_ref.definitions.blocks import partition
+    from mor_ref.engine.blocks import Sides
+    from mor_ref.engine.quantization import quantize
+    from mor_ref.engine.strips import TileScales
+
+    plain = (
+        None if one is None else np.ascontiguousarray(one, np.uint32).reshape(1, -1)
+        for one in (encode, decode)
+    )
+    numbers, scales = numbers_from(x.reshape(1, -1), "x"), TileScales(Sides(1, 1), *plain)
+    cut = partition(numbers.shape, (1, 1))
+    codes, _ = quantize(numbers, fmt, scales, cut, None, 1, drops_sign_of_zero=drops_sign_of_zero)
+    return codes.reshape(x.shape)
 
 
 def rounded_to(source: str, y: Words) -> Words:

@@ -91,10 +91,10 @@ def entries_of(field: str, samples: Sequence[Sample]) -> Entries | None:
     if not there:
         return None
     is_packed = field == "packed" or "packed" in views
-    return replace(_joined(field, there, is_packed=is_packed), is_of_sample=len(there) < whole)
+    return replace(joined(field, there, is_packed=is_packed), is_of_sample=len(there) < whole)
 
 
-def _joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entries:
+def joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entries:
     """Return the entries of cases in one row; those of bytes with two codes are their halves."""
     arrays = [_arrays(one, field, is_packed=is_packed) for one in samples]
     shapes = np.array([(*one[0].shape, 1)[:2] for one in arrays], np.int64)

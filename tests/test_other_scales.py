@@ -1,0 +1,240 @@
+"""Kernels that use other scales than those of the block: the diagnosis names the scales."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import bundled_files
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.given_words import BITS
+from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
+from mor_ref.verify.diagnosing.sample import samples_of
+from mor_ref.verify.diagnosing.structure import structures_of
+from mor_ref.verify.reporting.structure_text import structure_lines
+
+MANIFEST = read_manifest(bundled_files())["suites"]
+
+
+def has_codes(operation):
+    way = OPERATIONS[operation].way_back
+    return way is not None and way.coded is not None
+
+
+CODED = [name for name, one in MANIFEST.items() if has_codes(one["operation"])]
+PARAMETERS = {
+    "mx": {"format": "e4m3", "scale_rule": "floor", "block": 32, "source": "f32"},
+    "quantize": {
+        "format": "e4m3",
+        "scaling": "gam",
+        "block": [8, 8],
+        "group": "tensor",
+        "source": "f32",
+    },
+    "nvfp4_te": {"profile": "te", "tile": [1, 16], "source": "f32"},
+    "nvfp4_torchao": {"profile": "torchao", "tile": [1, 16], "source": "f32"},
+}
+KERNELS = {}
+
+
+def kernel(suite, *says):
+    """Add a wrong kernel to the table: a function of x and the right fields."""
+
+    def add(change):
+        KERNELS[change.__name__] = suite, change, says
+        return change
+
+    return add
+
+
+def tensors():
+    """Return tensors with rows and columns of many magnitudes, with partial blocks and without."""
+    draws = np.random.default_rng(5)
+    for rows, columns in ((24, 128), (13, 100)):
+        x = draws.standard_normal((rows, columns)) * np.exp2(draws.integers(-7, 7, (rows, 1)))
+        yield (x * np.exp2(draws.integers(-3, 3, (1, columns)))).astype(np.float32)
+
+
+def evidence_of(suite, change, *, leaving_out=()):
+    """Return the answers of a wrong kernel to the tensors."""
+    operation, parameters = MANIFEST[suite]["operation"], PARAMETERS[suite]
+    cases, answers = [], {}
+    for k, x in enumerate(tensors()):
+        right = OPERATIONS[operation].exact(parameters, {"x": x.view(np.uint32)})
+        cases.append(Case(f"{k}", parameters, {"x": x.view(np.uint32), **right}))
+        wrong = {**right, **change(x, right)}
+        answers[f"{k}"] = {name: wrong[name] for name in wrong if name not in ("xs", *leaving_out)}
+    return Evidence(suite, operation, fields_of(MANIFEST[suite]), cases, answers)
+
+
+def lines_of(evidence):
+    return list(structure_lines(structures_of(list(samples_of(evidence)))))
+
+
+def of_columns(scale, like, side=32):
+    return np.repeat(scale, side, axis=1)[:, : like.shape[1]]
+
+
+def powers(scale, x):
+    return np.exp2(of_columns(scale, x).astype(np.float64) - 127)
+
+
+def e4m3(numbers):
+    """Return codes of numbers; somebody else's software rounds them."""
+    limited = np.clip(numbers, -448, 448).astype(np.float32)
+    return limited.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+
+
+def mx_codes(x, scale):
+    return e4m3(x / powers(scale, x))
+
+
+def before(scale):
+    return np.concatenate([scale[:, :1], scale[:, :-1]], axis=1)
+
+
+def mx_y(found, factor):
+    return (found["code"].view(ml_dtypes.float8_e4m3fn) * factor).astype(np.float32).view(np.uint32)
+
+
+USED = r"code: each entry is that of x with the expected scale of "
+
+
+@kernel("mx", USED + r"the block at \[i, j - 1\], or of the first one|" + USED + r".*\[i, j - 1\],")
+def the_block_before(x, right):
+    return {"code": mx_codes(x, before(right["scale"]))}
+
+
+@kernel("mx", USED + r"the block at \[i - 1, j\], around the end, in all")
+def the_row_above(x, right):
+    return {"code": mx_codes(x, np.roll(right["scale"], 1, axis=0))}
+
+
+@kernel("mx", USED + r"the block at \[i, 0\], in all")
+def the_first_of_the_row(x, right):
+    return {"code": mx_codes(x, np.broadcast_to(right["scale"][:, :1], right["scale"].shape))}
+
+
+@kernel("mx", USED + r"the transposed field at the same place, row by row, in all")
+def the_transposed_grid(x, right):
+    scale = right["scale"]
+    return {"code": mx_codes(x, scale.T.reshape(scale.shape))}
+
+
+@kernel("mx", USED + r"the entry before it, row by row, in all")
+def the_block_computed_before(x, right):
+    """Before the first one there is none: its own is used."""
+    flat = right["scale"].ravel()
+    stale = np.concatenate([flat[:1], flat[:-1]]).reshape(right["scale"].shape)
+    return {"code": mx_codes(x, stale)}
+
+
+@kernel(
+    "mx", r"scale: \[i, j\] has the expected value of", r"code: .*x with the given scale, in all"
+)
+def another_one_that_is_stored(x, right):
+    scale = np.roll(right["scale"], 1, axis=1)
+    return {"scale": scale, "code": mx_codes(x, scale)}
+
+
+@kernel("mx", r"code: each entry is that of x without scale, in all")
+def none(x, _):
+    return {"code": e4m3(x)}
+
+
+@kernel("mx", r"code: each entry is that of x with the inverse of scale, in all")
+def the_inverse(x, right):
+    return {"code": mx_codes(x, 254 - right["scale"])}
+
+
+@kernel("quantize", USED + r"the block at \[i, j - 1\], around the end, in all")
+def the_gam_scale_of_the_block_before(x, right):
+    scale = np.roll(right["scale"].view(np.float32), 1, axis=1)
+    return {"code": e4m3(x * of_numbers(scale, (8, 8), x.shape))}
+
+
+@kernel(
+    "nvfp4_te",
+    r"code: .*x with the expected block_scale of the block at \[i, j - 1\], around the end, in all",
+    r"packed: each nibble is that of x with the expected block_scale of the block at \[i, j - 1\],",
+)
+def the_nvfp4_scale_of_the_block_before(x, right):
+    values = right["block_scale"].view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    decode = np.roll(values, 1, axis=1) * right["global_decode_scale"].view(np.float32)
+    return nvfp4_codes(x * of_columns(np.float32(1) / decode, x, 16))
+
+
+@kernel("nvfp4_torchao", r"code: each entry is that of x without global_decode_scale, in all")
+def only_the_scale_of_the_block(x, right):
+    values = right["block_scale"].view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    return nvfp4_codes(x * of_columns(np.float32(1) / values, x, 16))
+
+
+def nvfp4_codes(numbers):
+    code = np.clip(numbers, -6, 6).astype(ml_dtypes.float4_e2m1fn).view(np.uint8) & 15
+    return {"code": code, "packed": code[:, ::2] | code[:, 1::2] << 4}
+
+
+OF_Y = r"y: each entry is that of its code "
+
+
+@kernel("mx", OF_Y + r"with the expected scale of the block at \[i, j - 1\].*, in all")
+def y_by_that_of_the_block_before(x, right):
+    return {"y": mx_y(right, powers(before(right["scale"]), x))}
+
+
+@kernel("mx", OF_Y + r"without scale, in all")
+def y_without_any(_, right):
+    return {"y": mx_y(right, 1)}
+
+
+@kernel("mx", OF_Y + r"with the given scale, in all", "code: .*x with the given scale, in all")
+def y_by_that_which_is_stored(x, right):
+    scale = np.roll(right["scale"], 3, axis=0)
+    code = mx_codes(x, scale)
+    return {"scale": scale, "code": code, "y": mx_y({"code": code}, powers(scale, x))}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_scales_that_are_used_are_named(name):
+    suite, change, says = KERNELS[name]
+    lines = lines_of(evidence_of(suite, change))
+    for words in says:
+        assert any(re.match(words, line) for line in lines), lines
+
+
+def test_the_scales_that_are_used_need_not_be_given():
+    found = evidence_of("mx", the_row_above, leaving_out=("scale",))
+    assert re.match(USED + r"the block at \[i - 1, j\]", lines_of(found)[0])
+
+
+def test_another_rounding_is_not_another_scale():
+    def truncated(x, right):
+        code, exact = right["code"], x / powers(right["scale"], x)
+        value = code.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+        return {"code": np.where(np.abs(value) > np.abs(exact), code - 1, code)}
+
+    assert not any(" is that of " in line for line in lines_of(evidence_of("mx", truncated)))
+
+
+@pytest.mark.parametrize("suite", CODED)
+def test_codes_with_the_scales_of_blocks_are_the_expected_ones(suite):
+    operation = OPERATIONS[MANIFEST[suite]["operation"]]
+    for case in golden.load(suite):
+        x, parameters = case.arrays["x"], case.parameters
+        if BITS in parameters or "code" not in case.arrays:
+            continue
+        sides, found = sides_of("rc", parameters, x.shape), {"x": x.reshape(-1, 1)}
+        for name, *_ in operation.way_back.takes(parameters)[1:]:
+            axes = operation.field(name)[1]
+            rows = case.arrays[name].reshape(len(case.arrays[name]), -1)
+            each = of_numbers(rows, sides[axes], x.shape).reshape(-1, 1)
+            found[name] = each[:, 0] if axes == "ends" else each
+        code = operation.way_back.coded(parameters, found).reshape(x.shape)
+        np.testing.assert_array_equal(code, case.arrays["code"])
