@@ -1,4 +1,4 @@
-"""Kernels that use other scales than those of the block: the diagnosis names the scales."""
+"""Kernels with scales that are not those of the block: the diagnosis names these."""
 
 import re
 
@@ -199,6 +199,99 @@ def y_by_that_which_is_stored(x, right):
     scale = np.roll(right["scale"], 3, axis=0)
     code = mx_codes(x, scale)
     return {"scale": scale, "code": code, "y": mx_y({"code": code}, powers(scale, x))}
+
+
+# ---------------------------------------------------------------- scales with another amax
+
+OF_AMAX = r"scale: each entry is that of the amax of "
+ITS_CODE = r"code: each entry is that of x with the given scale, in all"
+
+
+def block_amaxes(x, side=32):
+    wide = np.pad(np.abs(x), ((0, 0), (0, -x.shape[1] % side)))
+    return wide.reshape(len(x), -1, side)
+
+
+def with_amaxes(x, amax):
+    """Return the scales of OCP MX for these amaxes, and codes with them."""
+    scale = (np.frexp(amax)[1] - 1 - 8 + 127).astype(np.uint8)
+    return {"scale": scale, "code": mx_codes(x, scale)}
+
+
+@kernel("mx", OF_AMAX + r"1x2 blocks: of 1x64 numbers, in all", ITS_CODE)
+def blocks_of_64(x, _):
+    count = -(-x.shape[1] // 32)
+    return with_amaxes(x, np.repeat(block_amaxes(x, 64).max(2), 2, axis=1)[:, :count])
+
+
+@kernel("mx", OF_AMAX + r"8x1 blocks: of 8x32 numbers, in all", ITS_CODE)
+def blocks_of_8_rows(x, _):
+    own = block_amaxes(x).max(2)
+    padded = np.pad(own, ((0, -len(own) % 8), (0, 0))).reshape(-1, 8, own.shape[1])
+    return with_amaxes(x, np.repeat(padded.max(1), 8, axis=0)[: len(own)])
+
+
+@kernel("mx", OF_AMAX + r"its whole row of blocks, in all", ITS_CODE)
+def rows_as_blocks(x, _):
+    own = block_amaxes(x).max(2)
+    return with_amaxes(x, np.broadcast_to(own.max(1, keepdims=True), own.shape))
+
+
+@kernel("mx", OF_AMAX + r"the whole tensor, in all", ITS_CODE)
+def one_scale_of_the_tensor(x, _):
+    own = block_amaxes(x).max(2)
+    return with_amaxes(x, np.full_like(own, own.max()))
+
+
+@kernel("mx", OF_AMAX + r"its block and all before it in the row, in all", ITS_CODE)
+def amax_not_reset_in_a_row(x, _):
+    return with_amaxes(x, np.maximum.accumulate(block_amaxes(x).max(2), axis=1))
+
+
+@kernel("mx", OF_AMAX + r"its block and all above it, in all", ITS_CODE)
+def amax_not_reset_in_a_column(x, _):
+    return with_amaxes(x, np.maximum.accumulate(block_amaxes(x).max(2), axis=0))
+
+
+@kernel("mx", OF_AMAX + r"the columns of its block with column & 4 = 0, in all", ITS_CODE)
+def a_step_of_the_reduction_missing(x, _):
+    lanes = [lane for lane in range(32) if not lane & 4]
+    return with_amaxes(x, block_amaxes(x)[:, :, lanes].max(2))
+
+
+@kernel("mx", OF_AMAX + r"the first half of the columns of its block, in all", ITS_CODE)
+def amax_of_16_of_32(x, _):
+    return with_amaxes(x, block_amaxes(x)[:, :, :16].max(2))
+
+
+@kernel(
+    "quantize",
+    r"amax.*: each entry is that of the amax of its whole row of blocks, in all",
+    r"code: each entry is that of x with the given scale, in all",
+)
+def gam_with_the_amax_of_the_row(x, _):
+    """Compute all fields of blocks from a tensor in which a row of blocks has one magnitude."""
+    tall = np.pad(np.abs(x), ((0, -len(x) % 8), (0, 0))).reshape(-1, 8 * x.shape[1]).max(1)
+    alike = np.broadcast_to(np.repeat(tall, 8)[: len(x), np.newaxis], x.shape)
+    inputs = {"x": np.ascontiguousarray(alike).view(np.uint32)}
+    found = OPERATIONS["quantize"].exact(PARAMETERS["quantize"], inputs)
+    scale = of_numbers(found["scale"].view(np.float32), (8, 8), x.shape)
+    code = e4m3(x * scale)
+    return {name: found[name] for name in ("amax", "scale", "exponent")} | {"code": code}
+
+
+@kernel(
+    "nvfp4_te",
+    r"block_scale: each entry is that with a global scale of 1, in all",
+    r"code: each entry is that of x with the given block_scale, and without global_decode_scale,",
+)
+def nvfp4_without_a_global_scale(x, _):
+    amax = block_amaxes(x, 16).max(2)
+    stored = np.minimum(amax * (np.float32(1) / np.float32(6)), 448).astype(ml_dtypes.float8_e4m3fn)
+    with np.errstate(divide="ignore"):
+        encode = np.minimum(np.float32(1) / stored.astype(np.float32), np.finfo(np.float32).max)
+    code = nvfp4_codes(x * of_columns(encode, x, 16))
+    return {"block_scale": stored.view(np.uint8), **code}
 
 
 @pytest.mark.parametrize("name", KERNELS)

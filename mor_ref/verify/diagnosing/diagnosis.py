@@ -45,7 +45,7 @@ PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for othe
 _DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
-_SHARE = 0.9  # that a guess explains, if no other is preferred that has entries in other places
+_SHARE = 0.9  # that a guess explains, if no structure or entries in other places are preferred
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
 
 
@@ -177,7 +177,7 @@ class _Search:
             return moved
         found = list(self._guesses.best())
         if any(one.is_of_all for one in self._structures[:1]):
-            found = [one for one in found if one.fields or 2 * one.explained >= one.of]
+            found = [one for one in found if one.fields or one.explained >= _SHARE * one.of]
         is_less = all(not one.fields and one.explained < _SHARE * one.of for one in found)
         return moved if moved and is_less else found
 

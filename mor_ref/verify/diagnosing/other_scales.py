@@ -200,12 +200,16 @@ def _scales(field: _Field) -> Iterator[_Choice]:
     """Yield the choices of scales that are tried, the simplest first."""
     _, *taken = field.taken(field.entries.samples[0])
     yield _Choice(f"with the given {_names(taken)}", lambda one, at: _at(one.given, at))
+    (own,) = (name for name in taken if field.axes(name) == "grid")
     for some in [[name] for name in taken] + ([taken] if len(taken) > 1 else []):
         yield _Choice(f"without {_names(some)}", _ones(field, some))
     for name in taken:
         if field.format(name) in ("f32", "e8m0"):
             yield _Choice(f"with the inverse of {name}", _inverse(field, name))
-    (own,) = (name for name in taken if field.axes(name) == "grid")
+    if others := [name for name in taken if name != own]:
+        without = _ones(field, others)
+        words = f"with the given {own}, and without {_names(others)}"
+        yield _Choice(words, lambda one, at: _at(one.given, at) | without(one, at))
     blocks = _blocks(field, own)
     for one in maps(blocks):
         where = f"the block at {one.words}" if one.words.startswith("[") else one.words

@@ -1,0 +1,239 @@
+"""Scales of blocks whose amax is of other numbers, or whose global scale is another one."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import Unsigned, tensor_of
+from mor_ref.operations.operation import Operation, Parameters
+from mor_ref.operations.parameters import RECIPE
+from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.verify.diagnosing.alternative import Alternative
+from mor_ref.verify.diagnosing.entries import Entries
+from mor_ref.verify.diagnosing.sample import Sample
+
+_MOST = 1 << 18  # numbers of all cases together
+_CASES = 2  # that all reaches are tried on first
+_POWERS = (2, 4, 8, 16, 32, 64, 128)
+_NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
+
+# From the magnitudes of a case, by rows of blocks, rows, blocks and columns, to the amax of each
+# block, as bits.
+Amaxes = Callable[[Unsigned], Unsigned]
+
+
+class _Reach(NamedTuple):
+    """A field of a case as it is with other amaxes, entry by entry; None if there is none."""
+
+    words: str
+    computed: Callable[[Sample, str], Unsigned | None]
+
+
+def other_reaches(e: Entries) -> Iterator[Alternative]:
+    """Yield the scales of blocks with an amax of another reach.
+
+    Each reach is tried on some cases that differ; one that explains these is tried on all. Cases
+    with numbers that are not finite are left out.
+    """
+    operation = OPERATIONS[e.samples[0].operation]
+    if not _is_of_amax(e, operation):
+        return
+    bounds = np.searchsorted(e.case, np.arange(len(e.samples) + 1)).tolist()
+    places = [slice(*pair) for pair in pairwise(bounds)]
+    known = [k for k, one in enumerate(e.samples) if _is_finite(one)]
+    count = {k: int(np.count_nonzero(e.differs[places[k]])) for k in known}
+    some = [k for k in sorted(known, key=lambda k: -count[k])[:_CASES] if count[k]]
+    for reach in _reaches(e) if some else ():
+        if not all(_explains(e, reach, k, places[k]) for k in some):
+            continue
+        values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
+        for k in known:
+            found = reach.computed(e.samples[k], e.field)
+            if found is not None:
+                values[places[k]], is_there[places[k]] = found, True
+        is_known = bool(is_there[e.differing].all())
+        yield Alternative(
+            f"each entry is that {reach.words}",
+            values,
+            is_there,
+            e,
+            is_of_place=False,
+            of_all=is_known,
+        )
+
+
+def _is_of_amax(e: Entries, operation: Operation) -> bool:
+    """Return whether it is a field of blocks that follows from an amax."""
+    way = operation.way_back
+    is_of_blocks = way is not None and way.coded is not None and e.field in operation.outputs
+    if not is_of_blocks or any(RECIPE in one.question.parameters for one in e.samples):
+        return False
+    fmt, axes = operation.outputs[e.field]
+    is_small = sum(one.size for one in e.samples) <= _MOST
+    return axes == "grid" and fmt in _NUMBERS and is_small
+
+
+def _is_finite(one: Sample) -> bool:
+    asked = one.question
+    numbers = tensor_of(asked.arrays["x"], asked.parameters["source"])
+    return bool(np.isfinite(numbers.astype(np.float32)).all())
+
+
+def _explains(e: Entries, reach: _Reach, k: int, places: slice) -> bool:
+    found, differs = reach.computed(e.samples[k], e.field), e.differs[places]
+    return found is not None and bool((found[differs] == e.given[places][differs]).all())
+
+
+def _with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
+    """Return a field of a case with other amaxes of blocks.
+
+    All numbers of a block become its amax. The amax of the whole tensor stays.
+    """
+    asked, operation = one.question, OPERATIONS[one.operation]
+    x, parameters = asked.arrays["x"], asked.parameters
+    sides = sides_of("rc", parameters, x.shape)["grid"]
+    magnitudes = x & x.dtype.type(np.iinfo(x.dtype).max >> 1)
+    rows, columns = (-size % side for size, side in zip(x.shape, sides, strict=True))
+    padded = np.pad(magnitudes, ((0, rows), (0, columns)))
+    grid = [size // side for size, side in zip(padded.shape, sides, strict=True)]
+    by_blocks = padded.reshape(grid[0], sides[0], grid[1], sides[1])
+    found = amaxes(by_blocks)
+    if np.array_equal(found, _blocks(by_blocks)):
+        return one.pairs[field].expected.ravel()
+    other = np.ascontiguousarray(of_numbers(found, sides, x.shape))
+    if other.max(initial=0) < magnitudes.max(initial=0):
+        parameters = _with_whole_amax(operation, parameters, magnitudes.max())
+    return operation.engine(parameters, {**asked.arrays, "x": other})[field].ravel()
+
+
+def _with_whole_amax(operation: Operation, parameters: Parameters, bits: Any) -> Parameters:
+    """Return the parameters with the amax of the tensor, if it is needed and not given."""
+    whole = operation.whole_amax
+    if whole is None or not whole.is_needed(parameters) or _GIVEN & {*parameters}:
+        return parameters
+    amax = tensor_of(np.array([bits]), parameters["source"])
+    return {**parameters, "amax": float(amax[0])}
+
+
+_GIVEN = {"amax", "scale", "global_scale"}
+
+
+# ---------------------------------------------------------------- reaches
+
+
+def _reaches(e: Entries) -> Iterator[_Reach]:
+    """Yield the reaches that kernels confuse, the simplest first."""
+    sides = {
+        sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
+        for one in e.samples
+    }
+    rows, columns = sides.pop() if len(sides) == 1 else (0, 0)
+    yield from _of_global_scales(e)
+    for words, amaxes in _amaxes(rows, columns):
+        yield _Reach(f"of the amax of {words}", partial(_with_amaxes, amaxes))
+
+
+def _amaxes(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
+    """Yield other amaxes of blocks of some sides, which are 0 if cases have several sides."""
+    yield "its whole row of blocks", _over((1, 2, 3))
+    yield "its whole column of blocks", _over((0, 1, 3))
+    yield "the whole tensor", _over((0, 1, 2, 3))
+    yield from _of_several(rows, columns)
+    yield "its block and all before it in the row", _running(1)
+    yield "its block and all above it", _running(0)
+    yield "its block and all before it, row by row", _running(None)
+    yield from _of_parts()
+
+
+def _of_several(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
+    """Yield the amaxes of several blocks."""
+    for m in _POWERS:
+        for down, right in ((1, m), (m, 1), (m, m)):
+            size = f": of {down * rows}x{right * columns} numbers" if rows else ""
+            yield f"{down}x{right} blocks{size}", _grouped(down, right)
+
+
+def _of_global_scales(e: Entries) -> Iterator[_Reach]:
+    """Yield other global scales, if one can be given: 1, and those of the candidate."""
+    operation = OPERATIONS[e.samples[0].operation]
+    if "global_scale" in operation.optional:
+        yield _Reach("with a global scale of 1", partial(_with_global_scale, ""))
+        for name, (fmt, axes) in operation.outputs.items():
+            if (fmt, axes) == ("f32", "ends"):
+                yield _Reach(f"with the given {name}", partial(_with_global_scale, name))
+
+
+def _with_global_scale(name: str, one: Sample, field: str) -> NDArray[Any] | None:
+    """Return a field of a case with the global scale that was given, or with 1 without a name."""
+    asked, given = one.question, one.pairs.get(name)
+    if _GIVEN & {*asked.parameters} or (name and (given is None or given.given.size != 1)):
+        return None
+    scale = float(given.given.view(np.float32)[0]) if given is not None else 1.0
+    with contextlib.suppress(ValueError):  # 4 over 6 takes none
+        parameters = {**asked.parameters, "global_scale": scale}
+        return OPERATIONS[one.operation].engine(parameters, asked.arrays)[field].ravel()
+    return None
+
+
+def _blocks(magnitudes: Unsigned) -> Unsigned:
+    found: Unsigned = magnitudes.max(axis=(1, 3))
+    return found
+
+
+def _over(axes: tuple[int, ...]) -> Amaxes:
+    return lambda m: np.broadcast_to(
+        m.max(axis=axes, keepdims=True), (m.shape[0], 1, m.shape[2], 1)
+    )[:, 0, :, 0]
+
+
+def _grouped(down: int, right: int) -> Amaxes:
+    """Return the amax of groups of blocks; the last groups may be smaller."""
+
+    def amaxes(magnitudes: Unsigned) -> Unsigned:
+        own = _blocks(magnitudes)
+        tops, lefts = (
+            np.arange(0, size, m) for size, m in zip(own.shape, (down, right), strict=True)
+        )
+        found = np.maximum.reduceat(np.maximum.reduceat(own, tops, axis=0), lefts, axis=1)
+        return of_numbers(found, (down, right), own.shape)
+
+    return amaxes
+
+
+def _running(axis: int | None) -> Amaxes:
+    """Return the largest amax so far, along an axis or row by row."""
+
+    def amaxes(magnitudes: Unsigned) -> Unsigned:
+        own = _blocks(magnitudes)
+        so_far = np.maximum.accumulate(own.ravel() if axis is None else own, axis=axis or 0)
+        return so_far.reshape(own.shape)
+
+    return amaxes
+
+
+def _of_parts() -> Iterator[tuple[str, Amaxes]]:
+    """Yield the amaxes of halves of a block, and of lines with a bit that is 0, or 1."""
+    for axis, name in ((3, "column"), (1, "row")):
+        half = f"half of the {name}s of its block"
+        yield f"the first {half}", _of_lines(axis, lambda k: 2 * k < len(k))
+        yield f"the last {half}", _of_lines(axis, lambda k: 2 * k >= len(k))
+        for m in _POWERS[:-1]:
+            where = f"the {name}s of its block with {name} & {m}"
+            yield f"{where} = 0", _of_lines(axis, lambda k, m=m: k & m == 0)
+            yield f"{where} = {m}", _of_lines(axis, lambda k, m=m: k & m > 0)
+
+
+def _of_lines(axis: int, chosen: Callable[..., NDArray[np.bool_]]) -> Amaxes:
+    """Return the amax of some rows or columns of each block, or of all if there are none."""
+
+    def amaxes(magnitudes: Unsigned) -> Unsigned:
+        which = chosen(np.arange(magnitudes.shape[axis]))
+        return _blocks(np.compress(which | ~which.any(), magnitudes, axis=axis))
+
+    return amaxes
