@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
@@ -331,3 +332,19 @@ def test_codes_with_the_scales_of_blocks_are_the_expected_ones(suite):
             found[name] = each[:, 0] if axes == "ends" else each
         code = operation.way_back.coded(parameters, found).reshape(x.shape)
         np.testing.assert_array_equal(code, case.arrays["code"])
+
+
+def test_codes_with_the_given_scales_are_no_evidence_for_a_guess(monkeypatch):
+    """Take a guess that explains most scales, and so most codes: most are one larger, by chance."""
+    x = next(tensors())[:12, :64]
+    steps = np.random.default_rng(3).choice([-1, 0, 1], (12, 2), p=[0.2, 0.2, 0.6])
+
+    def function(operation, parameters, inputs):
+        right = OPERATIONS[operation].exact(parameters, inputs)
+        scale = (right["scale"] + steps).astype(np.uint8)
+        return {"scale": scale, "code": mx_codes(x, scale)}
+
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    text = str(mor_ref.verify(function, inputs={"x": x}, recipe="mxfp8"))
+    assert "code: each entry is that of x with the given scale, in all" in text, text
+    assert "a guess: `" not in text, text

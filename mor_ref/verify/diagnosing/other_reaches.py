@@ -18,7 +18,7 @@ from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
-_MOST = 1 << 18  # numbers of all cases together
+_MOST = 1 << 20  # numbers of all cases together
 _CASES = 2  # that all reaches are tried on first
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
 _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax

@@ -19,7 +19,7 @@ from mor_ref.verify.diagnosing.maps import Map, maps
 from mor_ref.verify.diagnosing.sample import Pair, Sample
 
 _CODES = ("code", "packed")
-_MOST = 1 << 18  # numbers of all cases together
+_MOST = 1 << 20  # numbers of all cases together
 _SCREENED, _CASES = 256, 3  # entries of a case, and cases, that all scales are tried on first
 _TRIED_ON_ALL = 2  # choices of scales that explain the most of these
 _ONE = {"f32": 0x3F800000, "e4m3": 0x38, "e8m0": 127}  # the code of 1 in formats of scales
