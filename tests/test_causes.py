@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from extras import imported, needs
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
@@ -274,6 +275,23 @@ def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
 
     found = on(some, "mx_blocks", "mx")
     assert causes(found)["mx"][0] == ("mx_as_torchao",)
+
+
+def test_two_that_explain_all_between_them_are_tried_first(monkeypatch):
+    """NaN in one row, scale code 0 in another; a tensor of which few pairs are tried."""
+    names = "mx_rceil_leaves_code_0_unscaled", "nan_is_7fc00000"
+
+    def both(operation, parameters, inputs):
+        with applied(*(DEVIATIONS[name] for name in names)):
+            return right(operation, parameters, inputs)
+
+    x = np.random.default_rng(5).standard_normal((6, 32)).astype(np.float32)
+    x[1, 3] = np.nan
+    x[4] *= np.float32(2.0**-133)
+    for module in ("diagnosing.diagnosis", "reporting.text"):
+        monkeypatch.setattr(f"mor_ref.verify.{module}.PAIRS_END", 20 * x.size)
+    found = mor_ref.verify(both, inputs={"x": x}, recipe="mxfp8:rceil")
+    assert causes(found)["own"][0] == names
 
 
 # ---------------------------------------------------------------------- codes of libraries

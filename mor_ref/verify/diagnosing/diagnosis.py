@@ -19,6 +19,7 @@ from mor_ref.verify.diagnosing.explanations import (
     explanation_of,
     in_parts,
     pairs_with,
+    rules_of,
     size_of,
     spared_elsewhere,
 )
@@ -258,24 +259,27 @@ class _Search:
         return left
 
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
-        """Yield pairs of deviations; one explains another suite, or much of this one."""
+        """Return pairs of deviations; one explains another suite, or much of this one."""
         leaders = list(dict.fromkeys([*known, *self._guesses.leaders[:LEADERS]]))
-        others = list(dict.fromkeys([*leaders, *ALONE]))
-        rest = PAIRS_END
-        for k, leader in enumerate(leaders):
-            self._paired.append(leader)
-            distinguishing = self._distinguishing(leader)
-            end = self._model.elements + rest
+        others, self._paired = list(dict.fromkeys([*leaders, *ALONE])), leaders
+        explained = {those: self._guesses.explained(those) for those in others}
+        distinguishing, spent = dict[Together, list[Sample]](), 0
+        for pairs in pairs_with(leaders, others, explained):
             left = []
-            for pair in pairs_with(leader, leaders[:k], others):
-                if self._model.elements >= end:
+            for leader, pair in pairs:
+                if spent >= PAIRS_END:
                     self._untried += 1
-                elif self._surviving([pair], distinguishing):
+                    continue
+                if leader not in distinguishing:
+                    distinguishing[leader] = self._distinguishing(leader)
+                before = self._model.elements
+                if self._surviving([pair], distinguishing[leader]):
                     left.append(pair)
-            rest = end - self._model.elements
+                spent += self._model.elements - before
             found = self._surviving(left, self._turns)
             if found:
                 # Where their order makes no difference, both orders explain the same.
+                found.sort(key=rules_of)
                 return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []
 

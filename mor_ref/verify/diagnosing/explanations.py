@@ -1,7 +1,8 @@
 """Explanations as records, and the pairs of deviations that may be one."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +14,38 @@ from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 
 
 def pairs_with(
-    leader: Together, already: list[Together], alone: list[Together]
-) -> Iterator[Together]:
-    """Yield a deviation with each other one, except pairs that were tried already.
+    leaders: list[Together], others: list[Together], explained: Mapping[Together, list[int]]
+) -> Iterator[list[tuple[Together, Together]]]:
+    """Yield pairs of a leader and another, those together that may explain as much.
 
-    Both ways round where the two replace the same step.
+    `explained` has, for each deviation alone, the mismatches of some samples that it explains, as
+    bits. The more of these one or the other explains, the earlier is the pair. A pair is yielded
+    next to its leader; both ways round where the two replace the same step.
     """
-    for other in alone:
-        if other != leader and other not in already:
-            yield leader + other
-            if not steps_of(leader[0]).isdisjoint(steps_of(other[0])):
-                yield other + leader
+
+    def at_most(pair: tuple[Together, Together]) -> int:
+        each = zip(explained[pair[0]], explained[pair[1]], strict=True)
+        return sum((one | other).bit_count() for one, other in each)
+
+    pairs = (
+        (leader, other)
+        for k, leader in enumerate(leaders)
+        for other in others
+        if other != leader and other not in leaders[:k]
+    )
+    for _, alike in itertools.groupby(sorted(pairs, key=lambda one: -at_most(one)), at_most):
+        yield [(leader, pair) for leader, other in alike for pair in _in_order(leader, other)]
+
+
+def _in_order(one: Together, other: Together) -> Iterator[Together]:
+    yield one + other
+    if not steps_of(one[0]).isdisjoint(steps_of(other[0])):
+        yield other + one
+
+
+def rules_of(those: Together) -> int:
+    """Return how many rules deviations are about: explanations of the fewest come first."""
+    return len({rule for deviation in those for rule in deviation.rules})
 
 
 def spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:

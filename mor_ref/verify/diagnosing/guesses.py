@@ -66,6 +66,10 @@ class Guesses:
             self._model.run((), sample)
         return samples
 
+    def explained(self, those: Together) -> list[int]:
+        """Return the mismatches that a deviation explains of each case of a sample, as bits."""
+        return [self._model.run(those, sample).explained for sample in self._sample]
+
     def _of_sample(self, those: Together) -> Score:
         return self._score(those, self._sample)
 

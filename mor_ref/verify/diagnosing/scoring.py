@@ -3,7 +3,7 @@
 import contextlib
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
@@ -146,12 +146,14 @@ class Run:
     """The result of computing with deviations: their score, and the steps that were taken.
 
     `alike` is the share of values of the candidate that they have, wherever these lie, in the
-    fields that differ.
+    fields that differ. For one deviation, `explained` has a bit for each entry that differs and
+    that it explains.
     """
 
     score: Score
     steps: frozenset[Step]
     alike: float = 0.0
+    explained: int = 0
 
 
 class Model:
@@ -209,7 +211,8 @@ class Model:
         fields = list(_fields(found, sample))
         scores = (_score(one, right.get(one[0])) for one in fields)
         alike = [_alike(pair.given, ours) for _, pair, ours in fields if pair.differs.any()]
-        return Run(sum(scores, Score()), steps, sum(alike) / max(len(alike), 1))
+        marks = (_explained(one, right.get(one[0])) for one in fields if len(those) == 1)
+        return Run(sum(scores, Score()), steps, sum(alike) / max(len(alike), 1), _joined(marks))
 
     def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
         """Return where the values of the candidate are those of the reference, and not expected."""
@@ -262,12 +265,23 @@ def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     name, pair, ours = of_field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
     more = int(np.count_nonzero(missed & ~pair.differs))
-    left = missed if right is None else missed | right
-    explained = of - int(np.count_nonzero(pair.differs & left))
+    explained = int(np.count_nonzero(_explained(of_field, right)))
     changed = int(np.count_nonzero(ours != pair.expected))
     values = _values(pair) if explained == changed == of < _SHORT else frozenset()
     changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
     return Score(explained, of, more, changes)
+
+
+def _explained(of_field: Field, right: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Return which mismatches of a field are explained: none whose value is `right`."""
+    _, pair, ours = of_field
+    found: NDArray[np.bool_] = pair.differs & (pair.given == ours)
+    return found if right is None else found & ~right
+
+
+def _joined(marks: Iterable[NDArray[np.bool_]]) -> int:
+    """Return the marks of fields as the bits of one number."""
+    return int.from_bytes(b"".join(np.packbits(one).tobytes() for one in marks))
 
 
 def _alike(given: NDArray[np.integer], ours: NDArray[np.integer]) -> float:
