@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tired_kernels import (
@@ -101,6 +102,26 @@ def test_nothing_is_guessed_by_chance_or_next_to_a_structure(kernel, monkeypatch
         assert first.endswith(" mismatches; those of scale have a structure")
         assert second.startswith("scale: each entry is the expected one + 1, in all ")
         assert "differs only if the column is the last: all " in third
+
+
+def cut_toward_zero(x, first):
+    """Quantize to MXFP8; codes are rounded toward zero from a column on."""
+    found = mxfp8(x)
+    powers = np.exp2(np.repeat(found["scale"].astype(np.float64) - 127, 32, axis=1))
+    value = found["code"].view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+    is_above = np.abs(value) > np.abs(x / powers[:, : x.shape[1]])
+    is_above[:, :first] = False
+    return found | {"code": found["code"] - is_above.astype(np.uint8)}
+
+
+def test_a_deviation_of_a_few_columns_comes_before_a_constant(monkeypatch):
+    """It would change many others; each code that differs is one less."""
+    text = said_of(Tired("mxfp8", partial(cut_toward_zero, first=96), ()), monkeypatch)
+    first, _, where, *_ = text.splitlines()
+    assert "a guess: `truncation` (rule ENC-003) explains 100.0 % of them" in first
+    assert "code: an entry that `truncation` would change differs only if " in where
+    assert ": all " in where
+    assert "expected one - 1" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
 """Which deviation explains the mismatches of a candidate: alone, or two of them together."""
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis_records import (
     Diagnosis,
@@ -24,6 +22,7 @@ from mor_ref.verify.diagnosing.explanations import (
     spared_elsewhere,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
+from mor_ref.verify.diagnosing.placed_deviations import Placed, modelled, placed_deviations
 from mor_ref.verify.diagnosing.sample import (
     Sample,
     in_turn,
@@ -43,7 +42,6 @@ from mor_ref.verify.diagnosing.tensor_parts import parts_of
 
 # Elements that the model computes: the same on every machine, as seconds are not.
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
-_DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
 _SHARE = 0.9  # that a guess explains, if no structure or entries in other places are preferred
@@ -151,14 +149,9 @@ class _Search:
         if not found and self._is_searched:
             found = self._guessed()
         leaders = tuple(one.name for (one,) in self._paired)
+        there, rest = tuple(self._structures_of(found)), self._untried
         return SuiteDiagnosis(
-            self._suite,
-            mismatches,
-            tuple(found),
-            self._is_large,
-            leaders,
-            self._untried,
-            tuple(self._structures_of(found)),
+            self._suite, mismatches, tuple(found), self._is_large, leaders, rest, there
         )
 
     @cached_property
@@ -171,13 +164,19 @@ class _Search:
         there = {name for one in self._structures if one.is_whole for name in one.fields}
         return there == set(differing_fields(self._cases))
 
+    @property
+    def _has_structure(self) -> bool:
+        return any(one.is_of_all for one in self._structures[:1])
+
     def _guessed(self) -> list[Explanation]:
         """Return guesses, or the deviation with entries in other places if that explains more."""
         moved = [] if self._displaced is None else [self._displaced[0]]
         if self._is_displaced_whole:
             return moved
         found = list(self._guesses.best())
-        if any(one.is_of_all for one in self._structures[:1]):
+        if not any(one.fields for one in found) and self._placed:
+            return [one for one, _ in self._placed]
+        if self._has_structure:
             found = [one for one in found if one.fields or one.explained >= _SHARE * one.of]
         is_less = all(not one.fields and one.explained < _SHARE * one.of for one in found)
         return moved if moved and is_less else found
@@ -189,6 +188,20 @@ class _Search:
     @property
     def _is_searched(self) -> bool:
         return not self._is_large and not self._structure_explains_all
+
+    @cached_property
+    def _placed(self) -> list[Placed]:
+        """The deviations that explain all that differ, if other entries say where they hold.
+
+        There are none if the first field needs no deviation.
+        """
+        if any(one.is_whole for one in self._structures[:1]):
+            return []
+        of_all = self._guesses.of_all()
+        some = self._some
+        if not self._of_rows:
+            some = [case for case, _ in self._guesses.looked_at] + self._some_matching
+        return list(placed_deviations(self._model, of_all, some, cases=len(self._cases)))
 
     @cached_property
     def _displaced(self) -> Displaced | None:
@@ -205,7 +218,11 @@ class _Search:
     @cached_property
     def _some(self) -> list[Sample]:
         """Some cases that differ, and some that match, to compute with deviations."""
-        return self._some_differing + some_of(self._matching, _OF_STRUCTURE, of_rows=False)
+        return self._some_differing + self._some_matching
+
+    @cached_property
+    def _some_matching(self) -> list[Sample]:
+        return some_of(self._matching, _OF_STRUCTURE, of_rows=False)
 
     def _structures_of(self, found: list[Explanation]) -> Iterator[Structure]:
         """Yield the structure of mismatches, and of those that the best deviations leave."""
@@ -213,30 +230,25 @@ class _Search:
         if best is not None and best.is_displaced and self._displaced is not None:
             yield from self._displaced[1]
             return
+        is_of_all = best is not None and not best.is_whole and best.explained == best.of
+        if is_of_all and best in (placed := dict(self._placed)):
+            yield placed[best]
+            return
         if best is None or not (best.is_whole or best.fields):
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
             return
         is_rest = best.explained < best.of
-        if (
-            is_rest
-            and not best.fields
-            and (
-                any(one.is_of_all for one in self._structures[:1])
-                or _LEAST_FOR_REST * best.explained < best.of
-            )
-        ):
+        is_little = _LEAST_FOR_REST * best.explained < best.of
+        if is_rest and not best.fields and (is_little or self._has_structure):
             return
-        those = tuple(DEVIATIONS[name] for name in best.deviations)
-        some = self._some
-        modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
-        structures = list(
-            (structures_left if is_rest else where_deviating)(modelled, best.deviations)
-        )
+        of_best = modelled(self._model, best, self._some)
+        structures_with = structures_left if is_rest else where_deviating
+        structures = list(structures_with(of_best, best.deviations))
         if best.fields:
             structures = list(structure_of_each_field(best.fields, self._structures, structures))
         for one in structures:
-            yield replace(one, is_of_sample=len(some) < len(self._cases))
+            yield replace(one, is_of_sample=len(self._some) < len(self._cases))
 
     def _spared(self, those: Together) -> tuple[str, ...]:
         """Find the first of some cases that match although these deviations would change it."""
@@ -271,7 +283,7 @@ class _Search:
                     self._untried += 1
                     continue
                 if leader not in distinguishing:
-                    distinguishing[leader] = self._distinguishing(leader)
+                    distinguishing[leader] = self._guesses.distinguishing(leader)
                 before = self._model.elements
                 if self._surviving([pair], distinguishing[leader]):
                     left.append(pair)
@@ -282,15 +294,3 @@ class _Search:
                 found.sort(key=rules_of)
                 return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []
-
-    def _distinguishing(self, leader: Together) -> list[Sample]:
-        """Return the first cases that a deviation does not explain, or their rows if of rows."""
-        missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
-        distinguishing = list(itertools.islice(missed, _DISTINGUISHING))
-        if self._of_rows:
-            distinguishing = [
-                e.some_rows(self._model.rows_missed(leader, e)) for e in distinguishing
-            ]
-        for sample in distinguishing:
-            self._model.run(leader, sample)
-        return distinguishing

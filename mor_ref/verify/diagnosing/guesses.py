@@ -1,5 +1,6 @@
 """Guesses: deviations that explain the whole of some fields, or the most, if none explains all."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
 
 LEADERS = 4  # deviations that are tried on more
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
+_DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
 _OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
 
 
@@ -66,6 +68,18 @@ class Guesses:
             self._model.run((), sample)
         return samples
 
+    def distinguishing(self, leader: Together) -> list[Sample]:
+        """Return the first cases that a deviation does not explain, or their rows if of rows."""
+        missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
+        distinguishing = list(itertools.islice(missed, _DISTINGUISHING))
+        if self._of_rows:
+            distinguishing = [
+                e.some_rows(self._model.rows_missed(leader, e)) for e in distinguishing
+            ]
+        for sample in distinguishing:
+            self._model.run(leader, sample)
+        return distinguishing
+
     def explained(self, those: Together) -> list[int]:
         """Return the mismatches that a deviation explains of each case of a sample, as bits."""
         return [self._model.run(those, sample).explained for sample in self._sample]
@@ -78,32 +92,54 @@ class Guesses:
 
     def best(self) -> Iterator[Explanation]:
         """Yield the best explanations, of all mismatches or of a share, if they are guesses."""
-        whole, end = self._differing, _SHARE_OF_TENSORS
-        if self._of_rows:
-            whole = [e.rows(e.differing_rows) for e in whole]
-            end = _SHARE_OF_ROWS
-        step = math.ceil(sum(sample.size for sample in whole) / end)
-        whole = whole[::step]
-        looked_at = [*whole, *self.some_matching]
         leaders = dict.fromkeys([*self._leaders_in_fields[:LEADERS], *self.leaders[:LEADERS]])
-        scores = {those: self._score(those, looked_at) for those in leaders}
+        scores = {those: self._of_wrong(those) for those in leaders}
         scores = {those: score for those, score in scores.items() if self._is_guess(score)}
         best = max(map(self._rank, scores.values()), default=())
         for those, score in scores.items():
             if self._rank(score) == best:
-                found = explanation_of(
-                    those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
-                )
-                pairs = zip(self._differing[::step], whole, strict=True)
-                left = first_left(self._model, those, pairs, of_rows=self._of_rows)
-                in_fields = self._whole_fields(score)
-                yield replace(
-                    found,
-                    more=score.more,
-                    left=left,
-                    fields=tuple(in_fields),
-                    of_fields=sum(in_fields.values()),
-                )
+                yield self._explanation(those, score)
+
+    def of_all(self) -> Iterator[Explanation]:
+        """Yield the explanations of all mismatches by a deviation that would make others as well.
+
+        It is one of a few that explain all of a sample.
+        """
+        scores = {those: self._of_sample(those) for those in self.leaders}
+        likely = [those for those, one in scores.items() if one.explained == one.of]
+        for those in likely[:LEADERS]:
+            score = self._of_wrong(those)
+            if score.explained == score.of and not self._is_of_matching(score):
+                yield self._explanation(those, score)
+
+    @cached_property
+    def looked_at(self) -> list[tuple[Sample, Sample]]:
+        """Cases that differ, each with the part that is looked at: its wrong rows, or all of it.
+
+        All such cases, or some that are spread over all.
+        """
+        pairs = [(e, e.rows(e.differing_rows) if self._of_rows else e) for e in self._differing]
+        end = _SHARE_OF_ROWS if self._of_rows else _SHARE_OF_TENSORS
+        return pairs[:: math.ceil(sum(part.size for _, part in pairs) / end)]
+
+    def _of_wrong(self, those: Together) -> Score:
+        parts = [part for _, part in self.looked_at]
+        return self._score(those, [*parts, *self.some_matching])
+
+    def _explanation(self, those: Together, score: Score) -> Explanation:
+        is_of_sample = len(self.looked_at) < len(self._differing)
+        found = explanation_of(
+            those, score.explained, score.of, is_whole=False, is_of_sample=is_of_sample
+        )
+        left = first_left(self._model, those, self.looked_at, of_rows=self._of_rows)
+        in_fields = self._whole_fields(score)
+        return replace(
+            found,
+            more=score.more,
+            left=left,
+            fields=tuple(in_fields),
+            of_fields=sum(in_fields.values()),
+        )
 
     def _rank(self, score: Score) -> tuple[int, int, int]:
         """Return a larger key for a better guess: first by fields that it explains as a whole."""
