@@ -124,6 +124,27 @@ def test_a_deviation_of_a_few_columns_comes_before_a_constant(monkeypatch):
     assert "expected one - 1" not in text
 
 
+def test_a_deviation_of_another_suite_may_hold_in_a_part_of_a_large_tensor(monkeypatch):
+    random, found = np.random.default_rng(7), []
+    for suite, rows, columns, first in (("corners", 8, 64, 0), ("own", 80, 224, 192)):
+        x = random.standard_normal((rows, columns)).astype(np.float32)
+        monkeypatch.setattr("tired_kernels.tensors", lambda x=x: {"x": x})
+        cases_of.cache_clear()
+        case, *_ = cases_of("mxfp8")  # and, of the large one, its corners
+        answers = {case.name: cut_toward_zero(x, first)}
+        evidence = evidence_of(Tired("mxfp8", mxfp8, ()))
+        found.append(replace(evidence, suite=suite, cases=[case], answers=answers))
+    cases_of.cache_clear()
+    corners, own = diagnose(found).suites
+    assert corners.explanations[0].deviations == ("truncation",)
+    text = "\n".join(diagnosis_lines(own, comparable=True))
+    assert own.is_large
+    assert "a guess: `truncation` (rule ENC-003) explains 100.0 % of them" in text
+    where = "it is in the last block of its row of blocks"
+    assert f"that `truncation` would change differs only if {where}: all " in text
+    assert "expected one - 1" not in text
+
+
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [

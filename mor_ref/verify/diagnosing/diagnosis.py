@@ -88,7 +88,7 @@ def _by_parts(
     Deviations that explain the parts are tried on the tensors. If they explain all of these, there
     is no diagnosis yet, but they are returned.
     """
-    parts = None if alone.is_displaced else parts_of(evidence)
+    parts = None if alone.is_displaced or alone.explanations else parts_of(evidence)
     if parts is None:
         return alone, []
     of_parts = _Search(parts)
@@ -113,6 +113,7 @@ class _Search:
             self._model, self._cases, self.differing, self._turns, of_rows=self._of_rows
         )
         self._witnesses = evidence.witnesses
+        self._known: list[Together] = []
         self._paired: list[Together] = []
         self._untried = 0
 
@@ -125,6 +126,7 @@ class _Search:
         """
         of_known = [(one,) for those in known for one in those]
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
+        self._known += singles
         found = self._surviving(singles, self._turns)
         if not self._is_large and all(self._spared(those) for those in found):
             found = self._surviving(ALONE, self._turns)
@@ -146,8 +148,8 @@ class _Search:
             )
             for one in those
         ]
-        if not found and self._is_searched:
-            found = self._guessed()
+        if not found and not self._structure_explains_all:
+            found = [one for one, _ in self._placed] if self._is_large else self._guessed()
         leaders = tuple(one.name for (one,) in self._paired)
         there, rest = tuple(self._structures_of(found)), self._untried
         return SuiteDiagnosis(
@@ -197,7 +199,7 @@ class _Search:
         """
         if any(one.is_whole for one in self._structures[:1]):
             return []
-        of_all = self._guesses.of_all()
+        of_all = self._guesses.of_all(self._known if self._is_large else None)
         some = self._some
         if not self._of_rows:
             some = [case for case, _ in self._guesses.looked_at] + self._some_matching

@@ -100,12 +100,16 @@ class Guesses:
             if self._rank(score) == best:
                 yield self._explanation(those, score)
 
-    def of_all(self) -> Iterator[Explanation]:
+    def of_all(self, known: Sequence[Together] | None = None) -> Iterator[Explanation]:
         """Yield the explanations of all mismatches by a deviation that would make others as well.
 
-        It is one of a few that explain all of a sample.
+        It is one of a few that explain all of a sample; if some are `known`, of the first case.
         """
-        scores = {those: self._of_sample(those) for those in self.leaders}
+        if known is None:
+            scores = {those: self._of_sample(those) for those in self.leaders}
+        else:
+            first = self.looked_at[0][1]
+            scores = {those: self._score(those, [first]) for those in known}
         likely = [those for those, one in scores.items() if one.explained == one.of]
         for those in likely[:LEADERS]:
             score = self._of_wrong(those)

@@ -33,9 +33,9 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
     others = ", but would make others as well" if best.more else ""
     if best.is_of_sample or best.explained < best.of:
-        none = f"no known deviation explains the {of}"
+        none = f"no {known} explains the {of}"
     else:
-        none = f"no known deviation explains the {of} and makes no others"
+        none = f"no {known} explains the {of} and makes no others"
     guess = "" if best.fields else "a guess: "
     return f"{none}; {guess}{{by}} explains {{share}}{in_fields(best)}{others}"
 
