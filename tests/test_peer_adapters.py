@@ -291,15 +291,19 @@ def test_tensor_cores_lose_the_sign_of_zero():
 
 @needs("torch", "mmasim")
 def test_the_dot_products_of_the_suites_are_those_of_mmasim():
-    """DOT-008: but for an infinite or NaN c under cdna3_fp8, which has a name."""
+    """DOT-008: but for an infinite or NaN c under cdna3_fp8, and a sum of -2^-266 under cdna1_bf16.
+
+    Both have names.
+    """
     names = ["dot_chunks", "dot", "dot_scaled"]
     found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), names))
-    assert [result.answered for result in found.results] == [217, 264, 38]
+    assert [result.answered for result in found.results] == [217, 266, 46]
     cases = {d.case for result in found.results for d in result.differences}
-    assert cases == {"cdna3_fp8.e5m2fnuz.e5m2fnuz"}
-    for diagnosis in found.diagnosis.suites:
-        (explanation,) = diagnosis.explanations
-        assert explanation.deviations == ("dot_cdna3_loses_an_infinite_c",)
+    assert cases == {"cdna3_fp8.e5m2fnuz.e5m2fnuz", "cdna1_bf16.bf16.bf16.specials"}
+    of_chunks, of_rows = (one.explanations for one in found.diagnosis.suites)
+    infinite, small = "dot_cdna3_loses_an_infinite_c", "dot_cdna1_small_sums_are_plus_zero"
+    assert [one.deviations for one in of_chunks] == [(infinite,)]
+    assert [one.deviations for one in of_rows] == [(infinite, small)]
 
 
 @pytest.mark.tier("full")
