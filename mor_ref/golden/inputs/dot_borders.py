@@ -48,6 +48,9 @@ def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     if profile.fraction_bits:
         yield _at({0: (a, b), 1: (-a, b), profile.chunk: small}), 0.0
         yield _at({0: (a, b), 1: (-a, b), last: small}), 0.0
+        tail, half = 2 * profile.chunk, profile.chunk // 2  # a unit that half a tail loses
+        unit = two_powers(sum(tops) - profile.fraction_bits, of)
+        yield _at({tail: (-1.5 * a, b), tail + 1: unit, tail + half: (1.5 * a, b)}), 0.0
 
 
 def _at(places: Mapping[int, tuple[float, float]]) -> Pairs:

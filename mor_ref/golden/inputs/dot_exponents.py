@@ -201,6 +201,7 @@ def _exponents_of_groups(
     The scales are subnormal, or the products are above 1, or a scale is 0 and the other one large.
     """
     yield ([(0.0, 0.0)], -(2.0**-133)), one, one
+    yield ([(1.0, 1.0)], math.ldexp(1.5, _exponent(large, scales) - 128)), large, one
     last = _exponent(one, scales) - 36  # below the cut of 35 bits
     yield (_CANCELS, 2.0**last), one, one
     yield ([(4.0, 4.0), (-4.0, 4.0)], 2.0 ** (_exponent(large, scales) - 35)), large, one

@@ -158,5 +158,7 @@ def rows_between_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Itera
 
 def between_periods(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
     """Return rows of two periods of promoted: the second one takes the sum of the first one."""
-    rows = rows_between_chunks(replace(profile, chunk=PERIOD), of)
+    rows = [*rows_between_chunks(replace(profile, chunk=PERIOD), of)]
+    first, second = (2.0**-8, 2.0**-8), (2.0**-8, 2.0**-7)  # a tie of c, and a unit of it
+    rows.append(([first, *[_ZERO] * (PERIOD - 1), second], 2.0**8))
     return arrays_of([row for row in rows if has_all(row, of)], profile, of, 2 * PERIOD)

@@ -40,17 +40,22 @@ def _of_exact_sums() -> Iterator[Row]:
 
 
 def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield sums that are large before they cancel, with the lowest unit first and last."""
+    """Yield sums that are large before they cancel, with the lowest unit first, last or in c."""
     tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
     bits = [min(fmt.mantissa_bits, _MOST_BITS) for fmt in of]
     a, b = (math.ldexp(2 - 2.0**-n, top) for n, top in zip(bits, tops, strict=True))
-    unit = powers(sum(tops) - profile.fraction_bits, of)
-    if profile.chunk >= 8:
+    unit, half = sum(tops) - profile.fraction_bits, profile.chunk // 2
+    if half >= 4 and profile.fraction_bits > 24:
         zeros: Pairs = [(0.0, 0.0)] * (profile.chunk - 8)
-        yield [unit, *[(a, b)] * 3, *zeros, *[(-a, b)] * 3, unit], 0.0
+        two = powers(unit, of)
+        yield [two, *[(a, b)] * 3, *zeros, *[(-a, b)] * 3, two], 0.0
+    elif half >= 4:
+        yield [*[(a, b)] * half, *[(-a, b)] * half], math.ldexp(1.0, unit)
     if profile.result == "f32":  # above a number by 3/4 of a unit of it
-        half = sum(tops) + 1 - profile.kept_bits
-        yield [(2.0 ** tops[0], 2.0 ** tops[1])] * 4, math.ldexp(1.5, half)
+        low = sum(tops) + 1 - profile.kept_bits
+        yield [(2.0 ** tops[0], 2.0 ** tops[1])] * 4, math.ldexp(1.5, low)
+    tiny = 2.0**-100  # without a product of zeros, c alone has e0
+    yield [(tiny, tiny)] * profile.chunk, 0.0
 
 
 def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
@@ -59,16 +64,20 @@ def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     Of the latter, which is a product above 2, a unit remains. In f16, a product above 2 has the
     largest exponent, and the last unit decides a tie.
     """
-    x, y = powers(4 - profile.fraction_bits - 1, of)
-    yield [(4.0, 4.0), (-1.5 * x, 1.5 * y)], 0.0
-    if profile.family == "promoted":
-        yield [(64.0, 64.0), powers(12 - 32, of)], 0.0
-    if profile.result == "f32":
-        yield [(4.0, 4.0)], math.ldexp(1.5, 4 - 128)
+    is_wide = profile.result == "f32"
+    tops = [math.frexp(fmt.largest)[1] - 1 for fmt in of]
+    a, b = (2.0 ** min(top, 8 if is_wide else 2) for top in tops)
+    x, y = powers(math.frexp(a * b)[1] - 1 - profile.fraction_bits - 1, of)
+    yield [(a, b), (-1.5 * x, 1.5 * y)], 0.0
+    if is_wide and profile.family != "promoted":
+        sign = -1 if profile.family == "tr_fdpa" else 1  # which rounds c down
+        yield [(4.0, 4.0)], sign * math.ldexp(1.5, 4 - 128)
         return
-    yield [(16.0, 16.0)], 2.0**-24
-    tie = powers(5 - 1 - formats["f16"].mantissa_bits, of)
-    yield [(6.0, 6.0), tie, powers(4 - profile.fraction_bits, of)], 0.0
+    a, b = (2.0 ** min(top, 15) for top in tops)
+    yield [(a, b), (-a, b), powers(math.frexp(a * b)[1] - 1 - 32, of)], 0.0
+    if not is_wide:
+        tie = powers(5 - 1 - formats["f16"].mantissa_bits, of)
+        yield [(6.0, 6.0), tie, powers(4 - profile.fraction_bits, of)], 0.0
 
 
 def rows_of_special_pairs() -> Iterator[Row]:
