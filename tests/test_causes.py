@@ -278,7 +278,7 @@ def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
 
 
 def test_two_that_explain_all_between_them_are_tried_first(monkeypatch):
-    """NaN in one row, scale code 0 in another; a tensor of which few pairs are tried."""
+    """NaN in one row, scale code 0 in another; a tensor so large that few pairs are tried."""
     names = "mx_rceil_leaves_code_0_unscaled", "nan_is_7fc00000"
 
     def both(operation, parameters, inputs):
