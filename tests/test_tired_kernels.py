@@ -98,10 +98,11 @@ def test_nothing_is_guessed_by_chance_or_next_to_a_structure(kernel, monkeypatch
     elif kernel is with_noise:
         assert ", or enough of them for a guess" in text
     else:
-        first, second, third, *_ = text.splitlines()
-        assert first.endswith(" mismatches; those of scale have a structure")
+        first, second, third, last = text.splitlines()
+        assert first.endswith(" mismatches, but their structure does")
         assert second.startswith("scale: each entry is the expected one + 1, in all ")
         assert "differs only if the column is the last: all " in third
+        assert last.startswith("code: each entry is that of x with the given scale, in all ")
 
 
 def cut_toward_zero(x, first):
