@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks
+from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks, spread
 
 LEAST_BITS = 40.0  # of surprise: the chance that as many values agree by accident is 2^-40
 _COUNTED = 2048  # entries that surprise
@@ -75,7 +75,7 @@ def surprise(one: Alternative, marks: Marks) -> float:
     """
     e = one.entries
     places = _once(e, np.flatnonzero(marks))
-    places = places[:: max(1, -(-len(places) // _COUNTED))]
+    places = spread(places, _COUNTED)
     values, rank, counts = np.unique(e.expected, return_inverse=True, return_counts=True)
     k = np.minimum(np.searchsorted(values, e.given[places]), len(values) - 1)
     is_known = values[k] == e.given[places]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mor_ref.verify.diagnosing.sample import Sample
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 Bits = NDArray[np.unsignedinteger[Any]]
-MOST = 1 << 20  # entries of a field that are looked at
+MOST = 1 << 20  # entries of a field, or numbers of its cases, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,18 @@ class Entries:
 
     def some(self, most: int) -> Integers:
         """Return the places of at most so many of the entries that differ, spread over all."""
-        places = self.differing
-        return places[:: max(1, -(-len(places) // most))]
+        return spread(self.differing, most)
+
+    @property
+    def slices(self) -> list[slice]:
+        """The places of the entries of each case."""
+        bounds = np.searchsorted(self.case, np.arange(len(self.samples) + 1)).tolist()
+        return [slice(*pair) for pair in pairwise(bounds)]
+
+
+def spread(places: Integers, most: int) -> Integers:
+    """Return at most so many places, spread over all."""
+    return places[:: max(1, -(-len(places) // most))]
 
 
 def entries_of(field: str, samples: Sequence[Sample]) -> Entries | None:

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +14,9 @@ from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.verify.diagnosing.alternative import Alternative
-from mor_ref.verify.diagnosing.entries import Entries
+from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
-_MOST = 1 << 20  # numbers of all cases together
 _CASES = 2  # that all reaches are tried on first
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
 _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
@@ -44,8 +42,7 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
     operation = OPERATIONS[e.samples[0].operation]
     if not _is_of_amax(e, operation):
         return
-    bounds = np.searchsorted(e.case, np.arange(len(e.samples) + 1)).tolist()
-    places = [slice(*pair) for pair in pairwise(bounds)]
+    places = e.slices
     known = [k for k, one in enumerate(e.samples) if _is_finite(one)]
     count = {k: int(np.count_nonzero(e.differs[places[k]])) for k in known}
     some = [k for k in sorted(known, key=lambda k: -count[k])[:_CASES] if count[k]]
@@ -75,7 +72,7 @@ def _is_of_amax(e: Entries, operation: Operation) -> bool:
     if not is_of_blocks or any(RECIPE in one.question.parameters for one in e.samples):
         return False
     fmt, axes = operation.outputs[e.field]
-    is_small = sum(one.size for one in e.samples) <= _MOST
+    is_small = sum(one.size for one in e.samples) <= MOST
     return axes == "grid" and fmt in _NUMBERS and is_small
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +13,11 @@ from mor_ref.operations.operation import Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.verify.diagnosing.alternative import Alternative
-from mor_ref.verify.diagnosing.entries import Entries, Integers, joined
+from mor_ref.verify.diagnosing.entries import MOST, Entries, Integers, joined, spread
 from mor_ref.verify.diagnosing.maps import Map, maps
 from mor_ref.verify.diagnosing.sample import Pair, Sample
 
 _CODES = ("code", "packed")
-_MOST = 1 << 20  # numbers of all cases together
 _SCREENED, _CASES = 256, 3  # entries of a case, and cases, that all scales are tried on first
 _TRIED_ON_ALL = 2  # choices of scales that explain the most of these
 _ONE = {"f32": 0x3F800000, "e4m3": 0x38, "e8m0": 127}  # the code of 1 in formats of scales
@@ -82,7 +80,7 @@ def other_scales(e: Entries) -> Iterator[Alternative]:
     cases = list(_cases(field))
     count = {k: int(np.count_nonzero(e.differs[one.places])) for k, one in enumerate(cases)}
     most = [cases[k] for k in sorted(count, key=lambda k: -count[k])[:_CASES] if count[k]]
-    some = [(one, _spread(np.flatnonzero(e.differs[one.places]))) for one in most]
+    some = [(one, spread(np.flatnonzero(e.differs[one.places]), _SCREENED)) for one in most]
     of = sum(len(at) for _, at in some)
     rated = [
         (sum(_right(field, choice, *each) for each in some), choice) for choice in _scales(field)
@@ -108,11 +106,7 @@ def _field(e: Entries) -> _Field | None:
         return None
     field = _Field(e, operation, way, way.restore if e.field == "y" else way.coded)
     is_alike = all(field.taken(one) == field.taken(e.samples[0]) for one in e.samples)
-    return field if is_alike and sum(one.size for one in e.samples) <= _MOST else None
-
-
-def _spread(places: Integers) -> Integers:
-    return places[:: max(1, -(-len(places) // _SCREENED))]
+    return field if is_alike and sum(one.size for one in e.samples) <= MOST else None
 
 
 def _right(field: _Field, choice: _Choice, one: _Case, at: Integers) -> int:
@@ -136,13 +130,12 @@ def _computed(field: _Field, choice: _Choice, one: _Case, at: Integers) -> NDArr
 def _cases(field: _Field) -> Iterator[_Case]:
     """Yield the cases; a padding nibble is of no number."""
     e = field.entries
-    bounds = np.searchsorted(e.case, np.arange(len(e.samples) + 1)).tolist()
     first = 0
-    for sample, (start, end) in zip(e.samples, pairwise(bounds), strict=True):
+    for sample, of_case in zip(e.samples, e.slices, strict=True):
         asked = sample.question
         shape = asked.arrays["x"].shape
         sides = sides_of("rc", asked.parameters, shape)
-        places = np.arange(start, end)[e.column[start:end] < shape[1]]
+        places = np.arange(of_case.start, of_case.stop)[e.column[of_case] < shape[1]]
         own = e.row[places], e.column[places]
         expected, given = _fields_of(field, sample)
         grid = [-(-size // side) for size, side in zip(shape, sides["grid"], strict=True)]

@@ -209,10 +209,11 @@ class Model:
         self.elements += sample.size
         found, steps = _computed(those, sample)
         fields = list(_fields(found, sample))
-        scores = (_score(one, right.get(one[0])) for one in fields)
+        marks = [_explained(one, right.get(one[0])) for one in fields]
+        score = sum(map(_score, fields, marks), Score())
         alike = [_alike(pair.given, ours) for _, pair, ours in fields if pair.differs.any()]
-        marks = (_explained(one, right.get(one[0])) for one in fields if len(those) == 1)
-        return Run(sum(scores, Score()), steps, sum(alike) / max(len(alike), 1), _joined(marks))
+        explained = _joined(marks) if len(those) == 1 else 0
+        return Run(score, steps, sum(alike) / max(len(alike), 1), explained)
 
     def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
         """Return where the values of the candidate are those of the reference, and not expected."""
@@ -260,12 +261,12 @@ def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
             yield name, pair, pair.compared(bits)
 
 
-def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
-    """Score a field; mismatches whose value is `right` are not explained."""
+def _score(of_field: Field, marks: NDArray[np.bool_]) -> Score:
+    """Score a field: the marked mismatches are explained."""
     name, pair, ours = of_field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
     more = int(np.count_nonzero(missed & ~pair.differs))
-    explained = int(np.count_nonzero(_explained(of_field, right)))
+    explained = int(np.count_nonzero(marks))
     changed = int(np.count_nonzero(ours != pair.expected))
     values = _values(pair) if explained == changed == of < _SHORT else frozenset()
     changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
