@@ -6,17 +6,17 @@ import operator
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
+from wrong_sums import changed_sum, lost, to_nearest
 
 from mor_ref import FormatError, formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES, GROUP, PERIOD, ROUNDED_ONCE
 from mor_ref.exact import dot, dot_amd, dot_nvidia, matmul
 from mor_ref.exact.dot_binary32 import product, total
-from mor_ref.exact.dot_terms import Chunk, rounded
+from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.step import replaced
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
@@ -244,36 +244,6 @@ def test_a_special_scale_of_one_operand_shows(is_special, side):
                 found = OPERATIONS["matmul"].exact(case.parameters, case.arrays)["result"]
             unseen += [] if (found != case.arrays["result"]).any() else [case.name]
     assert unseen == []
-
-
-def changed_sum(more, negative=0.0):
-    """Return a sum to which a function of all terms and c, in units, adds more.
-
-    A negative sum that becomes 0 is `negative`.
-    """
-
-    def cut_chunk(reference, terms, c, profile):
-        found = reference(terms, c, profile)
-        if found.exponent is None or not all(map(math.isfinite, [*(t.value for t in terms), c])):
-            return found
-        unit = Fraction(2) ** (found.exponent - profile.fraction_bits)
-        value = (found.cut_sum + more([t.value / unit for t in terms], Fraction(c) / unit)) * unit
-        number = dot_nvidia.result(value, profile)
-        return replace(found, c=negative if number == 0 and value < 0 else number)
-
-    return cut_chunk
-
-
-def lost(x, rounded):
-    """Return how much more a rounding has of a number than a cut."""
-    return rounded(x) - math.trunc(x)
-
-
-def to_nearest(_, value, profile):
-    """Return a sum in the format of the result, rounded the other way."""
-    bits = profile.kept_bits if profile.result == "f32" else formats[profile.result].mantissa_bits
-    how = "rne" if profile.result == "f32" else "rtz"
-    return rounded(value, bits, formats[profile.result], how) + 0.0
 
 
 WRONG_SUMS = {

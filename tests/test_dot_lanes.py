@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
+from wrong_sums import are_finite, rounded_by
 
 from mor_ref import formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES, GROUP
 from mor_ref.exact import dot, dot_amd, dot_nvidia
 from mor_ref.exact.dot_binary32 import total
-from mor_ref.exact.dot_terms import ONE, ZERO, cut, rounded
+from mor_ref.exact.dot_terms import ONE, ZERO, cut
 from mor_ref.exact.step import replaced
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
@@ -82,11 +83,6 @@ def without_special_numbers(chosen):
 
     of_amd = (dot_amd.e_fdpa, dot_amd.ftz_mul_add, dot_amd.tr_fdpa, dot_amd.gtr_fdpa)
     return [(step, chunk) for step in (dot_nvidia.t_fdpa, dot_nvidia.gst_fdpa, *of_amd)]
-
-
-def are_finite(terms, c):
-    """Return whether all terms and c are numbers."""
-    return all(math.isfinite(x) for x in (*(term.value for term in terms), c))
 
 
 def without_exponents(chosen, of_c=True):
@@ -180,7 +176,7 @@ def added(x, y, profile):
     """Return the sum of two numbers in the format of the result."""
     if profile.result == "f32" or not math.isfinite(x + y):
         return total(x, y)
-    return rounded(Fraction(x) + Fraction(y), 10, formats["f16"], "rne") + 0.0
+    return rounded_by("rne", Fraction(x) + Fraction(y), profile)
 
 
 def summed_apart(parts, c, profile):
@@ -191,18 +187,12 @@ def summed_apart(parts, c, profile):
     return [replace(chunk, c=c) for chunk, c in zip(found, sums, strict=True)]
 
 
-def to_nearest(_, value, profile):
-    """Return a sum in the format of the result, to nearest."""
-    bits = profile.kept_bits if profile.result == "f32" else 10
-    return rounded(value, bits, formats[profile.result], "rne") + 0.0
-
-
 def last_to_nearest(parts, c, _):
     """Cut the sums of all chunks but the last one, which is rounded to nearest."""
     found = []
     for part in parts[:-1]:
         found += part(c=found[-1].c if found else c)
-    with replaced([(dot_nvidia.result, to_nearest)]):
+    with replaced([(dot_nvidia.result, lambda _, *sum_of: rounded_by("rne", *sum_of))]):
         return [*found, *parts[-1](c=found[-1].c if found else c)]
 
 

@@ -75,7 +75,7 @@ def rule_of(profile: DotProfile) -> rows.Row:
     is_binary32 = profile.result == "f32"
     result = rows.row(
         _RESULT,
-        kept_bits=profile.kept_bits if is_binary32 else to.mantissa_bits,
+        kept_bits=profile.result_bits,
         smallest_exponent=to.smallest_exponent,
         largest_exponent=int(np.frexp(to.largest)[1]) - 1,
         is_nearest=not (is_binary32 and profile.family in ROUNDED_ONCE),

@@ -114,6 +114,11 @@ class DotProfile:
         return self.first_c or self.result
 
     @property
+    def result_bits(self) -> int:
+        """How many bits a result keeps behind its leading one."""
+        return self.kept_bits if self.result == "f32" else formats[self.result].mantissa_bits
+
+    @property
     def is_cut(self) -> bool:
         """Whether its chunks have a largest exponent and a cut sum."""
         return self.family in CUTS

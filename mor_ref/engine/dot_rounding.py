@@ -56,7 +56,7 @@ def result_of(profile: DotProfile) -> Result:
     fmt = formats[profile.result]
     is_cut = profile.result == "f32" and profile.family in ROUNDED_ONCE
     return Result(
-        _I(profile.kept_bits if profile.result == "f32" else fmt.mantissa_bits),
+        _I(profile.result_bits),
         _I(fmt.smallest_exponent),
         _D(fmt.largest),
         not is_cut,

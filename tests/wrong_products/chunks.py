@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
 
+from wrong_sums import changed_sum, lost, rounded_by, to_nearest
+
 from mor_ref import formats
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.exact import dot, dot_amd, dot_nvidia, matmul
@@ -160,40 +162,12 @@ wrong(
 )
 
 
-def changed_sum(more, negative=0.0):
-    """Return a sum to which a function of all terms and c, in units, adds more."""
-
-    def cut_chunk(reference, terms, c, profile):
-        found = reference(terms, c, profile)
-        if found.exponent is None or not all(map(math.isfinite, [*(t.value for t in terms), c])):
-            return found
-        unit = Fraction(2) ** (found.exponent - profile.fraction_bits)
-        value = (found.cut_sum + more([t.value / unit for t in terms], Fraction(c) / unit)) * unit
-        number = dot_nvidia.result(value, profile)
-        return replace(found, c=negative if number == 0 and value < 0 else number)
-
-    return cut_chunk
-
-
-def lost(x, rounding):
-    """Return how much more a rounding has of a number than a cut."""
-    return rounding(x) - math.trunc(x)
-
-
-def to_nearest(_, value, profile):
-    """Return a sum in the format of the result, rounded the other way."""
-    bits = profile.kept_bits if profile.result == "f32" else formats[profile.result].mantissa_bits
-    how = "rne" if profile.result == "f32" else "rtz"
-    return rounded(value, bits, formats[profile.result], how) + 0.0
-
-
 def _floored(_, value, profile):
     """Return a sum in the format of the result, rounded down."""
-    bits = profile.kept_bits if profile.result == "f32" else formats[profile.result].mantissa_bits
-    found = rounded(value, bits, formats[profile.result], "rtz") + 0.0
+    found = rounded_by("rtz", value, profile)
     if math.isinf(found) or Fraction(found) <= value:
         return found
-    unit = Fraction(2) ** (math.frexp(found)[1] - 1 - bits if found else -149)
+    unit = Fraction(2) ** (math.frexp(found)[1] - 1 - profile.result_bits if found else -149)
     return float(Fraction(found) - unit)
 
 

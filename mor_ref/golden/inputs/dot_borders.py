@@ -11,6 +11,7 @@ from mor_ref.golden.inputs.dot_rows import (
     Pairs,
     Row,
     arrays_of,
+    exponents_at_most,
     has_all,
     joined,
     one_of,
@@ -36,10 +37,12 @@ def at_borders(profile: DotProfile, of: tuple[Format, Format], length: int) -> A
 
 
 def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield sums over the end of the first chunk, and from its first product to its last one."""
-    n = formats[profile.result].mantissa_bits if profile.result == "f16" else profile.kept_bits
-    large = math.ldexp(1.0, n + 1)
-    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    """Yield sums over the end of the first chunk, and from its first product to its last one.
+
+    And a sum over half of a chunk that is not whole.
+    """
+    large = math.ldexp(1.0, profile.result_bits + 1)
+    tops = exponents_at_most(HIGHEST, of)
     a, b = (math.ldexp(1.0, top) for top in tops)
     small = two_powers(sum(tops) - profile.fraction_bits - 2, of)
     last = profile.chunk - 1

@@ -7,7 +7,14 @@ from mor_ref.definitions.dot import GROUP, ROUNDED_ONCE, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
-from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, has_all, powers
+from mor_ref.golden.inputs.dot_rows import (
+    HIGHEST,
+    Pairs,
+    Row,
+    exponents_at_most,
+    has_all,
+    powers,
+)
 
 _SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that most profiles cut next to a large exponent
 _HALF = (0.5, 0.5)
@@ -55,7 +62,7 @@ def _between_units(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[R
     Toward zero, each loses 3/4 of a unit. Large products cancel next to the term and c. In formats
     without such a term, c is large.
     """
-    a, b = (math.ldexp(1.0, min(HIGHEST, math.frexp(fmt.largest)[1] - 1)) for fmt in of)
+    a, b = (math.ldexp(1.0, top) for top in exponents_at_most(HIGHEST, of))
     top, bits = math.frexp(a * b)[1] - 1, profile.fraction_bits
     x, y = powers(top - bits - 1, of)
     row: Row = [(a, b), (-a, b), (-1.5 * x, y)], 0.0
@@ -64,8 +71,7 @@ def _between_units(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[R
     elif profile.result == "f32":
         yield [(-1.5, 0.5)] * profile.chunk, math.ldexp(1.0, bits)
     yield [(a, b), (-a, b)], math.ldexp(-1.75, top - bits)
-    to = formats[profile.result]
-    half = top + 1 - (profile.kept_bits if profile.result == "f32" else to.mantissa_bits)
+    half = top + 1 - profile.result_bits
     x, y = powers(half, of)
     yield [(-a, b)] * 4, math.ldexp(-1.5, half)
     if profile.chunk > 4:
@@ -115,9 +121,8 @@ def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterat
         for k in places:
             pairs[k] = pairs[k] if k == 0 else bit
         yield pairs, 0.0
-    a, b = (math.ldexp(1.0, min(HIGHEST, math.frexp(fmt.largest)[1] - 1)) for fmt in of)
-    bits = profile.kept_bits if profile.result == "f32" else formats["f16"].mantissa_bits
-    x, y = powers(math.frexp(a * b)[1] - 2 - bits, of)
+    a, b = (math.ldexp(1.0, top) for top in exponents_at_most(HIGHEST, of))
+    x, y = powers(math.frexp(a * b)[1] - 2 - profile.result_bits, of)
     yield [(-a, b), *[zero] * (chunk - 1), (1.5 * x, y)], a * b
     if profile.family in ROUNDED_ONCE:
         yield [*[zero] * chunk, *_tiny_sum(profile, of)], 0.0
@@ -199,6 +204,7 @@ def _exponents_of_groups(
     """Yield a c next to groups that cancel: the exponent of their scales alone decides on it.
 
     The scales are subnormal, or the products are above 1, or a scale is 0 and the other one large.
+    A subnormal c is alone, and a product is far above c.
     """
     yield ([(0.0, 0.0)], -(2.0**-133)), one, one
     yield ([(1.0, 1.0)], math.ldexp(1.5, _exponent(large, scales) - 128)), large, one

@@ -75,8 +75,8 @@ def rows_of_exponents_in(
 def _largest_in(lane: int, profile: DotProfile, of: tuple[Format, Format]) -> Row:
     """Return a row whose largest product, in a lane, cuts a bit that would show.
 
-    The bit is in c, which families that cut it not have in a negative product of the same group. In
-    f16, another product makes a tie of the sum.
+    The bit is in c. Families in which c is cut otherwise have it in a negative product of the same
+    group. In f16, another product makes a tie of the sum.
     """
     pairs = [_ZERO] * profile.chunk
     if profile.family in ("tr_fdpa", "gtr_fdpa", "promoted"):
@@ -139,13 +139,12 @@ def rows_between_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Itera
     have infinities.
     """
     top = 4
-    kept = profile.kept_bits if profile.result == "f32" else formats["f16"].mantissa_bits
     rest: Pairs = [_ZERO] * (profile.chunk - 1)
     x, y = powers(top - profile.fraction_bits - 1, of)
     large, small, negative = (4.0, 4.0), (-1.5 * x, y), (-4.0, 4.0)
     yield [large, *rest, small], 0.0
     yield [small, *rest, large], 0.0
-    yield [negative, negative, *rest[1:], large, large, powers(top - kept, of)], 0.0
+    yield [negative, negative, *rest[1:], large, large, powers(top - profile.result_bits, of)], 0.0
     for one, other in ((_INF, -_INF), (-_INF, _INF), (_NAN, _INF)):
         yield [(one, 1.0), *rest, (other, 1.0)], 0.0
     high = 2.0**64

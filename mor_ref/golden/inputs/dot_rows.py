@@ -85,8 +85,7 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
 
 def with_a_last_product(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return a row whose c is lost if it is added to the last product, and not to the sum."""
-    a, b = (math.ldexp(1.0, math.frexp(fmt.largest)[1] - 1) for fmt in of)
-    a, b = min(a, 2.0**HIGHEST), min(b, 2.0**HIGHEST)
+    a, b = (math.ldexp(1.0, top) for top in exponents_at_most(HIGHEST, of))
     pairs = [(a, b), *[(0.0, 0.0)] * (length - 2), (-a, b)]
     return arrays_of([(pairs, math.ldexp(a * b, -30))], profile, of, length)
 
@@ -125,6 +124,12 @@ def powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
     return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
 
 
+def exponents_at_most(most: int, of: tuple[Format, Format]) -> tuple[int, int]:
+    """Return the exponents of the largest numbers of two formats, or a smaller limit of them."""
+    first, second = (min(most, _exponents(fmt)[1]) for fmt in of)
+    return first, second
+
+
 def _exponents(fmt: Format) -> tuple[int, int]:
     """Return the exponents of the smallest number and of the largest one."""
     return fmt.smallest_exponent - fmt.mantissa_bits, math.frexp(fmt.largest)[1] - 1
@@ -158,7 +163,7 @@ def _has(fmt: Format, x: float) -> bool:
 
 
 def _rows(profile: DotProfile, of: tuple[Format, Format], length: int) -> Iterator[Row]:
-    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    tops = exponents_at_most(HIGHEST, of)
     one = math.ldexp(1.0, tops[0]), math.ldexp(1.0, tops[1])
     yield from _zeros()
     yield from _at_the_cut(profile, of, (one[0], one[1]))

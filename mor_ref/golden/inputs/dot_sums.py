@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, powers
+from mor_ref.golden.inputs.dot_rows import HIGHEST, Pairs, Row, exponents_at_most, powers
 
 _INF, _NAN = math.inf, math.nan
 _MOST_BITS = 10  # behind the leading one of a number of TF32
@@ -41,7 +41,7 @@ def _of_exact_sums() -> Iterator[Row]:
 
 def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield sums that are large before they cancel, with the lowest unit first, last or in c."""
-    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    tops = exponents_at_most(HIGHEST, of)
     bits = [min(fmt.mantissa_bits, _MOST_BITS) for fmt in of]
     a, b = (math.ldexp(2 - 2.0**-n, top) for n, top in zip(bits, tops, strict=True))
     unit, half = sum(tops) - profile.fraction_bits, profile.chunk // 2
@@ -52,7 +52,7 @@ def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     elif half >= 4:
         yield [*[(a, b)] * half, *[(-a, b)] * half], math.ldexp(1.0, unit)
     if profile.result == "f32":  # above a number by 3/4 of a unit of it
-        low = sum(tops) + 1 - profile.kept_bits
+        low = sum(tops) + 1 - profile.result_bits
         yield [(2.0 ** tops[0], 2.0 ** tops[1])] * 4, math.ldexp(1.5, low)
     tiny = 2.0**-100  # without a product of zeros, c alone has e0
     yield [(tiny, tiny)] * profile.chunk, 0.0
@@ -65,15 +65,14 @@ def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     largest exponent, and the last unit decides a tie.
     """
     is_wide = profile.result == "f32"
-    tops = [math.frexp(fmt.largest)[1] - 1 for fmt in of]
-    a, b = (2.0 ** min(top, 8 if is_wide else 2) for top in tops)
+    a, b = (2.0**top for top in exponents_at_most(8 if is_wide else 2, of))
     x, y = powers(math.frexp(a * b)[1] - 1 - profile.fraction_bits - 1, of)
     yield [(a, b), (-1.5 * x, 1.5 * y)], 0.0
     if is_wide and profile.family != "promoted":
         sign = -1 if profile.family == "tr_fdpa" else 1  # which rounds c down
         yield [(4.0, 4.0)], sign * math.ldexp(1.5, 4 - 128)
         return
-    a, b = (2.0 ** min(top, 15) for top in tops)
+    a, b = (2.0**top for top in exponents_at_most(15, of))
     yield [(a, b), (-a, b), powers(math.frexp(a * b)[1] - 1 - 32, of)], 0.0
     if not is_wide:
         tie = powers(5 - 1 - formats["f16"].mantissa_bits, of)

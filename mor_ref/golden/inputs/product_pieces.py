@@ -213,9 +213,8 @@ def several_chunks(kind: Kind) -> Arrays:
 
 def _chunks(profile: DotProfile, of: tuple[Format, Format], width: int) -> Iterator[Row]:
     """Yield sums that cancel behind ones that are lost, and a c that is cut before they do."""
-    is_f16 = profile.result == "f16"
-    kept = formats["f16"].mantissa_bits if is_f16 else profile.kept_bits
-    low, length = -4 if is_f16 else -18, profile.chunk
+    kept, length = profile.result_bits, profile.chunk
+    low = -4 if profile.result == "f16" else -18
     unit, large = powers(low, of), powers(low + kept + 1, of)
     opposite = (-large[0], large[1])
     yield Row({
