@@ -83,11 +83,8 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have a scale each (MXS-007)."""
-    x, (encode, decode) = (
-        tensor_of(arrays["x"], parameters["source"]),
-        _powers_of_two(arrays["scale"]),
-    )
-    return coded_with(x, as_format(parameters["format"]), encode, decode)
+    x = tensor_of(arrays["x"], parameters["source"])
+    return coded_with(x, as_format(parameters["format"]), *_powers_of_two(arrays["scale"]))
 
 
 def _powers_of_two(scale: Unsigned) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

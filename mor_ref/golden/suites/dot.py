@@ -1,7 +1,6 @@
 """Dot products: single chunks with their cut sums, and rows of several chunks."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.format import Format
@@ -110,7 +109,7 @@ def _with_other_pairs() -> Iterator[tuple[DotProfile, dict[str, str]]]:
             yield profile, {"dot_profile": profile.name, "format_a": a, "format_b": b}
 
 
-def special_case(rows: Arrays, parameters: dict[str, Any], size: Size) -> Case:
+def special_case(rows: Arrays, parameters: Parameters, size: Size) -> Case:
     """Return a case of special rows; pairs of formats without other cases have random ones."""
     if not _is_first(parameters):
         operation = "dot_scaled" if "scale_format" in parameters else "dot"

@@ -116,29 +116,21 @@ _KINDS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...]], ...] = (
     ("blackwell_nvfp4", "nvfp4", 16, _FP4, ()),
 )
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
+_FIRST = tuple((profile, "scaled", 32, _BF16, 64) for profile in _NEGATIVE_SUMS)
+_ENDS = tuple((profile, "scaled", 32, _BF16, 32) for profile in ("cdna3_fp8", "cdna3_bf16"))
 
 
 def _cases(size: Size) -> Iterator[Case]:
     for stream, (profile, record, block, of, others, width) in enumerate(_ROWS):
-        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
-        mixed = ("mixed",) if others else ()
-        name = ".".join((profile, record, str(block), *of, *mixed))
-        yield Case(name, parameters, products(Kind(parameters, of, others, width), size, stream))
+        kind = _kind(profile, record, block, of, width, others)
+        yield _case(kind, "mixed" if others else "", products(kind, size, stream))
     for profile in _NEGATIVE_SUMS:
-        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 16}
-        kind = Kind(parameters, _BF16, ("e4m3", "e5m2", "e2m1"), 33)
-        name = f"{profile}.scaled.16.bf16.bf16.mixed"
-        yield Case(name, parameters, every_other(products(kind, size, len(_ROWS))))
+        kind = _kind(profile, "scaled", 16, _BF16, 33, ("e4m3", "e5m2", "e2m1"))
+        yield _case(kind, "mixed", every_other(products(kind, size, len(_ROWS))))
     yield from _of_kinds(_ZEROS, "negative_zeros", negative_zeros)
     yield from _of_kinds(_EDGES, "edges", edges)
-    for profile in ("cdna3_fp8", "cdna3_bf16"):
-        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
-        arrays = ends_of_cdna3(Kind(parameters, _BF16, (), 32))
-        yield Case(f"{profile}.scaled.32.bf16.bf16.ends", parameters, arrays)
-    for profile in _NEGATIVE_SUMS:
-        parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
-        arrays = first_sum_of_minus_zero(Kind(parameters, _BF16, (), 64))
-        yield Case(f"{profile}.scaled.32.bf16.bf16.first", parameters, arrays)
+    yield from _of_kinds(_ENDS, "ends", ends_of_cdna3)
+    yield from _of_kinds(_FIRST, "first", first_sum_of_minus_zero)
     yield from _of_kinds(_SCALES, "scales", special_scales)
     yield from _of_sums()
 
@@ -149,35 +141,23 @@ def _of_sums() -> Iterator[Case]:
     for profile, record, block, of, others in _KINDS:
         own = DOT_PROFILES[profile]
         rule = DOT_PROFILES[own.wide] if of == _BF16 else own
+        kind = _kind(profile, record, block, of, 16, others)
         if of != _FP4:
-            yield _case(profile, record, (block, 16), of, others, special_elements)
+            yield _case(kind, "elements", special_elements(kind))
         if (profile, record) in seen:
             continue  # another pair of formats has only other elements
         seen.add((profile, record))
         if rule.needs_scales:
-            yield _case(profile, record, (block, 3 * rule.chunk + 8), of, others, several_chunks)
+            kind = kind._replace(width=3 * rule.chunk + 8)
+            yield _case(kind, "chunks", several_chunks(kind))
             continue
-        width = block + 8 if rule.family == "promoted" else 3 * block + 1
-        yield _case(profile, record, (block, width), of, others, several_pieces)
+        kind = kind._replace(width=block + 8 if rule.family == "promoted" else 3 * block + 1)
+        yield _case(kind, "pieces", several_pieces(kind))
         if record == "scaled" and rule.family != "exact":
             width = 4 * rule.chunk + (rule.chunk + 1) // 2
             whole = 2 * PERIOD if rule.family == "promoted" else width
-            yield _case(profile, record, (whole, width), of, others, several_chunks)
-
-
-def _case(
-    profile: str,
-    record: str,
-    sizes: tuple[int, int],
-    of: tuple[str, str],
-    others: tuple[str, ...],
-    arrays_of: Callable[[Kind], Arrays],
-) -> Case:
-    """Return a case of a kind, with a block and a width, named by the function of its rows."""
-    parameters = {"dot_profile": profile, "record": record, "scale_block": sizes[0]}
-    ending = arrays_of.__name__.split("_")[-1]
-    name = ".".join((profile, record, str(sizes[0]), *of, ending))
-    return Case(name, parameters, arrays_of(Kind(parameters, of, others, sizes[1])))
+            kind = _kind(profile, record, whole, of, width, others)
+            yield _case(kind, "chunks", several_chunks(kind))
 
 
 def _of_kinds(
@@ -186,10 +166,27 @@ def _of_kinds(
     arrays_of: Callable[[Kind], Arrays],
 ) -> Iterator[Case]:
     """Yield a case of each kind, without mixed blocks."""
-    for profile, record, block, of, width in kinds:
-        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
-        name = ".".join((profile, record, str(block), *of, ending))
-        yield Case(name, parameters, arrays_of(Kind(parameters, of, (), width)))
+    for row in kinds:
+        kind = _kind(*row)
+        yield _case(kind, ending, arrays_of(kind))
+
+
+def _kind(
+    profile: str,
+    record: str,
+    block: int,
+    of: tuple[str, str],
+    width: int,
+    others: tuple[str, ...] = (),
+) -> Kind:
+    parameters = {"dot_profile": profile, "record": record, "scale_block": block}
+    return Kind(parameters, of, others, width)
+
+
+def _case(kind: Kind, ending: str, arrays: Arrays) -> Case:
+    """Return a case, which has the name of its kind and an ending, if there is one."""
+    names = [*map(str, kind.parameters.values()), *kind.formats, *([ending] if ending else [])]
+    return Case(".".join(names), kind.parameters, arrays)
 
 
 ENTRIES = Suite(
