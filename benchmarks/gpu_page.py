@@ -94,10 +94,16 @@ CLAIMS = (
     Claim(
         """\
 * The matrix instructions of the GPU, `mma` and on Hopper `wgmma`, have the bits of their profiles
-  on 10^7 dot products each. Instructions of FP6 and FP4, and those with scales, are of `mma` on RTX
-  Blackwell. Volta and `tcgen05` are not compared.
+  on 10^7 dot products each, and on the golden rows of the profile. Sums of int8 wrap as in the
+  profile int32. Instructions of FP6 and FP4, and those with scales, are of `mma` on RTX Blackwell.
+  Volta and `tcgen05` are not compared.
 """,
-        ("test_small_integers_are_multiplied_exactly", "test_the_profile_is_the_instruction"),
+        (
+            "test_small_integers_are_multiplied_exactly",
+            "test_the_profile_is_the_instruction",
+            "test_golden_rows_are_those_of_the_instruction",
+            "test_sums_of_integers_wrap",
+        ),
         depends_on_gpu=True,
     ),
     Claim(

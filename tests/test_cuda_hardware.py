@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from gpu import mma, programs
+from gpu import golden_sums, mma, programs
 from gpu.tiles import bits_of_sums, in_pairs, inputs, scales_of, words_of_scales
 from kernels import needed
 
@@ -89,15 +89,18 @@ def test_the_matrix_instructions_of_each_gpu(capability):
         assert made.cubin[:4] == b"\x7fELF"
 
 
+def runs_on_a_cpu(one):
+    """Whether `mor_ref.ptx` has an instruction: no `wgmma`, FP6, FP4 and scales."""
+    return not (one.is_of_four_warps or one.scales or {"e2m3", "e3m2", "e2m1"} & {*one.formats})
+
+
 @pytest.mark.tier("full", but=["[89]"])
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capability):
-    """DOT-007: as `mor_ref.ptx` runs them; it has no `wgmma`, FP6, FP4 and scales."""
+    """DOT-007: as `mor_ref.ptx` runs them."""
     needed.compiler()
     random = np.random.default_rng(5)
-    narrow = {"e2m3", "e3m2", "e2m1"}
-    there = [one for one in mma.instructions_of(capability)
-             if not (one.is_of_four_warps or one.scales or narrow & {*one.formats})]  # fmt: skip
+    there = [one for one in mma.instructions_of(capability) if runs_on_a_cpu(one)]
     for one in there:
         a, b, c = inputs(one, random, 3)
         words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in (a, b, c)]
@@ -108,6 +111,30 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
         expected = mor_ref.dot(rows, columns, start, formats=one.formats, profile=one.profile)
         np.testing.assert_array_equal(bits_of_sums(found, one), expected.view(np.uint32))
     assert there
+
+
+@pytest.mark.tier("full", but=["[89]"])
+@pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
+def test_golden_rows_lie_in_their_places(capability):
+    """DOT-007 and DOT-019: the kernels of matrix instructions on a CPU, and every row of them."""
+    needed.compiler()
+    of_gpu = mma.instructions_of, mma.integer_instructions_of
+    there = [one for listed in of_gpu for one in listed(capability) if runs_on_a_cpu(one)]
+    compared = 0
+    for one in there:
+        run = Module(mma.compiled(one, capability).ptx)["run"]
+
+        def multiply(*tiles, run=run):
+            words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in tiles]
+            found = np.zeros_like(words[2])
+            run[2, 32](*words, found, np.uint32(len(tiles[0])))
+            return found
+
+        for case in golden_sums.cases_of(one):
+            found, right = golden_sums.sums_and_right(multiply, one, case)
+            np.testing.assert_array_equal(found, right, f"{one.name}: {case.name}")
+            compared += len(right)
+    assert compared > 500
 
 
 def test_every_profile_of_a_present_instruction_is_compared():

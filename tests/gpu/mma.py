@@ -38,17 +38,22 @@ _WORD_BYTES = 4
 class Instruction:
     """An instruction, its profile, and the formats of its operands; K has 16 or 32 bytes.
 
-    `scales` are the format of scales and the length of a block, if it takes them. If it `packs`, a
-    byte has two codes.
+    `sums` are numbers of this type. `scales` are the format of scales and the length of a block, if
+    it takes them. If it `packs`, a byte has two codes.
     """
 
     profile: str
     formats: tuple[str, str]
     text: str
     row_bytes: int
-    has_f16_sums: bool = False
+    sums: str = "f32"
     scales: tuple[str, int] | None = None
     packs: bool = False
+
+    @property
+    def has_f16_sums(self):
+        """Whether a word has two sums."""
+        return self.sums == "f16"
 
     @property
     def is_of_four_warps(self):
@@ -81,14 +86,14 @@ def _mma(profile, formats, shape, row_bytes, kind=""):
     to = "f16" if "_f16" in profile.split("_fp", 1)[-1] else "f32"
     a, b = ({"f32": "tf32"}.get(fmt, fmt) for fmt in formats)
     text = f"mma.sync.aligned.{shape}.row.col{kind}.{to}.{a}.{b}.{to}"
-    return Instruction(profile, formats, text, row_bytes, to == "f16")
+    return Instruction(profile, formats, text, row_bytes, to)
 
 
 def _wgmma(profile, formats, shape):
     to = "f16" if "_f16" in profile.split("_fp", 1)[-1] else "f32"
     a, b = ({"f32": "tf32"}.get(fmt, fmt) for fmt in formats)
     text = f"wgmma.mma_async.sync.aligned.{shape}.{to}.{a}.{b}"
-    return Instruction(profile, formats, text, 32, to == "f16")
+    return Instruction(profile, formats, text, 32, to)
 
 
 def _of_usual_types(name, shorter):
@@ -163,6 +168,17 @@ def instructions_of(capability):
     return found
 
 
+def integer_instructions_of(capability):
+    """Return the instructions of a GPU that multiply signed integers of 8 bits."""
+    if not any(capability in known for name, known in ARCHITECTURES.items() if name != "turing"):
+        return []
+    return [
+        Instruction("int32", ("s8", "s8"), f"mma.sync.aligned.{shape}.row.col.s32.s8.s8.s32",
+                    row_bytes, "s32")
+        for shape, row_bytes in (("m16n8k16", 16), ("m16n8k32", 32))
+    ]  # fmt: skip
+
+
 def architecture(capability):
     """Return the architecture to compile for; `wgmma` and kinds need the "a" of its family."""
     return f"sm_{capability}{'a' if capability >= 90 else ''}"
@@ -212,9 +228,11 @@ def source_of(one):
     """Return a kernel that runs an instruction on tiles."""
     words, sums = one.row_bytes // _WORD_BYTES, 2 if one.has_f16_sums else 4
     kind, place = ("float", "(top + row + 8 * (r / 2)) * 8 + 2 * column + r % 2")
+    if one.sums == "s32":
+        kind = "int"
     if one.has_f16_sums:  # two in a word
         kind, place = ("unsigned", "(top + row + 8 * r) * 4 + column")
-    of_sum = "r" if one.has_f16_sums else "f"
+    of_sum = "f" if one.sums == "f32" else "r"
     sums_at = ", ".join(f"%{r}" for r in range(sums))
     a_at = ", ".join(f"%{sums + r}" for r in range(words // 2))
     inputs = [f'"r"(x[{r}])' for r in range(words // 2)]
