@@ -90,7 +90,7 @@ def test_the_matrix_instructions_of_each_gpu(capability):
 
 
 def runs_on_a_cpu(one):
-    """Whether `mor_ref.ptx` has an instruction: no `wgmma`, FP6, FP4 and scales."""
+    """Return whether `mor_ref.ptx` has an instruction: no `wgmma`, FP6, FP4 and scales."""
     return not (one.is_of_four_warps or one.scales or {"e2m3", "e3m2", "e2m1"} & {*one.formats})
 
 

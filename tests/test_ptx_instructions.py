@@ -283,28 +283,81 @@ def test_binary32(name, mode):
     assert run(f"{name}.{mode}.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
 
 
-def is_tiny(name, operands):
-    """Return whether the exact result is below the least normal number, and not 0."""
+def is_tiny(name, mode, operands):
+    """Return whether a result rounded to 24 bits is below the least normal number, and not 0."""
     values = [number(bits) for bits in operands]
     if with_special(name, values) is not None:
         return False
     x, y, z = (*map(Fraction, values), Fraction(0))[:3]
     found = {"add": lambda: x + y, "mul": lambda: x * y, "div": lambda: x / y}
-    return 0 < abs((found | {"fma": lambda: x * y + z})[name]()) < Fraction(2) ** -126
+    exact_result = (found | {"fma": lambda: x * y + z})[name]()
+    if not 0 < abs(exact_result) < Fraction(2) ** -126:
+        return False
+    return abs(number(rounded(exact_result * 2**64, mode, 0))) < 2.0**-62
+
+
+# Operands, and the bits of an H100: 2^-126 if the result has 24 bits and is not below it.
+LEAST = 0x00800000
+NEARLY_NORMAL = {
+    "mul": [
+        ((0x20225B8C, 0x1FC9D37A), LEAST),
+        ((0x2000305E, 0x1FFF9F68), LEAST),
+        ((0x207310C2, 0x1F86CFB9), 0),
+        ((0x207B4937, 0x1F8266B6), 0),
+        ((0x207FFFFE, 0x1F800001), LEAST),
+        ((0x207FFFFE, 0x1F800000), 0),
+    ],
+    "fma": [
+        ((0x201FFE65, 0x94800048, 0x00800001), LEAST),
+        ((0x200000C0, 0x949FEB29, 0x00800001), LEAST),
+        ((0x2020066E, 0x947FFF5A, 0x00800001), 0),
+        ((0x200EE360, 0x948F7C75, 0x00800001), 0),
+        ((0x207FFFAB, 0x9480002B, 0x00800002), LEAST),
+        ((0x207FFF90, 0x94000038, 0x00800000), 0),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_NORMAL)
+def test_flushing_of_nearly_normal_results(name):
+    rows, wanted = zip(*NEARLY_NORMAL[name], strict=True)
+    assert run(f"{name}.rn.ftz.f32", ("f32",) * (len(rows[0]) + 1), rows) == [*wanted]
+
+
+# How many 2^-25 a number is below 2^-126, and the modes with which an H100 makes it 2^-126.
+CONVERTED = {
+    2.0**-25: {"rn", "rp"},
+    1.0: {"rn", "rp"},
+    1 - 2.0**-25: {"rn", "rp"},
+    1 + 2.0**-25: {"rp"},
+    2.0: set(),
+    3.0: set(),
+    4.0: set(),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_flushing_of_nearly_normal_numbers_of_binary64(mode):
+    numbers = [2.0**-126 * (1 - below * 2.0**-25) for below in CONVERTED]
+    rows = [struct.unpack("<Q", struct.pack("<d", x)) for x in numbers]
+    wanted = [LEAST if mode in modes else 0 for modes in CONVERTED.values()]
+    assert run(f"cvt.{mode}.ftz.f32.f64", ("f32", "f64"), rows) == wanted
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["add", "mul", "div", "fma"])
 def test_flushing(name, mode):
-    """Subnormal operands count as 0, and results that are tiny before rounding become 0."""
+    """Subnormal operands count as 0, and tiny results become 0."""
     rows = list(itertools.product(FLOATS, FLOATS[:24]))
     if name == "fma":
         rows = [(a, b, c) for (a, b), c in zip(rows, itertools.cycle(FLOATS[:-1]))]
+    for row, _ in NEARLY_NORMAL.get(name, []):
+        rows += [row, (row[0] ^ 1 << 31, *row[1:])]
     wanted = []
     for row in rows:
         operands = [flushed(bits) for bits in row]
         bits = modelled(name, mode, operands)
-        wanted.append(bits & 1 << 31 if is_tiny(name, operands) else flushed(bits))
+        wanted.append(bits & 1 << 31 if is_tiny(name, mode, operands) else flushed(bits))
     assert run(f"{name}.{mode}.ftz.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
 
 

@@ -12,5 +12,5 @@ def decode(device: Device, codes: Array, fmt: Format) -> Array:
     found = device.empty(codes.shape, np.uint32)
     name = f"decode_u{8 * codes.itemsize}"
     arguments = (codes, np.uint64(codes.size), rows.decoding(fmt), found)
-    launch(device, "decoding", name, runs(codes), *arguments)
+    launch(device, "decoding", name, runs(found), *arguments)
     return found

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from re import Match
 
-_MODES = {
+MODES = {
     "rn": "even", "rz": "zero", "rm": "down", "rp": "up",
     "rni": "even", "rzi": "zero", "rmi": "down", "rpi": "up",
 }  # fmt: skip
@@ -64,7 +64,7 @@ def _words(match: Match[str]) -> dict[str, str]:
     groups = {name: value or "" for name, value in match.groupdict().items()}
     flags = [_FLAGS[name] for name in _FLAGS if groups.get(name)]
     words = {**groups, "flags": " | ".join(flags) or "0"}
-    words["mode"] = f"Mode::{_MODES[groups.get('mode') or 'rn']}"
+    words["mode"] = f"Mode::{MODES[groups.get('mode') or 'rn']}"
     if groups.get("t") in _WIDER:
         words["wide"] = _WIDER[groups["t"]]
     words["upper"] = groups.get("t", "").upper()

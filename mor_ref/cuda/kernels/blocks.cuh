@@ -148,12 +148,12 @@ MOR_DEVICE void visit_runs(const Stored* x, const Cut& cut, const Piece& piece, 
 
 // Calls `visit` with the runs of numbers of a piece that are this thread's, and where they begin: vectors where rows, blocks and
 // pieces begin where vectors do, else single numbers. Where little is made of a number, several loads
-// AT_ONCE are worth their registers.
-template <u32 TEAM, u32 AT_ONCE = 1, class Stored, class Visit>
+// AT_ONCE are worth their registers. `To` is what `visit` makes of numbers, if that is wider.
+template <u32 TEAM, u32 AT_ONCE = 1, class To = u8, class Stored, class Visit>
 MOR_DEVICE void visit_piece(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
-  constexpr u64 each = VECTOR<Stored>;
+  constexpr u64 each = BOTH_WAYS<Stored, To>;
   if (is_aligned(x) && cut.columns % each == 0 && cut.block_columns % each == 0 && cut.piece_columns % each == 0)
-    visit_runs<TEAM, VECTOR<Stored>, AT_ONCE>(x, cut, piece, visit);
+    visit_runs<TEAM, BOTH_WAYS<Stored, To>, AT_ONCE>(x, cut, piece, visit);
   else
     visit_runs<TEAM, 1, AT_ONCE>(x, cut, piece, visit);
 }

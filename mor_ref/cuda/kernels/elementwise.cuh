@@ -16,7 +16,7 @@ MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
 // All numbers: vectors where the arrays are aligned, and the rest one by one.
 template <class Stored, class Code, class Make>
 MOR_DEVICE void convert_all(const Stored* x, u64 count, Code* codes, Make make) {
-  constexpr u32 each = VECTOR<Stored>;
+  constexpr u32 each = BOTH_WAYS<Stored, Code>;
   const u64 vectors = is_aligned(x) && is_aligned(codes) ? count / each : 0;
   for (u64 i = first_of_thread(); i < vectors; i += threads_of_grid())
     convert<Code, Stored, each>(x, i * each, codes, make);

@@ -6,6 +6,8 @@ template <class Type, u32 COUNT> MOR_DEVICE constexpr u32 length(const Type (&)[
 
 // How many numbers 16 bytes hold.
 template <class Stored> constexpr u32 VECTOR = 16 / sizeof(Stored);
+// How many numbers a thread turns into others at once: then all threads of a warp load and store bytes side by side.
+template <class From, class To> constexpr u32 BOTH_WAYS = VECTOR<From> < VECTOR<To> ? VECTOR<From> : VECTOR<To>;
 
 template <u32 BYTES> struct Bytes;
 template <> struct Bytes<1> { typedef u8 Type; };

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.instructions.memory import address_of, elements
-from mor_ref.ptx.names import Names, number_of
+from mor_ref.ptx.names import WORDS, Names, number_of
+from mor_ref.ptx.program import WIDTHS as BITS
 from mor_ref.ptx.program import Instruction
+from mor_ref.ptx.rows import MODES
 
 _SHAPE = re.compile(
     r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>\d+)\.row\.col"
     r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)(?:\.(?P<scales>ue8m0|ue4m3))?"
+)
+_DOUBLES = re.compile(
+    r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>4|8|16)\.row\.col(?:\.(?P<mode>rn|rz|rm|rp))?(?:\.f64){4}"
 )
 _MOVED = re.compile(
     r"(?P<way>ld|st)matrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
@@ -93,21 +98,41 @@ def multiplication(of: Instruction) -> Multiplication:
 
 def multiply(of: Instruction, names: Names) -> str:
     """Return `mma.sync` as C++: each lane has two numbers of the result for each eight rows."""
+    doubles = _DOUBLES.fullmatch(of.opcode)
+    if doubles:
+        return _of_doubles(of, names, int(doubles["m"]), int(doubles["k"]), doubles["mode"] or "rn")
     one = multiplication(of)
     counts = one.m * one.k * one.width // 1024, one.k * one.width // 128, one.m // 4
     is_integer = one.a[0] in "su"
     call = _integers(of, one) if is_integer else _scaled(of, names, one) or _plain(of, names, one)
-    targets, *groups = (elements(operand) for operand in of.operands[:4])
     if one.result == "f16":
         counts = *counts[:2], 2
+    return _of_fragments(of, names, "b32", counts, call)
+
+
+def _of_doubles(of: Instruction, names: Names, m: int, k: int, mode: str) -> str:
+    """Return a product of numbers of binary64 as C++."""
+    if m == 8 and k != 4:
+        raise refusal(of.line, of.text, "this matrix instruction is not supported")
+    fused = "fma_f64" if mode == "rn" else f"fma_directed<Mode::{MODES[mode]}>"
+    call = f"multiply_doubles<{m}, {k}, {fused}>(m, a, b, c, d, {of.line});"
+    return _of_fragments(of, names, "f64", (m * k // 32, k // 4, m // 4), call)
+
+
+def _of_fragments(
+    of: Instruction, names: Names, kind: str, counts: tuple[int, ...], call: str
+) -> str:
+    """Return a call with the registers of a, b and c in arrays, and those of d from another."""
+    targets, *groups = (elements(operand) for operand in of.operands[:4])
     if [len(group) for group in (*groups, targets)] != [*counts, counts[2]]:
         raise refusal(of.line, of.text, "its registers are not those of its shape")
+    word = WORDS[BITS[kind]]
     values = [
-        f"const u32 {letter}[] = {{{', '.join(names.value(one, 'b32', of) for one in group)}}};"
+        f"const {word} {letter}[] = {{{', '.join(names.value(one, kind, of) for one in group)}}};"
         for letter, group in zip("abc", groups, strict=True)
     ]
     stores = [f"{names.result(one, of).name} = d[{n}];" for n, one in enumerate(targets)]
-    return f"{{ {' '.join(values)} u32 d[{counts[2]}]; {call} {' '.join(stores)} }}"
+    return f"{{ {' '.join(values)} {word} d[{counts[2]}]; {call} {' '.join(stores)} }}"
 
 
 def _integers(of: Instruction, one: Multiplication) -> str:

@@ -62,7 +62,7 @@ template <u32 FLAGS> inline u32 scaled_f32(u32 a, u32 b, u32 scale) {
   const u32 exponent = scale >> 23;
   if (scale << 9 || exponent < 124 || exponent > 130) return mul_f32<Mode::even, FLAGS>(mul_f32<Mode::even, FLAGS & FTZ>(a, b), scale);
   const double found = double(in32<FLAGS>(a)) * double(in32<FLAGS>(b)) * double(float_of(scale));
-  return out32_of<FLAGS>(float(found), found);
+  return out32_of<Mode::even, FLAGS>(float(found), found);
 }
 
 template <auto FUSED> inline u32 scaled(Machine& m, u32 line, std::initializer_list<u32> of_x, std::initializer_list<u32> of_y, u32 x, u32 y, u32 apart) {

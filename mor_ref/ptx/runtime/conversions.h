@@ -40,6 +40,7 @@ template <const Layout& TO, u32 FLAGS> inline Code<TO> after_rounding(Code<TO> c
 }
 
 template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double x) {
+  if (TO.bits == 32 && TO.mantissa == F32.mantissa && is_flushed<MODE, FLAGS>(x)) x = __builtin_copysign(0, x);
   return after_rounding<TO, FLAGS>(Code<TO>(TO.bits == 64 ? bits_of(x) : encoded(x, TO, MODE)));
 }
 

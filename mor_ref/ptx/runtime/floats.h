@@ -17,12 +17,6 @@ template <u32 FLAGS> inline u32 out32(float x) {
   if (FLAGS & SAT) bits = bits >> 31 ? 0 : bits > 0x3F800000 ? 0x3F800000 : bits;
   return bits;
 }
-// What is tiny before it is rounded becomes 0, also if it rounds to the least normal number. `exact` may be rounded to odd.
-template <u32 FLAGS> inline u32 out32_of(float x, double exact) {
-  const bool is_tiny = exact != 0 && __builtin_fabs(exact) < 0x1p-126;
-  return out32<FLAGS>((FLAGS & FTZ) && is_tiny ? float(__builtin_copysign(0, exact)) : x);
-}
-
 inline bool is_nan64(u64 a) { return (a & ~(u64(1) << 63)) > F64.infinity; }
 constexpr u64 QUIET = u64(1) << 51;
 constexpr u64 NO_NUMBER = u64(1) << 63 | F64.nan;  // CUDART_NAN of CUDA's math_constants.h
@@ -61,6 +55,15 @@ template <Mode MODE> inline float narrowed(double x, bool zero_of_two) {
   if (x == 0 && zero_of_two) return MODE == Mode::down ? -0.0f : 0.0f;
   return float_of(u32(encoded(x, F32, MODE)));
 }
+// With .ftz, a result becomes 0 if it is below the least normal number when it is rounded to 24 bits, however small it is. So of two
+// results that round to that number, one can be 0. `exact` may be rounded to odd.
+template <Mode MODE, u32 FLAGS> inline bool is_flushed(double exact) {
+  if (!(FLAGS & FTZ) || exact == 0 || !(__builtin_fabs(exact) < 0x1p-126)) return false;
+  return __builtin_fabsf(narrowed<MODE>(exact * 0x1p64, false)) < 0x1p-62f;
+}
+template <Mode MODE, u32 FLAGS> inline u32 out32_of(float x, double exact) {
+  return out32<FLAGS>(is_flushed<MODE, FLAGS>(exact) ? float(__builtin_copysign(0, exact)) : x);
+}
 inline bool cancels(double a, double b) { return a == -b && a != 0; }
 inline bool opposite_zeros(double a, double b) { return a == 0 && b == 0 && bits_of(a) != bits_of(b); }
 template <Mode MODE> inline float sum32(double a, double b) {
@@ -80,17 +83,17 @@ template <Mode MODE, u32 FLAGS> inline u32 sub_f32(u32 a, u32 b) { return add_f3
 template <Mode MODE, u32 FLAGS> inline u32 mul_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
   const double exact = double(x) * double(y);
-  return out32_of<FLAGS>(MODE == Mode::even ? x * y : narrowed<MODE>(exact, false), exact);
+  return out32_of<MODE, FLAGS>(MODE == Mode::even ? x * y : narrowed<MODE>(exact, false), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 fma_f32(u32 a, u32 b, u32 c) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b), z = in32<FLAGS>(c);
   const double product = double(x) * double(y), exact = FLAGS & FTZ ? add_odd(product, z) : 1;
-  return out32_of<FLAGS>(MODE == Mode::even ? __builtin_fmaf(x, y, z) : sum32<MODE>(product, z), exact);
+  return out32_of<MODE, FLAGS>(MODE == Mode::even ? __builtin_fmaf(x, y, z) : sum32<MODE>(product, z), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 div_f32(u32 a, u32 b) {
   const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
   const double exact = MODE == Mode::even && !(FLAGS & FTZ) ? 1 : div_odd(x, y);
-  return out32_of<FLAGS>(MODE == Mode::even ? x / y : narrowed<MODE>(exact, false), exact);
+  return out32_of<MODE, FLAGS>(MODE == Mode::even ? x / y : narrowed<MODE>(exact, false), exact);
 }
 template <Mode MODE, u32 FLAGS> inline u32 rcp_f32(u32 a) { return div_f32<MODE, FLAGS>(0x3F800000, a); }
 template <u32 FLAGS> inline u32 sqrt_f32(u32 a) { return out32<FLAGS>(__builtin_sqrtf(in32<FLAGS>(a))); }
@@ -228,16 +231,19 @@ template <auto OPERATION, bool SIGN_IS_OPEN = false> struct ToNan {
     return __builtin_expect(is_nan64(found), 0) ? opened(found, {operands...}) : found;
   }
   __attribute__((noinline, cold)) u64 opened(u64 found, std::initializer_list<u64> operands) const {
-    u64 last = found;  // of several, the one that GPUs return
-    u32 others = 0, same = 0;
-    for (const u64 each : operands)
-      if (is_nan64(each)) ((each | QUIET) == found ? same : others)++, last = each | QUIET;
-    const bool is_known = same && !others;
+    u64 other = found;  // GPUs return the last one of several, and ptxas any one of constants
+    u32 same = 0;
+    for (const u64 each : operands) {
+      if (!is_nan64(each)) continue;
+      if ((each | QUIET) == found) same++;
+      else other = each | QUIET;
+    }
+    const bool is_known = same && other == found;
     if (is_known && !SIGN_IS_OPEN) return found;
     note(m, line, is_known ? Noted::signed_nan : Noted::made_nan);
     const End end = end_at(m, line);
     if (end == End::nearest) return found;
-    if (end == End::below && others) return last;
+    if (end == End::below && other != found) return other;
     const u64 bits = is_known ? abs_f64(found) : F64.nan;
     return end == End::below ? neg_f64(bits) : bits;
   }

@@ -36,7 +36,7 @@ enum class End : u8 { nearest, below, above, drawn };
 enum class Noted : u8 { nothing, quotient, nan, local, shared, made_nan, signed_nan, wide_nan, scaled };
 // Options of the compiler, a bit each.
 enum class Option : u8 { fmad = 1, ftz = 2 };
-constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
+constexpr u32 FRAGMENT = 24;  // words of a lane in a matrix instruction
 
 struct Machine;
 

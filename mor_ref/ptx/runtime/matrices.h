@@ -72,6 +72,28 @@ inline void multiply_integers(Machine& m, const IntegerRule& rule, const u32* a,
   });
 }
 
+// Of binary64: one sum after the other, from that of c on, each rounded with its product.
+template <u32 ROWS, u32 K, auto FUSED> inline void multiply_doubles(Machine& m, const u64* a, const u64* b, const u64* c, u64* d, u32 line) {
+  constexpr u32 halves = ROWS / 8, of_a = K / 4 * halves, of_b = K / 4;
+  u32 words[2 * (of_a + of_b)];
+  for (u32 k = 0; k < of_a + of_b; k++) {
+    const u64 number = k < of_a ? a[k] : b[k - of_a];
+    words[2 * k] = u32(number), words[2 * k + 1] = u32(number >> 32);
+  }
+  const auto number_of = [&](u32 lane, u32 place) { return m.fragments[lane][2 * place] | u64(m.fragments[lane][2 * place + 1]) << 32; };
+  with_fragments(m, words, 2 * (of_a + of_b), line, [&] {
+    for (u32 n = 0; n < 2 * halves; n++) {
+      u64 sum = c[n];
+      for (u32 k = 0; k < K; k++) {
+        const u64 x = number_of(m.lane / 4 * 4 + k % 4, k / 4 * halves + n / 2);
+        const u64 y = number_of((m.lane % 4 * 2 + n % 2) * 4 + k % 4, of_a + k / 4);
+        sum = ToNan<FUSED, true>{m, line}(x, y, sum);
+      }
+      d[n] = sum;
+    }
+  });
+}
+
 // Eight rows of eight numbers of 16 bits for each matrix, whose addresses eight lanes have: number n of the two of a lane.
 template <bool TRANSPOSED> inline u64 place_of(Machine& m, u32 matrix, u32 n, u32 line) {
   const u32 near = m.lane / 4, far = m.lane % 4 * 2 + n;
