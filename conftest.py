@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+from argparse import ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Iterator
 from zlib import crc32
@@ -48,6 +49,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests of this tier alone: full repeats on more what a usual run shows, "
         "exhaustive on all that there is and on all 2^32 inputs of each format, gpu needs one",
     )
+    parser.addoption(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="run one of N shares of the tests, number K from 0 on, by the digests of their ids",
+    )
+
+
+def _share(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and int(number) < int(count)):
+        raise ArgumentTypeError(f"share is {text!r}; give a number below that of all shares: 0/4")
+    return int(number), int(count)
 
 
 # Garbage collection would go through all modules and all tests over and over: half of the time that
@@ -79,9 +93,10 @@ def tier_of(item: pytest.Item) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tier; one skip stands for those of a file that need the same."""
     wanted = config.getoption("--tier")
+    number, count = config.getoption("--share") or (0, 1)
     kept, others, lacking = [], [], defaultdict(list)
     for item in items:
-        if tier_of(item) != wanted:
+        if tier_of(item) != wanted or crc32(item.nodeid.encode()) % count != number:
             others.append(item)
         else:
             missing = extras.missing(extras.needed_by(item))

@@ -184,7 +184,7 @@ def test_an_unknown_mistake_is_not_explained():
     assert "no known deviation" in text
 
 
-@pytest.mark.tier("full", but=["[quantize_steps]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("suite", ["quantize_steps", "dot_scaled"])
 def test_expected_values_that_are_wrong_are_not_explained(suite):
     """The candidate has the values of the reference: a deviation that changes nothing has, too."""

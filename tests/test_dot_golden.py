@@ -265,7 +265,7 @@ def can_show(mistake, case):
     return not (mistake.startswith("terms") and is_narrow and profile.result == "f16")
 
 
-@pytest.mark.tier("full", but=["[-0]", "[c rounded down]"])
+@pytest.mark.tier("full", but=["[-0]"])
 @pytest.mark.parametrize("mistake", [*WRONG_SUMS, "results"])
 def test_every_rounding_of_every_tensor_core_shows(mistake):
     """DOT-007, DOT-009 and DOT-010: in each pair of formats. Scales make -0 in other cases."""

@@ -117,7 +117,7 @@ def test_special_numbers_of_every_lane_show(lanes):
     assert unseen(suites, OF_NVIDIA + OF_AMD, steps) == []
 
 
-@pytest.mark.tier("full", but=["[the last lane]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("lanes", LANES)
 def test_exponents_of_every_lane_show(lanes):
     """DOT-007, DOT-009, DOT-017, DOT-018: in each suite."""

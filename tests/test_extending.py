@@ -276,6 +276,7 @@ def register(exercise):
 
 
 # Policies take long to diagnose. A process that is spawned has no rows of the process before it.
+@pytest.mark.tier("full", but=["[profile-fork]"])
 @pytest.mark.parametrize(("exercise", "start"), [("profile", "fork"), ("scale rule", "spawn")])
 def test_the_commands_have_it(exercise, start, tmp_path):
     def run(*arguments, rows=("--rows", "mine")):

@@ -132,6 +132,7 @@ def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
     assert rungs_of(Asked("mor", parameters)) == {policy.names[0]: alone.asked}
 
 
+@pytest.mark.tier("full")
 def test_codes_and_scales_of_rungs_are_suites_of_their_own(run, tmp_path):
     """Results of quantize are complete, and a wrong scale of a rung has the name of its mistake."""
     save_file({"x": rungs_in_blocks()}, tmp_path / "x.safetensors")

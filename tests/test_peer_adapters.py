@@ -289,6 +289,7 @@ def test_tensor_cores_lose_the_sign_of_zero():
     assert diagnosis.explanations[0].deviations == ("negative_zero_decodes_to_zero",)
 
 
+@pytest.mark.tier("full")
 @needs("torch", "mmasim")
 def test_the_dot_products_of_the_suites_are_those_of_mmasim():
     """DOT-008: but for an infinite or NaN c under cdna3_fp8, and a sum of -2^-266 under cdna1_bf16.

@@ -104,6 +104,7 @@ def test_llm_int8():
         assert np.where(high, x, found.y).tobytes() == expected.tobytes()
 
 
+@pytest.mark.tier("full")
 @needs("torch")
 def test_the_code_of_pb_llm():
     """SEL-001 and SEL-003: the authors' lines, at revision fe85da9, with exact means."""

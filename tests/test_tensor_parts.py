@@ -55,6 +55,7 @@ def test_files_of_large_tensors_are_complete_without_corners(tmp_path):
     assert (report.verdict, report.is_complete, report.not_asked) == ("match", True, ())
 
 
+@pytest.mark.tier("full")
 def test_a_cause_is_named_in_files_of_large_tensors(tmp_path, monkeypatch):
     """Also if they are too large for a diagnosis as a whole: then of parts alone."""
     report = written(tmp_path, "mxfp8:rceil", "mx_as_floor")
