@@ -64,7 +64,7 @@ _NVFP4 = {"profile": "te", "tile": [1, 16], "source": "bf16"}
 _MX = {**_E4M3, "scale_rule": "floor", "block": 32}
 HOT = (
     Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 13, least=9),
-    Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 9, 64, 16, 1, 8),
+    Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 20, 64, 4, 1, 12),
     Hot(
         "extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 11, 64, 32, 2, 7
     ),
@@ -76,11 +76,11 @@ HOT = (
         "e4m3 with scales to binary32",
         "quantize",
         _QUANTIZE,
-        8,
+        12,
         64,
-        16,
+        4,
         1,
-        6,
+        9,
     ),
     Hot(
         "nvfp4_tile_scales_bf16_1",

@@ -25,7 +25,7 @@ MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
       const Piece piece = piece_of(cut, n);                                                                      \
       const float scale = decode_scale(scales[piece.block]);                                                     \
-      visit_piece<TEAM, 4, Target::Stored>(codes, cut, piece, [&](const auto& run, u64, u64) {                   \
+      visit_piece<TEAM, 1, Target::Stored>(codes, cut, piece, [&](const auto& run, u64, u64) {                   \
         auto values = beside<Target::Stored>(run);                                                               \
         auto unscaled = beside<u32>(run);                                                                        \
         decode_run(run.numbers, from, unscaled.numbers);                                                         \

@@ -18,7 +18,7 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
       const Piece piece = piece_of(cut, n);                                                                   \
       const Values<TEAM> values(number(scales[piece.block]), from);                                           \
-      visit_piece<TEAM, 4, Target::Stored>(codes, cut, piece, [&](const auto& run, u64, u64) {                \
+      visit_piece<TEAM, 1, Target::Stored>(codes, cut, piece, [&](const auto& run, u64, u64) {                \
         auto found = beside<Target::Stored>(run);                                                             \
         for (u32 k = 0; k < run.count; k++) found.numbers[k] = Target::stored(values(run.numbers[k]));        \
         store(found, y);                                                                                      \
