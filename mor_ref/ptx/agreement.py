@@ -1,15 +1,11 @@
 """Which registers and constants an operand of a type may be, as PTX has it."""
 
-import re
-
+from mor_ref.ptx.constants import Constant
 from mor_ref.ptx.program import WIDTHS
 
 # Their registers may be wider than the type.
 _CONVERTING = {"cvt", "ld", "ldu", "st"}
 _HALVES = {"f16", "bf16", "f16x2", "bf16x2"}
-_LEAST_REAL = 32  # bits of a constant that is a real number
-_REAL = re.compile(r"-?\s*(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
-_REAL_BITS = re.compile(r"-?\s*0(?:[fF][0-9a-fA-F]{8}|[dD][0-9a-fA-F]{16})")
 
 
 def _class(kind: str) -> str:
@@ -35,17 +31,18 @@ def type_of_constants(kind: str, opcode: str) -> str:
     return last if last in _HALVES else kind
 
 
-def is_constant(text: str, kind: str) -> bool:
+def is_constant(constant: Constant, kind: str) -> bool:
     """Return whether a constant may be an operand of a type; PTX has no halves."""
     if kind in _HALVES:
         return False
-    if _REAL.fullmatch(text):
-        return _class(kind) == "real"
-    if _REAL_BITS.fullmatch(text):
-        return _class(kind) in ("real", "b") and WIDTHS[kind] >= _LEAST_REAL
+    if constant.type == "f64":
+        return kind in ("f32", "f64", "b64")
+    if constant.type == "b32":
+        return kind in ("f32", "b32")
     return _class(kind) != "real"
 
 
-def is_initial_value(text: str, kind: str) -> bool:
+def is_initial_value(constant: Constant, kind: str) -> bool:
     """Return whether a constant may be the initial value of a variable of a type."""
-    return kind in ("b32", "b64") or is_constant(text, kind)
+    is_rounded = constant.type == "f64" and kind == "b32"
+    return is_rounded or is_constant(constant, kind)

@@ -4,8 +4,8 @@ import math
 import re
 
 from mor_ref.ptx.agreement import is_constant
+from mor_ref.ptx.constants import constant_of
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Variable
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
@@ -91,10 +91,10 @@ def _aligned(line: int, text: str, at: int) -> tuple[int, int]:
 
 def size_of(line: int, text: str, number: str) -> int:
     """Return a number of a declaration, which may be in base 16, 8 or 2."""
-    found = number_of(number, "b64") if number[:1].isdigit() else None
-    if found is None or is_constant(number, "f64"):
+    constant = constant_of(number) if number[:1].isdigit() else None
+    if constant is None or not is_constant(constant, "u64"):
         raise refusal(line, text[:60], f"{number[:40]!r} is not a number of at most 64 bits")
-    return found
+    return int(constant.value)
 
 
 def _values(

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.contraction import (
     SCALES,
     Flow,
@@ -19,7 +20,7 @@ from mor_ref.ptx.contraction import (
     lanes_of,
     product_of,
 )
-from mor_ref.ptx.names import Names, names_of, number_of
+from mor_ref.ptx.names import Names, names_of
 from mor_ref.ptx.program import Function, Instruction, Scope, Variable
 
 # A result of these is not the bits of an operand: it is rounded, a predicate, or from elsewhere.

@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.ptx.agreement import is_initial_value
+from mor_ref.ptx.constants import constant_of, number_of
 from mor_ref.ptx.errors import LaunchError
-from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import WIDTHS, Function, Program, Variable
 
 REGION = np.dtype([("begin", np.uint64), ("size", np.uint64), ("writable", np.uint32)], align=True)
 _ALIGNED = 256
+_ADDRESS_BYTES = 8
+_INITIAL_ADDRESS = re.compile(
+    r"(?:generic\s*\(\s*(?P<generic>[\w$]+)\s*\)|(?P<name>[\w$]+))\s*(?:\+(?P<offset>.*))?",
+    re.DOTALL,
+)
 
 
 def as_array(argument: Any, name: str) -> NDArray[Any]:
@@ -145,12 +150,20 @@ class Globals:
         width = max(1, WIDTHS[variable.type] // 8)
         for k, text in variable.initial:
             kind = variable.type
-            number = number_of(text, kind) if is_initial_value(text, kind) else None
-            if number is None:
-                match = re.fullmatch(r"(?:generic\(\s*)?([\w$]+)\)?\s*(?:\+\s*(\d+))?", text)
-                if not match or match.group(1) not in places or width != 8:
-                    why = f"initial value {text!r} is not supported"
-                    self.refused[variable.name] = f"line {variable.line}: {variable.name}: {why}"
-                    return
-                number = self.address + places[match.group(1)][0] + int(match.group(2) or 0)
+            constant, number = constant_of(text), number_of(text, kind)
+            if constant is None:
+                number = self._address(text, places) if width == _ADDRESS_BYTES else None
+            if number is None or (constant and not is_initial_value(constant, kind)):
+                why = f"initial value {text!r} is not supported"
+                self.refused[variable.name] = f"line {variable.line}: {variable.name}: {why}"
+                return
             memory[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))
+
+    def _address(self, text: str, places: dict[str, tuple[int, int]]) -> int | None:
+        """Return the address of a variable and an offset of bytes, or None."""
+        match = _INITIAL_ADDRESS.fullmatch(text)
+        name = match and (match["generic"] or match["name"])
+        offset = constant_of((match["offset"] or "0").strip()) if match else None
+        if name not in places or offset is None or offset.type not in ("s64", "u64"):
+            return None
+        return (self.address + places[name][0] + int(offset.value)) % (1 << 8 * _ADDRESS_BYTES)

@@ -1,25 +1,17 @@
 """Names of a function of PTX in C++: registers, labels and memory, each in its scope."""
 
-import math
 import re
-import struct
 from dataclasses import dataclass, field
 
 from mor_ref.ptx.agreement import is_constant, is_register, type_of_constants
+from mor_ref.ptx.constants import constant_of, mistake_in, number_of
 from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
 from mor_ref.ptx.remarks import Undefined
 
 WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
-_MOST_BITS = 64  # of a constant
-_MOST_DIGITS = 20  # of a decimal one
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})")
-_NUMBER = re.compile(
-    r"(?P<minus>-?)\s*(?:0[fF](?P<single>[0-9a-fA-F]{8})|0[dD](?P<double>[0-9a-fA-F]{16})"
-    r"|(?P<real>\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)"
-    r"|0[xX](?P<hex>[0-9a-fA-F]+)U?|0[bB](?P<binary>[01]+)U?|0(?P<octal>[0-7]+)U?|(?P<decimal>0|[1-9]\d*)U?)"
-)
 SPECIAL = {f"%{name}.{axis}": f"m.{name}[{k}]" for name in ("tid", "ntid", "ctaid", "nctaid")
            for k, axis in enumerate("xyz")}  # fmt: skip
 SPECIAL |= {f"%clusterid.{axis}": f"m.ctaid[{k}]" for k, axis in enumerate("xyz")}
@@ -142,18 +134,26 @@ class Names:
             return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
         if text in SPECIAL:
             return f"{WORDS[bits]}({SPECIAL[text]})"
-        number = number_of(text, kind)
-        if number is not None:
+        constant, number = constant_of(text), number_of(text, kind)
+        if constant is not None:
             wanted = type_of_constants(kind, of.opcode)
-            if not is_constant(text, wanted):
+            if not is_constant(constant, wanted) or number is None:
                 raise refusal(of.line, of.text, f"{text!r} is not a constant of type .{wanted}")
             return f"{WORDS[bits]}({number:#x}u{'ll' if number >> 32 else ''})"
-        place = self.place(text.split("+", maxsplit=1)[0].strip())
+        base, _, offset = (part.strip() for part in text.partition("+"))
+        place = self.place(base)
         if place is not None:
-            offset = text.partition("+")[2].strip() or "0"
-            return f"{WORDS[bits]}({place.address} + {offset})"
-        why = f"is too large for .{kind}" if _NUMBER.fullmatch(text) else "is not supported"
-        raise refusal(of.line, of.text, f"operand {text[:40]!r} {why}")
+            return f"{WORDS[bits]}({self.moved(place.address, offset if '+' in text else '0', of)})"
+        raise refusal(of.line, of.text, f"operand {text[:40]!r} {mistake_in(text)}")
+
+    @staticmethod
+    def moved(address: str, offset: str, of: Instruction) -> str:
+        """Return an address and an offset of bytes, a constant, as C++."""
+        constant = constant_of(offset)
+        if constant is None or constant.type not in ("s64", "u64"):
+            why = mistake_in(offset) if constant is None else "is not an integer"
+            raise refusal(of.line, of.text, f"offset {offset[:40]!r} {why}")
+        return f"u64({address}) + {number_of(offset, 'b64')}ull"
 
     def guard(self, of: Instruction) -> str:
         """Return the predicate in front of an instruction as C++: a register or its opposite."""
@@ -163,15 +163,15 @@ class Names:
 
     def predicate(self, text: str, of: Instruction) -> str:
         """Return a predicate as C++: a register, its opposite, or a constant."""
+        number = number_of(text, "b64")
+        if number is not None:
+            return "true" if number else "false"
         if text.startswith("!"):
             return f"!{self.predicate(text[1:].strip(), of)}"
         register = self._read(text, of)
         if register is not None and register.type == "pred":
             return register.name
-        number = number_of(text, "b32")
-        if number is None:
-            raise refusal(of.line, of.text, f"{text!r} is not a predicate")
-        return "true" if number else "false"
+        raise refusal(of.line, of.text, f"{text!r} is not a predicate")
 
     def _read(self, text: str, of: Instruction) -> Register | None:
         register = self.register(text)
@@ -217,45 +217,6 @@ _MANGLED = {"_": "__", "$": "_d", "%": "_p"}
 def mangled(name: str) -> str:
     """Return a name of PTX as one of C++; no two have the same."""
     return "".join(_MANGLED.get(letter, letter) for letter in name)
-
-
-def number_of(text: str, kind: str) -> int | None:
-    """Return a constant as the bits of a type, or None if it is none."""
-    found = _NUMBER.fullmatch(text)
-    if not found:
-        return None
-    bits = WIDTHS[kind]
-    group = found.lastgroup or ""
-    word = found.group(group)
-    if group in ("single", "double", "real"):
-        whole = _real_bits(group, word, bits)
-        if whole is None:
-            return None
-        return whole ^ (1 << (bits - 1)) if found.group("minus") else whole
-    if group == "decimal" and len(word) > _MOST_DIGITS:
-        return None
-    number = int(word, {"hex": 16, "binary": 2, "octal": 8}.get(group, 10))
-    if number >> _MOST_BITS:
-        return None
-    return (-number if found.group("minus") else number) & ((1 << bits) - 1)
-
-
-def _real_bits(group: str, word: str, bits: int) -> int | None:
-    if (group == "single" and bits == 32) or (group == "double" and bits == 64):
-        return int(word, 16)
-    if bits < 32:
-        return None
-    number = (
-        float(word)
-        if group == "real"
-        else (struct.unpack(">f" if group == "single" else ">d", bytes.fromhex(word))[0])
-    )
-    try:
-        packed = struct.pack(">f" if bits == 32 else ">d", number)
-    except OverflowError:
-        return None
-    is_too_large = group == "real" and math.isinf(number)
-    return None if is_too_large else int.from_bytes(packed, "big")
 
 
 def names_of(

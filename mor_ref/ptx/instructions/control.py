@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import WORDS, Names, mangled, number_of
+from mor_ref.ptx.names import WORDS, Names, mangled
 from mor_ref.ptx.program import WIDTHS, Instruction, Variable
 
 Handler = Callable[[Instruction, Names], str]

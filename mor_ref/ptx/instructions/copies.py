@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.instructions.memory import address_of
-from mor_ref.ptx.names import Names, number_of
+from mor_ref.ptx.names import Names
 from mor_ref.ptx.program import Instruction
 
 _COPY = re.compile(

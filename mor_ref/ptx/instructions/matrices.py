@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.instructions.memory import address_of, elements
-from mor_ref.ptx.names import WORDS, Names, number_of
+from mor_ref.ptx.names import WORDS, Names
 from mor_ref.ptx.program import WIDTHS as BITS
 from mor_ref.ptx.program import Instruction
 from mor_ref.ptx.rows import MODES

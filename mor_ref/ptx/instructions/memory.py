@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 
+from mor_ref.ptx.constants import constant_of
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import WORDS, Names, number_of
+from mor_ref.ptx.names import WORDS, Names
 from mor_ref.ptx.program import WIDTHS, Instruction
 
 _SPACES = {"global", "shared", "local", "const", "param"}
@@ -13,7 +14,9 @@ _WITHOUT_MEANING = {
     "weak", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc",
     "evict_last", "evict_first", "unified",
 }  # fmt: skip
-_ADDRESS = re.compile(r"\[\s*([\w$%]+)\s*(?:\+?\s*(-?)\s*(\w+))?\s*\]")
+_ADDRESS = re.compile(
+    r"\[\s*(?P<base>[A-Za-z_$%][\w$%]*)\s*(?:\+\s*(?P<offset>.*?))?\s*\]", re.DOTALL
+)
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -54,14 +57,11 @@ class Access:
     def pointer(self, names: Names, address: str, writes: bool, written: str = "") -> str:
         """Return the C++ expression of a pointer that was checked; `written` is an array."""
         space = self.space
-        match = _ADDRESS.fullmatch(address)
-        if not match:
-            raise refusal(self.of.line, self.of.text, f"address {address!r} is not supported")
-        base, minus, offset = match.groups()
+        base, offset = base_of(self.of, address)
         place = names.place(base)
         if place is not None and space == "param" and place.space == "frame":
             at = f"u64({place.address}), {place.size}"
-            where = sum_of(self.of, place.address, minus, offset)
+            where = names.moved(place.address, offset, self.of)
             return self._call("inside", f"{at}, ", where, "")
         if space == "param" and writes:
             raise refusal(self.of.line, self.of.text, "a kernel only reads its parameters")
@@ -83,25 +83,22 @@ class Access:
         return f"{function}<{self.element}, {size}>(m, {arguments}{more}, {self.of.line}{end})"
 
 
+def base_of(of: Instruction, address: str) -> tuple[str, str]:
+    """Return the register or the memory that an address in brackets begins at, and its offset."""
+    match = _ADDRESS.fullmatch(address)
+    if match:
+        return match["base"], match["offset"] or ("0" if match["offset"] is None else "")
+    inner = address[1:-1].strip()
+    if ".local" in of.opcode and address[:1] == "[" and constant_of(inner) is not None:
+        return inner, "0"
+    raise refusal(of.line, of.text, f"address {address!r} is not supported")
+
+
 def address_of(of: Instruction, names: Names, text: str) -> str:
     """Return an address in brackets as C++, unchecked; in shared memory it is an offset."""
-    match = _ADDRESS.fullmatch(text)
-    if not match:
-        raise refusal(of.line, of.text, f"address {text!r} is not supported")
-    base, minus, offset = match.groups()
+    base, offset = base_of(of, text)
     place = names.place(base)
-    value = place.address if place is not None else names.address(base, of)
-    return sum_of(of, value, minus, offset)
-
-
-def sum_of(of: Instruction, base: str, minus: str, offset: str | None) -> str:
-    """Return an address and its offset as C++."""
-    if not offset:
-        return f"u64({base})"
-    number = number_of(offset, "b64")
-    if number is None:
-        raise refusal(of.line, of.text, f"offset {offset[:40]!r} is not a constant of 64 bits")
-    return f"u64({base}) {'-' if minus else '+'} {number}ull"
+    return names.moved(place.address if place is not None else names.address(base, of), offset, of)
 
 
 def load(of: Instruction, names: Names) -> str:

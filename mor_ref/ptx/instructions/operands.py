@@ -2,8 +2,8 @@
 
 import re
 
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import number_of
 from mor_ref.ptx.program import Instruction
 
 _HINT = r"(?=.*L2::cache_hint)"

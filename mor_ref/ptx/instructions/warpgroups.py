@@ -7,10 +7,11 @@ not found.
 import re
 from collections.abc import Callable
 
+from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.instructions.matrices import FP8, WIDTHS, cut_rule, integer_rule, profile_of
 from mor_ref.ptx.instructions.memory import elements
-from mor_ref.ptx.names import Names, number_of
+from mor_ref.ptx.names import Names
 from mor_ref.ptx.program import Instruction
 
 _MMA = re.compile(
