@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from ptx_programs import HEADER
 from test_ptx_instructions import FLOATS, clamped, edges, expect, modelled, number, run, signed
 
 from mor_ref import exact, formats
-from mor_ref.ptx import Module
+from mor_ref.ptx import Module, PtxError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -283,3 +284,45 @@ def test_sums_of_halves_in_memory():
     out = np.zeros(2, np.float16)
     Module(HEADER + body)["run"][3, 1](out)
     assert out.tolist() == [6.0, 12.0]
+
+
+@pytest.mark.parametrize("join", ["and", "or"])
+@pytest.mark.parametrize("target", ["%r3", "_"])
+def test_lop3_with_a_predicate(join, target):
+    """It is whether a bit of the result is set, joined with another predicate, as PTX has it."""
+    text = f"""
+.visible .entry run(.param .u64 out, .param .u64 a, .param .u64 p) {{
+  .reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %d<4>;
+  ld.param.u64 %d1, [a]; ld.param.u64 %d2, [p]; ld.param.u64 %d3, [out];
+  mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 4, %d1; mad.wide.u32 %d2, %r1, 4, %d2;
+  mad.wide.u32 %d3, %r1, 8, %d3; ld.global.u32 %r2, [%d1]; ld.global.u32 %r3, [%d2];
+  setp.ne.u32 %p1, %r3, 0; mov.u32 %r3, 77;
+  lop3.{join}.b32 {target}|%p1, %r2, 0x0F0F0F0F, %r1, (0xF0&0xCC)^0xAA, %p1;
+  selp.u32 %r4, 1, 0, %p1; st.global.v2.u32 [%d3], {{%r3, %r4}}; ret; }}
+"""
+    a = np.array([0, 3, 0, 3, 1 << 31, 0xF0F0F0F0, 6, 15], np.uint32)
+    p = np.array([0, 0, 1, 1, 0, 1, 1, 1], np.uint32)
+    out = np.zeros((8, 2), np.uint32)
+    Module(HEADER + text)["run"][1, 8](out, a, p)
+    wanted = (a & 0x0F0F0F0F) ^ np.arange(8, dtype=np.uint32)
+    assert 0 < (wanted == 0).sum() < 8
+    assert out[:, 0].tolist() == (wanted if target == "%r3" else np.full(8, 77)).tolist()
+    both = np.logical_and if join == "and" else np.logical_or
+    assert out[:, 1].tolist() == both(wanted != 0, p).tolist()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "xor.b32 %r1|%p1, %r1, %r1, %r1, 1, %p1", "or.b32 %r1|_, %r1, %r1, %r1, 1, %p1",
+        "or.b32 %r1, %r1, %r1, %r1, 1, %p1", "or.b32 %r1|%p1, %r1, %r1, %r1, 1",
+        "b32 %r1|%p1, %r1, %r1, %r1, 1, %p1", "b32 %r1|%p1, %r1, %r1, %r1, 1",
+        "or.b64 %d1|%p1, %d1, %d1, %d1, 1, %p1", "or.b32 %p1|%p1, %r1, %r1, %r1, 1, %p1",
+        "or.b32 %r1|%r1, %r1, %r1, %r1, 1, %p1", "or.b32 %r1|%p1, %r1, %r1, %r1, 256, %p1",
+    ],
+)  # fmt: skip
+def test_lop3_of_other_forms_is_refused(words):
+    """ptxas refuses them, too, save for the table of 256."""
+    body = ".reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %d<2>;"
+    with pytest.raises(PtxError, match=f"lop3.{re.escape(words)}: "):
+        Module(f"{HEADER}.visible .entry run() {{ {body} lop3.{words}; ret; }}")["run"][1, 1]()

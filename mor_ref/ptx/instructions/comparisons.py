@@ -1,4 +1,4 @@
-"""Comparisons: of two numbers, and of two pairs of numbers."""
+"""Instructions with predicates as results: comparisons, and `lop3`."""
 
 import re
 from collections.abc import Callable
@@ -114,7 +114,27 @@ def set_number(of: Instruction, names: Names) -> str:
     return f"{names.result(of.operands[0], of, kind).name} = {' | '.join(each)};"
 
 
+_LOOKUP = re.compile(r"lop3(?:\.(?P<join>and|or))?\.b32")
+
+
+def look_up(of: Instruction, names: Names) -> str:
+    """Return `lop3` as C++: its bits, and whether any is set, joined with a predicate."""
+    match = _LOOKUP.fullmatch(of.opcode)
+    first, bar, second = (part.strip() for part in of.operands[0].partition("|"))
+    if not match or bool(bar) != bool(match["join"]) or second == "_":
+        raise refusal(of.line, of.text, "this form is not supported")
+    values = [names.value(text, "b32", of) for text in of.operands[1:5]]
+    text = f"const u32 x = lop3({', '.join(values)}); "
+    if match["join"]:
+        joined = f"x != 0 {_JOINED[match['join']]} bool({names.predicate(of.operands[5], of)})"
+        text += f"const bool y = {joined}; {names.result(second, of, 'pred').name} = y; "
+    if first != "_" or not bar:
+        text += f"{names.result(first, of, 'b32').name} = x; "
+    return f"{{ {text}}}"
+
+
 HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {
     "setp": set_predicate,
     "set": set_number,
+    "lop3": look_up,
 }

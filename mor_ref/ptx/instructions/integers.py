@@ -55,7 +55,6 @@ ROWS = (
     Row(r"shr\.b(?P<n>16|32|64)", "shr<u{n}>", ("b{n}", "b{n}", "u32")),
     Row(rf"shr\.{_INTEGER}", "shr<{t}>", (_T, _T, "u32")),
     Row(r"shf\.(?P<to>[lr])\.(?P<how>clamp|wrap)\.b32", "shf_{to}_{how}", ("b32",) * 4),
-    Row(r"lop3\.b32", "lop3", ("b32",) * 5),
     Row(r"(?P<op>popc|clz)\.(?P<t>b32|b64)", "{op}", ("u32", _T)),
     Row(r"bfind\.(?P<t>[us](?:32|64))", "bfind<{t}>", ("u32", _T)),
     Row(r"bfind\.shiftamt\.(?P<t>[us](?:32|64))", "bfind_shift<{t}>", ("u32", _T)),

@@ -19,6 +19,8 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"createpolicy\.(?:fractional|range|cvt)\..*", (1, 2, 3, 4)),
     (r"setp?\.\w+\.(?:and|or|xor)\..*", (4,)),
     (r"setp?\..*", (3,)),
+    (r"lop3\.b32", (5,)),
+    (r"lop3\.(?:and|or)\.b32", (6,)),
     (r"bra(?:\.uni)?", (1,)),
     (r"brx\.idx(?:\.uni)?", (2, 3)),
     (r"call(?:\.uni)?", (1, 2, 3)),
@@ -42,7 +44,7 @@ _COUNTS: tuple[tuple[str, tuple[int, ...]], ...] = (
 # Other forms of these are refused.
 _KNOWN = re.compile(
     r"ldu?|st|mov|cvta|isspacep|atom|red|createpolicy|setp?|bra|brx|call|ret|exit|trap|brkpt|elect"
-    r"|(?:ld|st)matrix"
+    r"|(?:ld|st)matrix|lop3"
 )
 _COMPILED = tuple((re.compile(pattern), counts) for pattern, counts in _COUNTS)
 _LARGEST_TABLE = 255
@@ -61,7 +63,7 @@ def check_operands(of: Instruction) -> None:
         brackets = [operand.count(one) for one in "{}[]()"]
         if brackets[::2] != brackets[1::2] or not operand:
             raise refusal(of.line, of.text, f"operand {operand!r} is not understood")
-    if of.opcode == "lop3.b32" and len(of.operands) == 5:
+    if of.opcode.startswith("lop3."):
         table = number_of(of.operands[4], "b64")
         if table is None or table > _LARGEST_TABLE:
             raise refusal(of.line, of.text, f"the table is a constant from 0 to {_LARGEST_TABLE}")
