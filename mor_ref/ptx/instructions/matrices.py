@@ -20,6 +20,9 @@ _SHAPE = re.compile(
 _DOUBLES = re.compile(
     r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>4|8|16)\.row\.col(?:\.(?P<mode>rn|rz|rm|rp))?(?:\.f64){4}"
 )
+_BITS = re.compile(
+    r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>128|256)\.row\.col\.s32\.b1\.b1\.s32\.(?P<join>and|xor)\.popc"
+)
 _MOVED = re.compile(
     r"(?P<way>ld|st)matrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
 )
@@ -102,6 +105,9 @@ def multiply(of: Instruction, names: Names) -> str:
     doubles = _DOUBLES.fullmatch(of.opcode)
     if doubles:
         return _of_doubles(of, names, int(doubles["m"]), int(doubles["k"]), doubles["mode"] or "rn")
+    bits = _BITS.fullmatch(of.opcode)
+    if bits:
+        return _of_bits(of, names, int(bits["m"]), int(bits["k"]), bits["join"])
     one = multiplication(of)
     counts = one.m * one.k * one.width // 1024, one.k * one.width // 128, one.m // 4
     is_integer = one.a[0] in "su"
@@ -118,6 +124,14 @@ def _of_doubles(of: Instruction, names: Names, m: int, k: int, mode: str) -> str
     fused = "fma_f64" if mode == "rn" else f"fma_directed<Mode::{MODES[mode]}>"
     call = f"multiply_doubles<{m}, {k}, {fused}>(m, a, b, c, d, {of.line});"
     return _of_fragments(of, names, "f64", (m * k // 32, k // 4, m // 4), call)
+
+
+def _of_bits(of: Instruction, names: Names, m: int, k: int, join: str) -> str:
+    """Return a product of single bits as C++: how many ones a row and a column have together."""
+    if m == 8 and k != 128:
+        raise refusal(of.line, of.text, "this matrix instruction is not supported")
+    call = f"multiply_bits<{m}, {k}, {join}_<u32>>(m, a, b, c, d, {of.line});"
+    return _of_fragments(of, names, "b32", (m * k // 1024, k // 128, m // 4), call)
 
 
 def _of_fragments(

@@ -72,6 +72,14 @@ inline void multiply_integers(Machine& m, const IntegerRule& rule, const u32* a,
   });
 }
 
+// Of single bits: how many ones are in the words of a row and of a column, joined.
+template <u32 ROWS, u32 K, auto JOINED> inline void multiply_bits(Machine& m, const u32* a, const u32* b, const u32* c, u32* d, u32 line) {
+  for_each_sum<ROWS, K / 32>(m, a, b, nullptr, 0, line, [&](u32 n, const auto& row, const auto& column) {
+    d[n] = c[n];
+    for (u32 k = 0; k < K / 32; k++) d[n] += popc(JOINED(row[k], column[k]));
+  });
+}
+
 // Of binary64: one sum after the other, from that of c on, each rounded with its product.
 template <u32 ROWS, u32 K, auto FUSED> inline void multiply_doubles(Machine& m, const u64* a, const u64* b, const u64* c, u64* d, u32 line) {
   constexpr u32 halves = ROWS / 8, of_a = K / 4 * halves, of_b = K / 4;
