@@ -26,6 +26,14 @@ _BITS = re.compile(
 _MOVED = re.compile(
     r"(?P<way>ld|st)matrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
 )
+_MOVED_BYTES = re.compile(
+    r"ldmatrix\.sync\.aligned\.(?:m16n16\.x(?P<wide>[12])\.trans(?:\.shared(?:::cta)?)?\.(?:b8|(?P<packed>PACKED))"
+    r"|m8n16\.x(?P<n>[124])(?:\.shared(?:::cta)?)?\.(?P<kind>PACKED))"
+    r"|stmatrix\.sync\.aligned\.m16n8\.x(?P<stored>[124])\.trans(?:\.shared(?:::cta)?)?\.b8".replace(
+        "PACKED", r"b8x16\.b(?:6x16_p32|4x16_p64)"
+    )
+)
+_OF_A_FAMILY = re.compile(r"sm_1\d\d[af]\b")
 # The first compute capability of each processor of the chapter on dot products.
 _PROCESSORS = (
     (120, "rtx_blackwell"), (100, "blackwell"), (90, "hopper"), (89, "ada"), (80, "ampere"),
@@ -239,14 +247,35 @@ def store_matrices(of: Instruction, names: Names) -> str:
 
 def _moved(of: Instruction, names: Names, place: str, count: int) -> str:
     """Return the call that loads or stores matrices."""
-    match = _MOVED.fullmatch(of.opcode)
-    if not match or count != int(match.group("n")):
+    call = _of_pairs(of, count) or (
+        _of_bytes(of, count) if _OF_A_FAMILY.match(names.target) else ""
+    )
+    if not call:
         raise refusal(of.line, of.text, "this move of matrices is not supported")
     address = address_of(of, names, place)
     if ".shared" not in of.opcode:
         address = f"{address} - m.shared"
-    transposed = "true" if match.group("trans") else "false"
-    return f"matrices<{count}, {transposed}>(m, {address}, d, {of.line});"
+    return f"{call}(m, {address}, d, {of.line});"
+
+
+def _of_pairs(of: Instruction, count: int) -> str:
+    """Return the end of the name of a function that moves numbers of 16 bits, or an empty text."""
+    match = _MOVED.fullmatch(of.opcode)
+    if not match or count != int(match["n"]):
+        return ""
+    return f"matrices<{count}, {'true' if match['trans'] else 'false'}>"
+
+
+def _of_bytes(of: Instruction, count: int) -> str:
+    """Return that of a function that moves numbers of 8 bits or fewer, or an empty text."""
+    match = _MOVED_BYTES.fullmatch(of.opcode)
+    if not match or count != 2 * int(match["wide"] or 0) + int(match["n"] or match["stored"] or 0):
+        return ""
+    if match["stored"]:
+        return f"bytes<{count}>"
+    kind = match["packed"] or match["kind"] or ""
+    bits = 6 if "b6" in kind else 4 if "b4" in kind else 8
+    return f"bytes<{count}, {bits}, {'true' if match['wide'] else 'false'}>"
 
 
 def transpose(of: Instruction, names: Names) -> str:

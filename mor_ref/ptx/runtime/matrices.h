@@ -103,12 +103,14 @@ template <u32 ROWS, u32 K, auto FUSED> inline void multiply_doubles(Machine& m, 
 }
 
 // Eight rows of eight numbers of 16 bits for each matrix, whose addresses eight lanes have: number n of the two of a lane.
+inline u64 row_at(Machine& m, u32 lane, u32 line) {
+  const u64 begin = m.fragments[lane][0] | u64(m.fragments[lane][1]) << 32;
+  if (begin % 16) fail(m, line, "the address of a row is misaligned");
+  return begin;
+}
 template <bool TRANSPOSED> inline u64 place_of(Machine& m, u32 matrix, u32 n, u32 line) {
   const u32 near = m.lane / 4, far = m.lane % 4 * 2 + n;
-  const u32* of_row = m.fragments[8 * matrix + (TRANSPOSED ? far : near)];
-  const u64 begin = of_row[0] | u64(of_row[1]) << 32;
-  if (begin % 16) fail(m, line, "the address of a row is misaligned");
-  return begin + 2 * (TRANSPOSED ? near : far);
+  return row_at(m, 8 * matrix + (TRANSPOSED ? far : near), line) + 2 * (TRANSPOSED ? near : far);
 }
 template <u32 COUNT, bool TRANSPOSED> inline void load_matrices(Machine& m, u64 address, u32* d, u32 line) {
   const u32 words[2] = {u32(address), u32(address >> 32)};
@@ -126,6 +128,41 @@ template <u32 COUNT, bool TRANSPOSED> inline void store_matrices(Machine& m, u64
     for (u32 k = 0; k < 2 * COUNT; k++) {
       const u16 number = u16(d[k / 2] >> k % 2 * 16);
       *shared<u16, 2>(m, place_of<TRANSPOSED>(m, k / 2, k % 2, line), Touch::write, line, &number) = number;
+    }
+  });
+}
+
+// Number `column` of the row whose address a lane has; a row begins with its numbers, and the rest of its 16 bytes is not read.
+template <u32 BITS> inline u32 number_in_row(Machine& m, u32 lane, u32 column, u32 line) {
+  const u32 first = column * BITS;
+  const u64 begin = row_at(m, lane, line);
+  u32 found = 0;
+  for (u32 byte = first / 8; byte <= (first + BITS - 1) / 8; byte++)
+    found |= u32(*shared<u8, 1>(m, begin + byte, Touch::read, line)) << (byte - first / 8) * 8;
+  return found >> first % 8 & ((1u << BITS) - 1);
+}
+// Four numbers of a row; or, transposed, of a column and of the column eight further, in turns.
+template <u32 COUNT, u32 BITS, bool TRANSPOSED> inline void load_bytes(Machine& m, u64 address, u32* d, u32 line) {
+  const u32 words[2] = {u32(address), u32(address >> 32)};
+  with_fragments(m, words, 2, line, [&] {
+    const u32 near = m.lane / 4, far = m.lane % 4 * 4;
+    for (u32 k = 0; k < COUNT; k++) {
+      d[k] = 0;
+      for (u32 n = 0; n < 4; n++) {
+        const u32 row = TRANSPOSED ? 16 * (k / 2) + far + n : 8 * k + near, column = TRANSPOSED ? near + 8 * (k % 2) : far + n;
+        d[k] |= number_in_row<BITS>(m, row, column, line) << 8 * n;
+      }
+    }
+  });
+}
+// Transposed: two numbers of a row, and two of the row eight below.
+template <u32 COUNT> inline void store_bytes(Machine& m, u64 address, const u32* d, u32 line) {
+  const u32 words[2] = {u32(address), u32(address >> 32)};
+  with_fragments(m, words, 2, line, [&] {
+    for (u32 k = 0; k < 4 * COUNT; k++) {
+      const u8 number = u8(d[k / 4] >> k % 4 * 8);
+      const u64 place = row_at(m, 8 * (k / 4) + m.lane % 4 * 2 + k % 2, line) + m.lane / 4 + 8 * (k % 4 / 2);
+      *shared<u8, 1>(m, place, Touch::write, line, &number) = number;
     }
   });
 }
