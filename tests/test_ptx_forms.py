@@ -191,7 +191,7 @@ MALFORMED = (
     "shfl.sync.idx.b32 %r3, %r1;", "bar.warp.sync;",
     "vote.sync.all.pred %p1;", "match.any.sync.b32 %r3, %r1;", "redux.sync.add.s32 %r3, %r1;",
     "atom.global.add.u32 %r3;", "atom.global.cas.b32 %r3, [%d4], %r1;",
-    "atom.global.exch.b128 %q1, [%d4], %q1;", "red.global.add.u32 [%d4];",
+    "atom.global.and.b128 %q1, [%d4], %q1;", "red.global.add.u32 [%d4];",
     "cvta.to.global.u64 %d5;", "add.s32 %r3, %r1;", "call;", "bar.sync;", "cp.async.wait_group;",
     "cp.async.wait_group %r1;", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1};",
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3};", "set.lt.u32.u32 %r3, %r1;", "ret 1;",

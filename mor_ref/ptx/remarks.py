@@ -24,6 +24,7 @@ NOTED = {
     7: "its operand was NaN, and ptxas makes different bits of constants and of registers",
     8: "ptxas may round it as one with the product that it multiplies by a power of two; "
     f"{NO_CONTRACTION}",
+    9: "it met a NaN, and PTX does not say what an atomic minimum or maximum makes of it",
 }
 _CONTRACTED = re.compile(r"(?:fma|mad)\.rn(?:\.\w+)*\.(?:f32|f64|b?f16)(?:x2)?")
 

@@ -9,6 +9,7 @@ from mor_ref.ptx.contraction import Flow, contracted, held, is_sum, open_sum
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.flow import flow_of
 from mor_ref.ptx.instructions import (
+    atomics,
     bounded,
     comparisons,
     control,
@@ -32,6 +33,7 @@ from mor_ref.ptx.rows import Found, found_in
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {
     **memory.HANDLERS,
+    **atomics.HANDLERS,
     **control.HANDLERS,
     **comparisons.HANDLERS,
     **matrices.HANDLERS,

@@ -133,70 +133,6 @@ def store(of: Instruction, names: Names) -> str:
     return f"{{ {moved}{text} }}"
 
 
-_ATOMICS = {
-    "add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz",
-}  # fmt: skip
-_INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
-# GPUs flush sums of binary32 in global memory (FADD.FTZ), and those in shared memory not.
-_REAL_ADD = {"f32": "sum_f32{is_shared(m, u64(p))}", "f64": "ToNan<add_f64>{m, LINE}"}
-_REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16", "bf16")}
-_REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
-
-_MOST_ATOMIC = 64  # bits; a CPU need not have wider atomic operations
-
-_NEW_VALUES = {
-    "exch": "b",
-    "cas": "old == b ? c : old",
-    "inc": "old >= b ? 0 : old + 1",
-    "dec": "!old || old > b ? b : old - 1",
-}
-
-
-def _new_value(operation: str, kind: str, line: int) -> str | None:
-    """Return the value that an atomic operation stores, as C++ of `old`, b and c."""
-    if operation in _NEW_VALUES:
-        return _NEW_VALUES[operation]
-    if kind in _REAL_ADD and operation == "add":
-        return f"{_REAL_ADD[kind]}(old, b)".replace("LINE", str(line))
-    if operation in _INTEGER_CALLS and kind.startswith("b"):
-        return f"{_INTEGER_CALLS[operation]}<{WORDS[WIDTHS[kind]]}>(old, b)"
-    if operation in ("add", "min", "max") and kind[0] in "us":
-        return f"{operation}<{kind}>(old, b)"
-    return None
-
-
-def atomic(of: Instruction, names: Names) -> str:
-    """Return an atomic operation as C++."""
-    access = Access(of, _ATOMICS)
-    access.strong = True
-    operation = next((word for word in access.words if word != "noftz"), "")
-    has_result = of.opcode.startswith("atom")
-    address, *rest = of.operands[has_result:]
-    targets = elements(of.operands[0]) if has_result else ["_"] * access.count
-    kind = access.type
-    word = WORDS[WIDTHS[kind]]
-    values = [
-        [names.value(one, kind, of) for one in elements(each)]
-        for each in rest[: 1 + (operation == "cas")]
-    ]
-    wanted = _new_value(operation, kind, of.line) if WIDTHS[kind] <= _MOST_ATOMIC else None
-    if wanted is None or {len(each) for each in (targets, *values)} != {access.count}:
-        raise refusal(of.line, of.text, "this atomic operation is not supported")
-    kept = "".join(
-        f"const {word} {name}s[] = {{{', '.join(those)}}}; "
-        for name, those in zip("bc", values, strict=False)
-    )
-    text = f"{'look(m); ' if has_result else ''}{kept}"
-    text += f"auto* p = ({word}*){access.pointer(names, address, writes=True)}; "
-    sign = f"({kind})" if kind.startswith("s") else ""
-    for k, target in enumerate(targets):
-        own = "".join(f"const {word} {name} = {name}s[{k}]; " for name in "bc"[: len(values)])
-        store_it = "" if target == "_" else f"{names.result(target, of, kind).name} = "
-        found = f"atomic(p + {k}, [&]({word} old) {{ return {word}({wanted}); }})"
-        text += f"{{ {own}{store_it}{sign}{found}; }} "
-    return f"{{ {text}}}"
-
-
 def move(of: Instruction, names: Names) -> str:
     """Return a move as C++: also of an address, and of registers in pieces."""
     kind = of.opcode.partition(".")[2]
@@ -268,8 +204,6 @@ HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {
     "ld": load,
     "ldu": load,
     "st": store,
-    "atom": atomic,
-    "red": atomic,
     "mov": move,
     "cvta": convert_address,
     "isspacep": is_in_space,

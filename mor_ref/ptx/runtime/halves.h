@@ -63,4 +63,15 @@ template <auto OPERATION, class... Registers> inline u64 in_words(Registers... a
   return OPERATION(u32(all)...) | u64(OPERATION(u32(all >> 32)...)) << 32;
 }
 
+// An operation on one number or two, after which the line is noted if one of them is NaN.
+template <const Layout& OF, auto OPERATION, bool IS_PAIR> struct NotedNan {
+  Machine& m;
+  u32 line;
+  u32 operator()(u32 a, u32 b) const {
+    for (u32 shift = 0; shift < (IS_PAIR ? 32 : 16); shift += 16)
+      if ((a >> shift & 0x7FFF) > OF.infinity || (b >> shift & 0x7FFF) > OF.infinity) note(m, line, Noted::atomic_nan);
+    return IS_PAIR ? in_halves<OPERATION>(a, b) : OPERATION(a, b);
+  }
+};
+
 }  // namespace ptx

@@ -33,7 +33,7 @@ enum class Touch : u32 { read, write, strong_read, strong_write, begun_copy };
 enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u8 { nearest, below, above, drawn };
 // What PTX leaves open for some operands only.
-enum class Noted : u8 { nothing, quotient, nan, local, shared, made_nan, signed_nan, wide_nan, scaled };
+enum class Noted : u8 { nothing, quotient, nan, local, shared, made_nan, signed_nan, wide_nan, scaled, atomic_nan };
 // Options of the compiler, a bit each.
 enum class Option : u8 { fmad = 1, ftz = 2 };
 constexpr u32 FRAGMENT = 24;  // words of a lane in a matrix instruction
@@ -312,6 +312,18 @@ template <class T, class Operation> inline T atomic(T* at, Operation operation) 
   T old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
   T wanted = operation(old);
   while (!__atomic_compare_exchange_n(at, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) wanted = operation(old);
+  return old;
+}
+// Not every CPU has atomic operations of 128 bits: these wait for one another, and not for narrower ones.
+inline bool& wide_lock() {
+  static bool lock = false;
+  return lock;
+}
+template <class Operation> inline u128 atomic(u128* at, Operation operation) {
+  while (__atomic_test_and_set(&wide_lock(), __ATOMIC_SEQ_CST)) {}
+  const u128 old = *at;
+  *at = operation(old);
+  __atomic_clear(&wide_lock(), __ATOMIC_SEQ_CST);
   return old;
 }
 
