@@ -89,14 +89,18 @@ def test_both_words_are_compared():
         assert (out, memory.tolist()) == ([own], own)
 
 
-def test_exchanges_of_blocks_lose_nothing():
-    """By four workers: each number is found once, or is left."""
-    memory, given = aligned(2, np.uint64), aligned(2 * 512, np.uint64)
-    given[:] = np.repeat(np.arange(1, 513, dtype=np.uint64) * ((1 << 40) + 1), 2)
-    body = "ld.global.b128 %q2, [%d3]; atom.global.exch.b128 %q1, [%d2], %q2; "
-    body += "st.global.b128 [%d1], %q1;"
-    out, _ = launched(body, memory, given, 32, 16, schedule=Schedule(workers=4))
-    assert sorted([*out, memory.tolist()]) == [[0, 0], *given.reshape(-1, 2).tolist()]
+COUNTED = """mov.u32 %r1, 600000; mov.b64 %d5, 0; mov.b128 %q1, {%d5, %d5};
+AGAIN: mov.b128 {%d5, %d6}, %q1; add.u64 %d7, %d5, 1; add.u64 %d8, %d6, 3; mov.b128 %q2, {%d7, %d8};
+  atom.global.cas.b128 %q1, [%d2], %q1, %q2; mov.b128 {%d7, %d8}, %q1;
+  setp.eq.u64 %p1, %d5, %d7; setp.eq.and.u64 %p1, %d6, %d8, %p1; @!%p1 bra AGAIN;
+  sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;"""
+
+
+def test_sums_of_blocks_lose_nothing():
+    """Blocks of four workers compare and exchange until each has added {1, 3} so many times."""
+    memory, given = aligned(2, np.uint64), aligned(16, np.uint64)
+    launched(COUNTED, memory, given, 1, 8, schedule=Schedule(workers=4))
+    assert memory.tolist() == [8 * 600_000, 3 * 8 * 600_000]
 
 
 VECTORS = [(2, "f16"), (4, "bf16"), (8, "f16"), (2, "f16x2"), (4, "bf16x2"), (8, "bf16")]
