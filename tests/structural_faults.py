@@ -208,6 +208,24 @@ def even_rows_first(case, _):
     return {"code": np.concatenate([code[::2], code[1::2]])}
 
 
+def positions_first(array, heads):
+    """Return rows of positions and heads, if rows are whole heads of positions."""
+    if len(array) % heads:
+        return array
+    by_heads = array.reshape(heads, -1, array.shape[1])
+    return by_heads.transpose(1, 0, 2).reshape(array.shape)
+
+
+@fault("mx", r"code: rows are in another order: \[n, 4\] instead of \[4, n\], in all")
+def rows_of_heads_stored_by_positions(case, _):
+    return {"code": positions_first(case.arrays["code"], 4)}
+
+
+@fault("quantize", r"code and y: rows are in another order: \[n, 8\] instead of \[8, n\], in all")
+def rows_of_more_heads_stored_by_positions(case, _):
+    return {n: positions_first(case.arrays[n], 8) for n in ("code", "y", "xs")}
+
+
 @fault("mx", r"scale: each entry is the expected one \+ 1, in all")
 def scale_codes_one_too_large(case, _):
     return {"scale": case.arrays["scale"] + np.uint8(1)}

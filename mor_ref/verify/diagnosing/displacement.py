@@ -7,6 +7,7 @@ import numpy as np
 
 from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.entries import Entries, Integers
+from mor_ref.verify.diagnosing.exchanged_axes import exchanged_axes
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
 from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
@@ -113,8 +114,12 @@ def _is_packed(entries: Entries) -> bool:
 
 
 def _found(entries: Entries, at: Integers) -> Iterator[Map]:
-    """Yield maps that the given values suggest: shifts of any length, exchanged rows or columns."""
+    """Yield maps that the given values suggest.
+
+    They are shifts of any length, exchanged axes, and exchanged rows or columns.
+    """
     yield from _voted(entries, at)
+    yield from exchanged_axes(entries)
     if entries.axes == 2:
         yield from _lines(entries)
 
