@@ -40,6 +40,15 @@ PARAMETERS = {
     },
     "nvfp4_te": {"profile": "te", "tile": [1, 16], "source": "f32"},
     "nvfp4_torchao": {"profile": "torchao", "tile": [1, 16], "source": "f32"},
+    "affine": {
+        "grid": "uint8",
+        "profile": "torch_fake_tensor",
+        "symmetric": False,
+        "block": [1, 32],
+        "source": "f32",
+    },
+    "levels": {"kind": "lsq4", "arithmetic": "f32", "block": "row", "source": "f32"},
+    "shared": {"kind": "mx9", "profile": "quark_torch", "block": 16, "source": "f32"},
 }
 KERNELS = {}
 
@@ -295,6 +304,99 @@ def nvfp4_without_a_global_scale(x, _):
     return {"block_scale": stored.view(np.uint8), **code}
 
 
+# ---------------------------------------------------------------- integers, levels and shared ones
+
+
+def integers(x, scale, zero):
+    """Return codes from 0 to 255, as words of 32 bits."""
+    inverse = of_columns(np.float32(1) / scale, x)
+    code = np.clip(np.rint(x * inverse) + of_columns(zero, x), 0, 255)
+    return {"code": code.astype(np.int32).view(np.uint32)}
+
+
+def scale_and_zero(right):
+    return right["scale"].view(np.float32), right["zero_point"].view(np.int32)
+
+
+OF_BOTH = USED.replace("scale", "scale and zero_point")
+
+
+@kernel("affine", OF_BOTH + r"the block at \[i, j - 1\], in all")
+def integers_of_the_block_before(x, right):
+    return integers(x, *map(before, scale_and_zero(right)))
+
+
+@kernel("affine", USED + r"the block at \[i - 1, j\], around the end, in all")
+def integers_with_the_scale_of_the_row_above(x, right):
+    scale, zero = scale_and_zero(right)
+    return integers(x, np.roll(scale, 1, axis=0), zero)
+
+
+@kernel("affine", USED.replace("scale", "zero_point") + r"the block at \[i, 0\], in all")
+def one_zero_point_of_the_row(x, right):
+    scale, zero = scale_and_zero(right)
+    return integers(x, scale, np.broadcast_to(zero[:, :1], zero.shape))
+
+
+@kernel("affine", r"code: each entry is that of x without zero_point, in all")
+def symmetric_codes(x, right):
+    scale, zero = scale_and_zero(right)
+    return integers(x, scale, 0 * zero)
+
+
+@kernel("affine", r"code: each entry is that of x with the given scale and zero_point, in all")
+def integers_with_scales_of_255_steps_less_one(x, _):
+    wide = np.pad(x, ((0, 0), (0, -x.shape[1] % 32))).reshape(len(x), -1, 32)
+    low, high = np.minimum(wide.min(2), 0), np.maximum(wide.max(2), 0)
+    scale = (high - low) / np.float32(254)
+    zero = np.clip(-np.rint(low / scale), 0, 255).astype(np.int32)
+    fields = {"scale": scale.view(np.uint32), "zero_point": zero.view(np.uint32)}
+    return fields | integers(x, scale, zero)
+
+
+@kernel("affine", OF_Y + r"without zero_point, in all")
+def y_of_codes_alone(x, right):
+    scale, _ = scale_and_zero(right)
+    return {"y": (right["code"].astype(np.float32) * of_columns(scale, x)).view(np.uint32)}
+
+
+@kernel(
+    "levels", USED.replace("scale", "alpha") + r"the block at \[i - 1, j\], around the end, in all"
+)
+def alpha_of_the_row_above(x, right):
+    ratio = x / np.roll(right["alpha"].view(np.float32), 1, axis=0)
+    return {"code": np.rint(np.clip(ratio, -8, 7)).astype(np.int8).view(np.uint8) & 15}
+
+
+@kernel("levels", OF_Y + r"with the expected alpha of the block at \[i - 1, j\], around the end,")
+def y_by_the_alpha_of_the_row_above(_, right):
+    alpha = np.roll(right["alpha"].view(np.float32), 1, axis=0)
+    return {"y": (right["level"].view(np.float32) * alpha).view(np.uint32)}
+
+
+def magnitudes(x, exponent, tau):
+    """Return codes of eight bits: a sign, and a magnitude in units of the pair."""
+    pairs = of_columns(tau.astype(np.int32), x, 2)
+    unit = of_columns(exponent.astype(np.int32), x, 16) - pairs - 127 - 6
+    size = np.minimum(np.rint(np.ldexp(np.abs(x).astype(np.float64), -unit)), 127)
+    return {"code": size.astype(np.uint8) | (x < 0).astype(np.uint8) << 7}
+
+
+@kernel("shared", USED.replace("scale", "shared_exponent") + r"the block at \[i, j - 1\], in all")
+def the_shared_exponent_of_the_block_before(x, right):
+    return magnitudes(x, before(right["shared_exponent"]), right["tau"])
+
+
+@kernel("shared", r"code: each entry is that of x without tau, in all")
+def no_shift_of_pairs(x, right):
+    return magnitudes(x, right["shared_exponent"], 0 * right["tau"])
+
+
+@kernel("shared", USED.replace("scale", "tau") + r"the pair at \[i, j - 1\], in all")
+def the_shift_of_the_pair_before(x, right):
+    return magnitudes(x, right["shared_exponent"], before(right["tau"]))
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_scales_that_are_used_are_named(name):
     suite, change, says = KERNELS[name]
@@ -315,6 +417,35 @@ def test_another_rounding_is_not_another_scale():
         return {"code": np.where(np.abs(value) > np.abs(exact), code - 1, code)}
 
     assert not any(" is that of " in line for line in lines_of(evidence_of("mx", truncated)))
+
+
+def rounded_down(x, right):
+    scale, zero = scale_and_zero(right)
+    code = np.floor(x / of_columns(scale, x)) + of_columns(zero, x)
+    return {"code": np.clip(code, 0, 255).astype(np.int32).view(np.uint32)}
+
+
+def levels_rounded_down(x, right):
+    ratio = np.clip(x / right["alpha"].view(np.float32), -8, 7)
+    return {"code": np.floor(ratio).astype(np.int8).view(np.uint8) & 15}
+
+
+def magnitudes_rounded_up(x, right):
+    code = magnitudes(x * np.float32(1.003), right["shared_exponent"], right["tau"])["code"]
+    return {"code": code}
+
+
+@pytest.mark.parametrize(
+    ("suite", "change"),
+    [
+        ("affine", rounded_down),
+        ("levels", levels_rounded_down),
+        ("shared", magnitudes_rounded_up),
+    ],
+)
+def test_another_rounding_of_integers_is_not_another_scale(suite, change):
+    lines = lines_of(evidence_of(suite, change))
+    assert not any(" is that of " in line for line in lines), lines
 
 
 @pytest.mark.parametrize("suite", CODED)

@@ -156,6 +156,25 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return rounded_to(parameters.get("source", "f32"), bits32(y))
 
 
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return the codes of numbers that have a scale and a zero point each (AFF-007, AFF-008)."""
+    from mor_ref.arrays import numbers_from
+    from mor_ref.engine.affine import quantize_affine
+
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    symmetric, source = parameters["symmetric"], parameters["source"]
+    numbers, shape = numbers_from(tensor_of(arrays["x"], source), "x"), arrays["x"].shape
+    given = {
+        name: np.ascontiguousarray(arrays[name]).reshape(-1)
+        for name in ("scale", "zero_point")
+        if name in arrays
+    }
+    zeros = given["zero_point"].view(np.int32) if "zero_point" in given else None
+    cut, scale = partition(shape, (1, 1)), given["scale"]
+    found = quantize_affine(numbers, cut, profile, grid, symmetric, source, scale, zeros, 1)
+    return words_of(found.code).reshape(shape)
+
+
 def admit(parameters: Parameters) -> None:
     """Refuse a grid and a symmetry that the profile does not have."""
     grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
@@ -200,6 +219,6 @@ AFFINE = Operation(
     admit=admit,
     optional=kinds(RECIPE),
     needs_all=_has_one_sign,
-    way_back=WayBack(taken_back, restore),
+    way_back=WayBack(taken_back, restore, coded, {"zero_point": 0}),
     record=OfRecord(is_record, asked_of, stored),
 )

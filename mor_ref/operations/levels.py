@@ -96,6 +96,21 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
         return bits32(rounded(found * alpha))
 
 
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return the codes of weights that have an alpha each (LVL-004 to LVL-008)."""
+    from mor_ref.arrays import numbers_from
+    from mor_ref.engine import levels
+    from mor_ref.engine.blocks import binary32_words
+    from mor_ref.engine.level_alphas import in_arithmetic
+
+    kind, arithmetic = level_kind(parameters["kind"]), parameters["arithmetic"]
+    numbers = numbers_from(tensor_of(arrays["x"], parameters["source"]), "x")
+    words, shape = in_arithmetic(binary32_words(numbers), arithmetic), arrays["x"].shape
+    alpha = np.ascontiguousarray(arrays["alpha"], np.uint32).reshape(-1)
+    _, found = levels.quantize_levels(words, shape, kind, alpha, arithmetic, 1)
+    return found.code.reshape(shape)
+
+
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize on a device."""
     from mor_ref.cuda import levels
@@ -123,6 +138,6 @@ LEVELS = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
-    way_back=WayBack(lambda _: (("code",), ("alpha",)), restore),
+    way_back=WayBack(lambda _: (("code",), ("alpha",)), restore, coded),
     record=OfRecord(of_class("Levels"), asked_of, stored),
 )

@@ -82,12 +82,14 @@ class WayBack:
 
     `takes` lists them for parameters. Those in one tuple can stand for each other: the first that
     is there is taken. `coded` is the other way: it returns the codes of a column of numbers, each
-    with its own scales, which are the fields that it takes.
+    with its own scales, which are the fields that it takes. `neutral` are the bits of scales that
+    change nothing, if their format does not say so.
     """
 
     takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
     restore: Callable[[Parameters, Arrays], NDArray[np.uint32]]
-    coded: Callable[[Parameters, Arrays], NDArray[np.uint8]] | None = None
+    coded: Callable[[Parameters, Arrays], NDArray[np.unsignedinteger[Any]]] | None = None
+    neutral: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

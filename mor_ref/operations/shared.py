@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.shared import BLOCK, NAN_BLOCK, PAIR, shared_kind, shared_profile
+from mor_ref.definitions.shared import (
+    BLOCK,
+    LARGEST_EXPONENT,
+    NAN_BLOCK,
+    PAIR,
+    shared_kind,
+    shared_profile,
+)
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of
 from mor_ref.operations.fields import fields
@@ -89,6 +96,27 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return bits32(np.where(exponent == NAN_BLOCK, np.nan, signed).astype(np.float32))
 
 
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return the codes of numbers that have a shared exponent and a shift each (SHX-005)."""
+    kind, profile = shared_kind(parameters["kind"]), shared_profile(parameters["profile"])
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        x = tensor_of(arrays["x"], parameters["source"]).astype(np.float32)
+    exponent, tau = (arrays[name].astype(np.int32) for name in ("shared_exponent", "tau"))
+    is_lost, is_tiny = np.isnan(x) | (exponent == NAN_BLOCK), np.abs(x) < np.finfo(np.float32).tiny
+    most = (1 << kind.magnitude_bits) - 1
+    highest = most + (kind.carries & np.isfinite(x) & (x < 0) & (exponent < LARGEST_EXPONENT))
+    unit = exponent - 127 - tau + 1 - kind.magnitude_bits
+    with np.errstate(invalid="ignore"):
+        size = np.minimum(np.rint(np.ldexp(np.abs(x).astype(np.float64), -unit)), highest)
+    magnitude = np.where(is_lost | is_tiny, 0, size).astype(np.int64)
+    sign = np.signbit(x) & ~is_lost & (profile.keeps_signs | ~is_tiny)
+    if kind.carries:
+        code = np.where(sign, -magnitude, magnitude) % (1 << kind.code_bits)
+    else:
+        code = magnitude | sign.astype(np.int64) << kind.magnitude_bits
+    return np.asarray(code, np.uint8)
+
+
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize on a device."""
     from mor_ref.cuda.launching import Bits
@@ -113,6 +141,11 @@ SHARED = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
-    way_back=WayBack(lambda _: (("code",), ("tau",), ("shared_exponent",)), restore),
+    way_back=WayBack(
+        lambda _: (("code",), ("tau",), ("shared_exponent",)),
+        restore,
+        coded,
+        {"tau": 0, "shared_exponent": 127},
+    ),
     record=OfRecord(of_class("Shared"), asked_of, stored),
 )

@@ -68,7 +68,8 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
 def _is_of_amax(e: Entries, operation: Operation) -> bool:
     """Return whether it is a field of blocks that follows from an amax."""
     way = operation.way_back
-    is_of_blocks = way is not None and way.coded is not None and e.field in operation.outputs
+    is_of_amax = operation.ignores_zeros and way is not None and way.coded is not None
+    is_of_blocks = is_of_amax and e.field in operation.outputs
     if not is_of_blocks or any(RECIPE in one.question.parameters for one in e.samples):
         return False
     fmt, axes = operation.outputs[e.field]

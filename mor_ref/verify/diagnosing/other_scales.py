@@ -11,7 +11,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import BITS
 from mor_ref.operations.operation import Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.operations.shapes import Sides, of_numbers, sides_of
 from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Entries, Integers, joined, spread
 from mor_ref.verify.diagnosing.maps import Map, maps
@@ -29,13 +29,13 @@ class _Case(NamedTuple):
     """The numbers of a case, one after the other: their places among the entries of the field.
 
     `known` are x or the code of each number, and the expected scales, each with the number.
-    `given` are the scales of the candidate. `block` is the place of a number's block among those of
-    all cases.
+    `given` are the scales of the candidate. `part` is the place of a number's block among those of
+    all cases, and the place of its pair.
     """
 
     parameters: Parameters
     places: Integers
-    block: Integers
+    part: dict[str, Integers]
     known: Fields
     given: Fields
 
@@ -62,6 +62,10 @@ class _Field(NamedTuple):
     def format(self, name: str) -> str:
         """Return the format of another field."""
         return self.operation.field(name)[0]
+
+    def neutral(self, name: str) -> int:
+        """Return the bits of another field that change nothing."""
+        return self.way.neutral.get(name, _ONE.get(self.format(name), 0))
 
     def taken(self, sample: Sample) -> list[str]:
         """Return the names of the code and of the scales that y follows from."""
@@ -130,7 +134,7 @@ def _computed(field: _Field, choice: _Choice, one: _Case, at: Integers) -> NDArr
 def _cases(field: _Field) -> Iterator[_Case]:
     """Yield the cases; a padding nibble is of no number."""
     e = field.entries
-    first = 0
+    before = {"grid": 0, "pair": 0}
     for sample, of_case in zip(e.samples, e.slices, strict=True):
         asked = sample.question
         shape = asked.arrays["x"].shape
@@ -138,8 +142,11 @@ def _cases(field: _Field) -> Iterator[_Case]:
         places = np.arange(of_case.start, of_case.stop)[e.column[of_case] < shape[1]]
         own = e.row[places], e.column[places]
         expected, given = _fields_of(field, sample)
-        grid = [-(-size // side) for size, side in zip(shape, sides["grid"], strict=True)]
-        block = np.arange(grid[0] * grid[1]).reshape(grid)
+        part = {}
+        for axes, first in before.items():
+            each = _places_of_parts(sides[axes], shape)
+            part[axes] = first + each[own]
+            before[axes] = first + int(each.max(initial=-1)) + 1
         known = {name: array[own] for name, array in _each(field, expected, sides, shape)}
         code = known.pop("code")
         if e.field == "y":
@@ -148,14 +155,13 @@ def _cases(field: _Field) -> Iterator[_Case]:
             known["x"] = asked.arrays["x"][own]
         others = {name: array[own] for name, array in _each(field, given, sides, shape)}
         others.pop("code", None)
-        yield _Case(
-            _of_single_numbers(asked.parameters),
-            places,
-            first + of_numbers(block, sides["grid"], shape)[own],
-            known,
-            others,
-        )
-        first += block.size
+        yield _Case(_of_single_numbers(asked.parameters), places, part, known, others)
+
+
+def _places_of_parts(sides: Sides, shape: tuple[int, ...]) -> Integers:
+    """Return for each number the place of its part, row by row."""
+    grid = [-(-size // side) for size, side in zip(shape, sides, strict=True)]
+    return of_numbers(np.arange(grid[0] * grid[1]).reshape(grid), sides, shape)
 
 
 def _of_single_numbers(parameters: Parameters) -> Parameters:
@@ -191,22 +197,34 @@ def _each(
 
 def _scales(field: _Field) -> Iterator[_Choice]:
     """Yield the choices of scales that are tried, the simplest first."""
-    _, *taken = field.taken(field.entries.samples[0])
-    yield _Choice(f"with the given {_names(taken)}", lambda one, at: _at(one.given, at))
-    (own,) = (name for name in taken if field.axes(name) == "grid")
+    first = field.entries.samples[0]
+    _, *taken = field.taken(first)
+    if given := [name for name in taken if name in first.pairs]:
+        yield _Choice(f"with the given {_names(given)}", lambda one, at: _at(one.given, at))
+    own = [name for name in taken if field.axes(name) == "grid"]
     for some in [[name] for name in taken] + ([taken] if len(taken) > 1 else []):
         yield _Choice(f"without {_names(some)}", _ones(field, some))
     for name in taken:
         if field.format(name) in ("f32", "e8m0"):
             yield _Choice(f"with the inverse of {name}", _inverse(field, name))
-    if others := [name for name in taken if name != own]:
+    if others := [name for name in taken if name not in own]:
         without = _ones(field, others)
-        words = f"with the given {own}, and without {_names(others)}"
+        words = f"with the given {_names(own)}, and without {_names(others)}"
         yield _Choice(words, lambda one, at: _at(one.given, at) | without(one, at))
-    blocks = _blocks(field, own)
-    for one in maps(blocks):
-        where = f"the block at {one.words}" if one.words.startswith("[") else one.words
-        yield _Choice(f"with the expected {own} of {where}", _of_map(one, blocks, own))
+    alone = [[name] for name in taken if field.axes(name) in ("grid", "pair")]
+    for names in dict.fromkeys(map(tuple, (own, *alone))):
+        yield from _elsewhere(field, names)
+
+
+def _elsewhere(field: _Field, names: tuple[str, ...]) -> Iterator[_Choice]:
+    """Yield the choices of scales of other blocks, or of other pairs."""
+    blocks = {name: _blocks(field, name) for name in names}
+    entries = blocks[names[0]]
+    part = "pair" if field.axes(names[0]) == "pair" else "block"
+    for one in maps(entries):
+        where = f"the {part} at {one.words}" if one.words.startswith("[") else one.words
+        words = f"with the expected {_names([*names])} of {where}"
+        yield _Choice(words, _of_map(one, field.axes(names[0]), blocks))
 
 
 def _names(names: list[str]) -> str:
@@ -220,7 +238,7 @@ def _at(fields: Fields, at: Integers) -> Fields:
 def _ones(field: _Field, names: list[str]) -> Callable[[_Case, Integers], Fields]:
     """Return the scales 1."""
     return lambda one, at: {
-        name: np.full_like(one.known[name][at], _ONE[field.format(name)]) for name in names
+        name: np.full_like(one.known[name][at], field.neutral(name)) for name in names
     }
 
 
@@ -247,13 +265,16 @@ def _blocks(field: _Field, name: str) -> Entries:
     return joined(name, found, is_packed=False)
 
 
-def _of_map(by: Map, blocks: Entries, name: str) -> Callable[[_Case, Integers], Fields]:
-    """Return the scales of other blocks; the own one if there is no other."""
+def _of_map(by: Map, axes: str, blocks: dict[str, Entries]) -> Callable[[_Case, Integers], Fields]:
+    """Return the scales of other blocks or pairs; the own one if there is no other."""
 
     def fields(one: _Case, at: Integers) -> Fields:
-        own = one.block[at]
-        source = by.source(blocks, own)
+        own = one.part[axes][at]
+        source = by.source(next(iter(blocks.values())), own)
         there = np.where(source < 0, own, source)
-        return {name: blocks.expected[there].astype(one.known[name].dtype)}
+        return {
+            name: entries.expected[there].astype(one.known[name].dtype)
+            for name, entries in blocks.items()
+        }
 
     return fields
