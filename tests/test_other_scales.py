@@ -48,6 +48,7 @@ PARAMETERS = {
         "source": "f32",
     },
     "levels": {"kind": "lsq4", "arithmetic": "f32", "block": "row", "source": "f32"},
+    "policies": {"policy": "three_way", "scaling": "gam", "block": [8, 8], "source": "f32"},
     "shared": {"kind": "mx9", "profile": "quark_torch", "block": 16, "source": "f32"},
 }
 KERNELS = {}
@@ -397,6 +398,36 @@ def the_shift_of_the_pair_before(x, right):
     return magnitudes(x, right["shared_exponent"], before(right["tau"]))
 
 
+# ---------------------------------------------------------------- decisions of MoR
+
+CHOSEN = r"output: each entry is that of x with "
+
+
+def outputs(x, choice):
+    """Return the output of units with these choices."""
+    each = [mor_ref.quantize(x, name, block=(8, 8)).dequantize() for name in ("e4m3", "e5m2")]
+    units = of_numbers(choice, (8, 8), x.shape)
+    found = np.select([units == 0, units == 1], each, x)
+    return {"output": found.astype(ml_dtypes.bfloat16).view(np.uint16)}
+
+
+@kernel("policies", CHOSEN + r"the expected choice of the unit at \[i, j - 1\], in all")
+def output_by_the_decision_on_the_unit_before(x, right):
+    return outputs(x, before(right["choice"]))
+
+
+@kernel("policies", CHOSEN + r"the given choice, in all")
+def no_unit_in_e5m2(x, right):
+    """Keep the units in bfloat16 that take e5m2."""
+    choice = np.where(right["choice"] == 1, 2, right["choice"]).astype(np.uint8)
+    return {"choice": choice, **outputs(x, choice)}
+
+
+@kernel("policies", CHOSEN + r"choice 0 everywhere, in all")
+def one_format_for_all(x, right):
+    return outputs(x, 0 * right["choice"])
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_scales_that_are_used_are_named(name):
     suite, change, says = KERNELS[name]
@@ -435,9 +466,18 @@ def magnitudes_rounded_up(x, right):
     return {"code": code}
 
 
+def cut_to_bf16(x, right):
+    """Cut the last bits of numbers that are not quantized, and one of some others."""
+    units = of_numbers(right["choice"], (8, 8), x.shape)
+    cut = (x.view(np.uint32) >> 16).astype(np.uint16)
+    rest = right["output"] - (right["output"] % 3 == 0)
+    return {"output": np.where(units == 2, cut, rest).astype(np.uint16)}
+
+
 @pytest.mark.parametrize(
     ("suite", "change"),
     [
+        ("policies", cut_to_bf16),
         ("affine", rounded_down),
         ("levels", levels_rounded_down),
         ("shared", magnitudes_rounded_up),
@@ -452,17 +492,20 @@ def test_another_rounding_of_integers_is_not_another_scale(suite, change):
 def test_codes_with_the_scales_of_blocks_are_the_expected_ones(suite):
     operation = OPERATIONS[MANIFEST[suite]["operation"]]
     for case in golden.load(suite):
-        x, parameters = case.arrays["x"], case.parameters
-        if BITS in parameters or "code" not in case.arrays:
+        x, parameters, way = case.arrays["x"], case.parameters, operation.way_back
+        (coded, *_), *scales = way.takes(parameters)
+        if BITS in parameters or coded not in case.arrays or x.size > 1 << 16:
             continue
         sides, found = sides_of("rc", parameters, x.shape), {"x": x.reshape(-1, 1)}
-        for name, *_ in operation.way_back.takes(parameters)[1:]:
+        more = way.known(parameters, case.arrays)
+        found |= {name: array.reshape(-1, 1) for name, array in more.items()}
+        for name, *_ in scales:
             axes = operation.field(name)[1]
             rows = case.arrays[name].reshape(len(case.arrays[name]), -1)
             each = of_numbers(rows, sides[axes], x.shape).reshape(-1, 1)
             found[name] = each[:, 0] if axes == "ends" else each
-        code = operation.way_back.coded(parameters, found).reshape(x.shape)
-        np.testing.assert_array_equal(code, case.arrays["code"])
+        code = way.coded(parameters, found).reshape(x.shape)
+        np.testing.assert_array_equal(code, case.arrays[coded])
 
 
 def test_codes_with_the_given_scales_are_no_evidence_for_a_guess(monkeypatch):

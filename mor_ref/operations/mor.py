@@ -1,5 +1,6 @@
 """mor: a tensor with a policy."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact.errors import SUMS
+from mor_ref.metrics.mean import Limit
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields, of_each
@@ -21,7 +23,7 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
-from mor_ref.policies import POLICIES, as_policy
+from mor_ref.policies import POLICIES, Rung, as_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from mor_ref.exact.policies import Decision
     from mor_ref.exact.quantization import Element
 
+_ANY = 1 << 32  # a limit that the error of no unit reaches
 MANY = 1 << 22  # elements of a tensor that is made from the numbers that differ
 
 
@@ -161,6 +164,33 @@ def restore(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return bits32(decode(arrays["output"], "bf16"))
 
 
+def outputs_of_rungs(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Return the output of each number with each rung, under the number of the rung.
+
+    A unit with an infinity or a NaN, which no rung accepts, stays bfloat16.
+    """
+    from mor_ref import encode, mor
+
+    policy, block = as_policy(parameters["policy"]), as_cut(parameters["block"])
+    x, scaling = tensor_of(arrays["x"], parameters["source"]), parameters["scaling"]
+    alone = [Rung(rung.representation, Limit(_ANY)) for rung in policy.ladder]
+    each = [
+        mor(x, replace(policy, ladder=(rung,)), block=block, scaling=scaling).output
+        for rung in alone
+    ]
+    is_kept = parameters["source"] == "bf16"
+    each.append(arrays["x"] if is_kept else encode(x, "bf16", overflow="ieee"))
+    return {f"{rung}": output for rung, output in enumerate(each)}
+
+
+def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint16]:
+    """Return the output of numbers that have a choice each (MOR-006); a rung that is none is 0."""
+    found = np.zeros(arrays["choice"].shape, np.uint16)
+    for rung in range(len(as_policy(parameters["policy"]).names)):
+        np.copyto(found, arrays[f"{rung}"], where=arrays["choice"] == rung)
+    return found
+
+
 def _outputs() -> Fields:
     """Return the fields of results, with the sums of every representation that a policy tries."""
     tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
@@ -186,6 +216,6 @@ MOR = Operation(
     needs_all=lambda _: True,  # a decision may be on the tensor
     tried=lambda parameters: tuple(one.name for one in as_policy(parameters["policy"]).tried),
     margin=margin_of_policy,
-    way_back=WayBack(lambda _: (("output",), ("choice",)), restore),
+    way_back=WayBack(lambda _: (("output",), ("choice",)), restore, coded, known=outputs_of_rungs),
     record=OfRecord(of_class("MorResult"), asked_of, stored),
 )

@@ -60,6 +60,10 @@ def _nothing(_: Parameters) -> tuple[str, ...]:
     return ()
 
 
+def _no_arrays(_: Parameters, __: Arrays) -> Arrays:
+    return {}
+
+
 @dataclass(frozen=True)
 class RandomInputs:
     """Random inputs of an operation on rows, and the inputs that it takes.
@@ -83,13 +87,15 @@ class WayBack:
     `takes` lists them for parameters. Those in one tuple can stand for each other: the first that
     is there is taken. `coded` is the other way: it returns the codes of a column of numbers, each
     with its own scales, which are the fields that it takes. `neutral` are the bits of scales that
-    change nothing, if their format does not say so.
+    change nothing, if their format does not say so. `known` returns, for each number of a tensor,
+    what its code follows from next to its scales.
     """
 
     takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
     restore: Callable[[Parameters, Arrays], NDArray[np.uint32]]
     coded: Callable[[Parameters, Arrays], NDArray[np.unsignedinteger[Any]]] | None = None
     neutral: Mapping[str, int] = field(default_factory=dict)
+    known: Callable[[Parameters, Arrays], Arrays] = _no_arrays
 
 
 @dataclass(frozen=True)

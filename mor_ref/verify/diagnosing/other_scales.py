@@ -19,6 +19,7 @@ from mor_ref.verify.diagnosing.sample import Pair, Sample
 
 _CODES = ("code", "packed")
 _SCREENED, _CASES = 256, 3  # entries of a case, and cases, that all scales are tried on first
+_PARTS = {"grid": "block", "unit": "unit", "pair": "pair"}  # that have a scale, by their axes
 _TRIED_ON_ALL = 2  # choices of scales that explain the most of these
 _ONE = {"f32": 0x3F800000, "e4m3": 0x38, "e8m0": 127}  # the code of 1 in formats of scales
 
@@ -59,13 +60,17 @@ class _Field(NamedTuple):
         """Return the axes of another field."""
         return self.operation.field(name)[1]
 
+    def is_of_ends(self, name: str) -> bool:
+        """Return whether it is a field of whole rows, or of the whole tensor."""
+        return name in self.operation.outputs and self.axes(name) == "ends"
+
     def format(self, name: str) -> str:
         """Return the format of another field."""
         return self.operation.field(name)[0]
 
-    def neutral(self, name: str) -> int:
-        """Return the bits of another field that change nothing."""
-        return self.way.neutral.get(name, _ONE.get(self.format(name), 0))
+    def neutral(self, name: str) -> int | None:
+        """Return the bits of another field that change nothing, if there are any."""
+        return self.way.neutral.get(name, _ONE.get(self.format(name)))
 
     def taken(self, sample: Sample) -> list[str]:
         """Return the names of the code and of the scales that y follows from."""
@@ -104,7 +109,10 @@ def _field(e: Entries) -> _Field | None:
     operation = OPERATIONS[e.samples[0].operation]
     parameters = [one.question.parameters for one in e.samples]
     way = operation.way_back
-    if way is None or way.coded is None or e.field not in (*_CODES, "y"):
+    if way is None or way.coded is None:
+        return None
+    first, *_ = way.takes(parameters[0])
+    if e.field not in (*_CODES, "y", *first):
         return None
     if any(BITS in one or RECIPE in one for one in parameters):
         return None
@@ -122,7 +130,7 @@ def _computed(field: _Field, choice: _Choice, one: _Case, at: Integers) -> NDArr
     """Return the field of some numbers of a case with a choice of scales."""
     known = _at(one.known, at) | choice.fields(one, at)
     arrays = {
-        name: array if field.axes(name) == "ends" else array[:, np.newaxis]
+        name: array if field.is_of_ends(name) else array[:, np.newaxis]
         for name, array in known.items()
     }
     return field.step(one.parameters, arrays)[:, 0]
@@ -134,7 +142,7 @@ def _computed(field: _Field, choice: _Choice, one: _Case, at: Integers) -> NDArr
 def _cases(field: _Field) -> Iterator[_Case]:
     """Yield the cases; a padding nibble is of no number."""
     e = field.entries
-    before = {"grid": 0, "pair": 0}
+    before = dict.fromkeys(_PARTS, 0)
     for sample, of_case in zip(e.samples, e.slices, strict=True):
         asked = sample.question
         shape = asked.arrays["x"].shape
@@ -148,13 +156,15 @@ def _cases(field: _Field) -> Iterator[_Case]:
             part[axes] = first + each[own]
             before[axes] = first + int(each.max(initial=-1)) + 1
         known = {name: array[own] for name, array in _each(field, expected, sides, shape)}
-        code = known.pop("code")
+        coded, *_ = field.taken(sample)
+        code = known.pop(coded)
         if e.field == "y":
             known["code"] = given["code"][own] if "code" in given else code
         else:
-            known["x"] = asked.arrays["x"][own]
+            more = field.way.known(asked.parameters, asked.arrays)
+            known |= {name: array[own] for name, array in (("x", asked.arrays["x"]), *more.items())}
         others = {name: array[own] for name, array in _each(field, given, sides, shape)}
-        others.pop("code", None)
+        others.pop(coded, None)
         yield _Case(_of_single_numbers(asked.parameters), places, part, known, others)
 
 
@@ -201,30 +211,33 @@ def _scales(field: _Field) -> Iterator[_Choice]:
     _, *taken = field.taken(first)
     if given := [name for name in taken if name in first.pairs]:
         yield _Choice(f"with the given {_names(given)}", lambda one, at: _at(one.given, at))
-    own = [name for name in taken if field.axes(name) == "grid"]
-    for some in [[name] for name in taken] + ([taken] if len(taken) > 1 else []):
+    own = [name for name in taken if field.axes(name) in ("grid", "unit")]
+    neutral = [name for name in taken if field.neutral(name) is not None]
+    for some in [[name] for name in neutral] + ([neutral] if len(neutral) > 1 else []):
         yield _Choice(f"without {_names(some)}", _ones(field, some))
     for name in taken:
         if field.format(name) in ("f32", "e8m0"):
             yield _Choice(f"with the inverse of {name}", _inverse(field, name))
-    if others := [name for name in taken if name not in own]:
+    if others := [name for name in neutral if name not in own]:
         without = _ones(field, others)
         words = f"with the given {_names(own)}, and without {_names(others)}"
         yield _Choice(words, lambda one, at: _at(one.given, at) | without(one, at))
-    alone = [[name] for name in taken if field.axes(name) in ("grid", "pair")]
+    alone = [[name] for name in taken if field.axes(name) in _PARTS]
     for names in dict.fromkeys(map(tuple, (own, *alone))):
         yield from _elsewhere(field, names)
 
 
 def _elsewhere(field: _Field, names: tuple[str, ...]) -> Iterator[_Choice]:
-    """Yield the choices of scales of other blocks, or of other pairs."""
+    """Yield the choices of scales of other blocks, units or pairs, and those of one everywhere."""
     blocks = {name: _blocks(field, name) for name in names}
-    entries = blocks[names[0]]
-    part = "pair" if field.axes(names[0]) == "pair" else "block"
+    (first, entries), axes = next(iter(blocks.items())), field.axes(names[0])
+    if field.neutral(first) is None:
+        for value in np.unique(entries.expected):
+            yield _Choice(f"with {first} {value} everywhere", _same(first, value))
     for one in maps(entries):
-        where = f"the {part} at {one.words}" if one.words.startswith("[") else one.words
+        where = f"the {_PARTS[axes]} at {one.words}" if one.words.startswith("[") else one.words
         words = f"with the expected {_names([*names])} of {where}"
-        yield _Choice(words, _of_map(one, field.axes(names[0]), blocks))
+        yield _Choice(words, _of_map(one, axes, blocks))
 
 
 def _names(names: list[str]) -> str:
@@ -240,6 +253,11 @@ def _ones(field: _Field, names: list[str]) -> Callable[[_Case, Integers], Fields
     return lambda one, at: {
         name: np.full_like(one.known[name][at], field.neutral(name)) for name in names
     }
+
+
+def _same(name: str, value: int) -> Callable[[_Case, Integers], Fields]:
+    """Return one value for all."""
+    return lambda one, at: {name: np.full_like(one.known[name][at], value)}
 
 
 def _inverse(field: _Field, name: str) -> Callable[[_Case, Integers], Fields]:
