@@ -428,12 +428,54 @@ def one_format_for_all(x, right):
     return outputs(x, 0 * right["choice"])
 
 
+# ---------------------------------------------------------------- another kind of scales
+
+OTHER_KIND = r"each entry is that with scaling e8m0, in all"
+
+
+@kernel("quantize", rf"exponent, scale and code: {OTHER_KIND}")
+def powers_of_two_for_gam(x, _):
+    rows, columns = (-(-side // 8) for side in x.shape)
+    padded = np.pad(np.abs(x), [(0, -side % 8) for side in x.shape])
+    amax = padded.reshape(rows, 8, columns, 8).max((1, 3)).astype(np.float64)
+    exponent = np.floor(np.log2(448 / amax))
+    scale = np.exp2(exponent).astype(np.float32)
+    return {
+        "exponent": (exponent + 127).astype(np.uint8),
+        "scale": scale.view(np.uint32),
+        "code": e4m3(x * of_numbers(scale, (8, 8), x.shape)),
+    }
+
+
+@kernel("policies", rf"e4m3.sum, .*output.*: {OTHER_KIND}")
+def decisions_with_powers_of_two(x, _):
+    parameters = PARAMETERS["policies"] | {"scaling": "e8m0"}
+    return OPERATIONS["mor"].exact(parameters, {"x": x.view(np.uint32)})
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_scales_that_are_used_are_named(name):
     suite, change, says = KERNELS[name]
     lines = lines_of(evidence_of(suite, change))
     for words in says:
         assert any(re.match(words, line) for line in lines), lines
+
+
+def test_a_few_entries_follow_from_the_parameter_of_other_fields():
+    """One mantissa, and some exponents: alone, they are no evidence."""
+
+    def change(x, _):
+        parameters = PARAMETERS["quantize"] | {"scaling": "e8m0"}
+        return OPERATIONS["quantize"].exact(parameters, {"x": x.view(np.uint32)})
+
+    (line,) = lines_of(evidence_of("quantize", change))
+    assert re.match(rf"exponent, scale, .* and mantissa: {OTHER_KIND}", line), line
+    one_wrong = lines_of(evidence_of("quantize", lambda x, r: change(x, r) | one_more(r)))
+    assert not any("mantissa" in line for line in one_wrong), one_wrong
+
+
+def one_more(right):
+    return {"mantissa": right["mantissa"] + 1}
 
 
 def test_the_scales_that_are_used_need_not_be_given():

@@ -14,6 +14,7 @@ from mor_ref.verify.diagnosing.condition import condition
 from mor_ref.verify.diagnosing.diagnosis_records import Condition, Structure
 from mor_ref.verify.diagnosing.displacement import displacement, two_displacements
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
+from mor_ref.verify.diagnosing.other_parameters import OF_PARAMETERS, other_parameters
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
 
@@ -24,11 +25,14 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
     sought for the first field: those after it follow from it.
     """
     found: list[Structure] = []
+    unnamed: list[Entries] = []
     for field in differing_fields(samples):
         entries = entries_of(field, samples)
         if entries is None:
             continue
         one = _of_field(entries, is_first=not found)
+        if one is None or not one.words:
+            unnamed.append(entries)
         if one is None:
             continue
         alike = ((k, s) for k, s in enumerate(found) if s.words and s.words == one.words)
@@ -37,6 +41,24 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
             found.append(one)
         else:
             found[same] = _joined(found[same], one)
+    for entries in unnamed:
+        found = _with_parameters(found, entries)
+    return found
+
+
+def _with_parameters(found: list[Structure], entries: Entries) -> list[Structure]:
+    """Return structures, one of them with another field if a parameter explains it as well.
+
+    A few entries are no evidence alone, such as one mantissa, but with the other fields.
+    """
+    field, of = entries.field, len(entries.differing)
+    if any(one.is_whole and one.words.startswith(OF_PARAMETERS) for one in found):
+        for other in other_parameters(entries):
+            same = next((one for one in found if one.is_whole and one.words == other.words), None)
+            if same is not None and other.explained == of and not other.kept:
+                rest = [one for one in found if one.words or one.fields != (field,)]
+                more = _joined(same, replace(same, fields=(field,), explained=of, of=of, kept=0))
+                return [more if one is same else one for one in rest]
     return found
 
 
