@@ -40,7 +40,7 @@ class Text:
     """A PTX text without comments, and its line numbers."""
 
     def __init__(self, text: str) -> None:
-        self.text = _COMMENT.sub(_without, text)
+        self.text = _COMMENT.sub(_without, text.removesuffix("\0"))  # which NVRTC ends a text with
         self._ends = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
         for found in _STRANGE.finditer(self.text):
             if found.group("it"):

@@ -21,17 +21,18 @@ KERNEL barrier_for_some() {  // the others wait for the whole warp
 }
 MOR_EXPORT(barrier_for_some)
 
-KERNEL lanes_that_never_come(u32* out) {
-  if (threadIdx.x < 16) out[threadIdx.x] = __shfl_xor_sync(MOR_ALL_LANES, threadIdx.x, 1);
-}
-MOR_EXPORT(lanes_that_never_come)
-
-KERNEL lanes_that_have_ended(u32* out) {
+KERNEL lanes_that_have_ended(u32* out) {  // others are not waited for
   if (threadIdx.x % 32 >= 16) return;
-  __syncthreads();
-  out[threadIdx.x] = __ballot_sync(MOR_ALL_LANES, 1);
+  __syncwarp();
+  out[threadIdx.x] = __ballot_sync(MOR_ALL_LANES, 1) + __shfl_xor_sync(MOR_ALL_LANES, threadIdx.x, 1);
 }
 MOR_EXPORT(lanes_that_have_ended)
+
+KERNEL shuffle_from_the_ended(u32* out) {
+  if (threadIdx.x % 32 >= 16) return;
+  out[threadIdx.x] = __shfl_xor_sync(MOR_ALL_LANES, threadIdx.x, 16);
+}
+MOR_EXPORT(shuffle_from_the_ended)
 
 KERNEL different_calls(u32* out) {
   if (threadIdx.x % 2)

@@ -45,7 +45,7 @@ struct Request {  // of one lane: what it asks for, with which mask, and from wh
 };
 
 struct Warp {
-  u32 exist, alive, arrived;  // lanes
+  u32 exist, alive, arrived;  // lanes; `exist` is as the warp began
   Request requests[WARP];
   u64 answers[WARP];
 };
@@ -90,9 +90,10 @@ MOR_NOT_WATCHED inline void write_error(const Thread* self, const char* what, Wh
            self->number);
 }
 
-// Lanes of a mask that do not wait, but for one that arrives, else those that wait under another mask.
+// Lanes of a mask that do not wait, but for one that arrives or ends, else those that wait under another mask. Those that have
+// ended are not waited for.
 MOR_NOT_WATCHED inline u32 not_there(const Warp* warp, u32 mask, u32 but = 0) {
-  u32 missing = mask & warp->exist & ~warp->arrived;
+  u32 missing = mask & warp->alive & ~warp->arrived;
   if (missing & ~but) return missing & ~but;  // most come before others have
   for (u32 lane = 0; lane < WARP; lane++)
     if ((mask & warp->arrived) >> lane & 1 && ((warp->requests[lane].mask ^ mask) & warp->exist)) missing |= 1u << lane;
@@ -187,9 +188,29 @@ MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed) {
     if (!(needed >> lane & 1)) continue;
     u32 from = warp->requests[lane].from;
     if (own.kind == Meeting::shuffle && !(needed >> from & 1))
-      fail("a shuffle reads a lane that is not in its mask", own.where);
+      fail(own.mask >> from & 1 ? "a shuffle reads a lane that has ended" : "a shuffle reads a lane that is not in its mask", own.where);
     warp->answers[lane] = own.kind == Meeting::shuffle ? warp->requests[from].value : votes;
   }
+}
+
+// All lanes have come to a call: they have its results, and those but one that goes on by itself are woken.
+MOR_NOT_WATCHED inline void complete(Block* block, Warp* warp, const Request& own, u32 but) {
+  const u32 needed = own.mask & warp->alive, first = u32(warp - block->warps) * WARP;
+  MOR_WATCHER(if (own.kind == Meeting::sync) __tsan_acquire(warp);)
+  answer(warp, own, needed);
+  for (u32 lane = 0; lane < WARP; lane++) {
+    if (!(needed >> lane & 1)) continue;
+    MOR_WATCHER(if (own.kind == Meeting::sync) __tsan_release(&warp->answers[lane]);)
+    if (lane != but) make_ready(block, first + lane);
+  }
+  warp->arrived &= ~needed;
+}
+
+// A lane has ended: others may have waited for it alone.
+MOR_NOT_WATCHED inline void complete_without(Block* block, Warp* warp) {
+  for (u32 lane = 0; lane < WARP; lane++)
+    if (warp->arrived >> lane & 1 && !not_there(warp, warp->requests[lane].mask))
+      complete(block, warp, warp->requests[lane], WARP);
 }
 
 // The functions of warps. Of these only __syncwarp orders memory, and lanes may come to it in different lines. A warp may
@@ -197,24 +218,13 @@ MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed) {
 MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Where where) {
   Thread* self = current;
   Warp* warp = self->warp;
-  const u32 own = 1u << self->lane, needed = mask & warp->exist;
+  const u32 own = 1u << self->lane;
   if (!(mask & own)) fail("a lane is not in its own mask", where);
-  if (needed & ~warp->alive) fail("a mask names a lane that has ended", where);
   warp->requests[self->lane] = {kind, mask, from, where, value};
   warp->arrived |= own;
   MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(warp);)
-  if (not_there(warp, mask)) {
-    go_on_with_another(self);
-  } else {
-    MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(warp);)
-    answer(warp, warp->requests[self->lane], needed);
-    for (u32 lane = 0; lane < WARP; lane++) {
-      if (!(needed >> lane & 1)) continue;
-      MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(&warp->answers[lane]);)
-      if (lane != self->lane) make_ready(self->block, self->number - self->lane + lane);
-    }
-    warp->arrived &= ~needed;
-  }
+  if (not_there(warp, mask)) go_on_with_another(self);
+  else complete(self->block, warp, warp->requests[self->lane], self->lane);
   MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(&warp->answers[self->lane]);)
   return warp->answers[self->lane];
 }
@@ -228,6 +238,7 @@ MOR_NOT_WATCHED inline void run_thread() {
   MOR_WATCHER(__tsan_release(&block->home);)
   block->alive--;
   self->warp->alive &= ~(1u << self->lane);
+  complete_without(block, self->warp);
   if (block->alive && block->waiting == block->alive) open_barrier(block, ~0u);
   go_on_with_another(self);
   __builtin_unreachable();

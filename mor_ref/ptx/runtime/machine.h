@@ -273,32 +273,37 @@ template <Shuffle MODE> inline Shuffled shuffle(Machine& m, u32 value, u32 b, u3
   return {u32(m.calls->meet(m.call, Meeting::shuffle, mask, value, u32(from), line)), in_range};
 }
 
-// The values of all lanes of the mask, one after another.
-inline void gather(Machine& m, u64 value, u32 mask, u64 (&all)[32], u32 line) {
+// The values of all lanes of the mask that come, one after another. Returns these lanes: others have ended, or do not exist.
+inline u32 gather(Machine& m, u64 value, u32 mask, u64 (&all)[32], u32 line) {
+  const u32 lanes = u32(m.calls->meet(m.call, Meeting::ballot, mask, 1, 0, line));
   for (u32 lane = 0; lane < 32; lane++)
-    all[lane] = mask >> lane & 1 ? m.calls->meet(m.call, Meeting::shuffle, mask, value, lane, line) : 0;
+    all[lane] = lanes >> lane & 1 ? m.calls->meet(m.call, Meeting::shuffle, mask, value, lane, line) : 0;
+  return lanes;
 }
 
 inline u32 match_any(Machine& m, u64 value, u32 mask, u32 line) {
   u64 all[32];
-  gather(m, value, mask, all, line);
+  const u32 lanes = gather(m, value, mask, all, line);
   u32 same = 0;
-  for (u32 lane = 0; lane < 32; lane++) same |= u32((mask >> lane & 1) && all[lane] == value) << lane;
+  for (u32 lane = 0; lane < 32; lane++) same |= u32((lanes >> lane & 1) && all[lane] == value) << lane;
   return same;
 }
 
 inline Shuffled match_all(Machine& m, u64 value, u32 mask, u32 line) {
-  const bool all = match_any(m, value, mask, line) == mask;
-  return {all ? mask : 0, all};
+  u64 of[32];
+  const u32 lanes = gather(m, value, mask, of, line);
+  bool all = true;
+  for (u32 lane = 0; lane < 32; lane++) all = all && (!(lanes >> lane & 1) || of[lane] == value);
+  return {all ? lanes : 0, all};
 }
 
 template <class T, class Operation> inline T reduced(Machine& m, T value, u32 mask, u32 line, Operation operation) {
   u64 all[32];
-  gather(m, value, mask, all, line);
+  const u32 lanes = gather(m, value, mask, all, line);
   bool is_first = true;
   T found = 0;
   for (u32 lane = 0; lane < 32; lane++) {
-    if (!(mask >> lane & 1)) continue;
+    if (!(lanes >> lane & 1)) continue;
     found = is_first ? T(all[lane]) : operation(found, T(all[lane]));
     is_first = false;
   }

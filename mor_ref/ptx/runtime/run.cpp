@@ -95,10 +95,25 @@ void barrier_at(const char* call, bool aligned, bool counted, u32 line, u32 numb
   result[0] = block->result, result[1] = block->results;
 }
 
+// The lanes that are left have seen each other's writes. If all of them meet, they need not know those that have ended.
+void note_meeting(const mor_host::Thread* self, u32 lanes, u32 mask) {
+  if (!mor_host::not_there(self->warp, mask, 1u << self->lane)) arena.bytes.times[self->number / 32].meet(mask & lanes, self->warp->exist);
+}
+
+// Others may wait for a thread that ends, and meet without it.
+void leave_warp(const mor_host::Thread* self) {
+  const mor_host::Warp* warp = self->warp;
+  const u32 left = warp->alive & ~(1u << self->lane);
+  for (u32 lane = 0; lane < 32; lane++) {
+    const mor_host::Request& request = warp->requests[lane];
+    const bool waits = warp->arrived >> lane & 1 && request.kind == mor_host::Meeting::sync;
+    if (waits && request.mask >> self->lane & 1) return note_meeting(self, left, request.mask);
+  }
+}
+
 u64 meet_at(const char* call, Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
   const mor_host::Thread* self = mor_host::current;
-  const u32 needed = mask & self->warp->exist;
-  if (kind == Meeting::sync && !mor_host::not_there(self->warp, mask, 1u << self->lane)) arena.bytes.times[self->number / 32].meet(needed, self->warp->exist);
+  if (kind == Meeting::sync) note_meeting(self, self->warp->alive, mask);
   return mor_host::meet(mor_host::Meeting(u32(kind)), mask, value, from, {"ptx", line, call});
 }
 
@@ -226,6 +241,7 @@ void run_thread(void* pointer) {
     snprintf(what, sizeof what, "thread %u reads shared memory that was not written, and PTX leaves its bits open", arena.bytes.reader);
     fail_at(arena.bytes.unwritten, what);
   }
+  leave_warp(self);
   if (!block->waiting) return;
   if (!arena.counted) {
     if (block->waiting == block->alive - 1) arena.bytes.epoch++;  // this thread was the last one that is waited for
