@@ -1,5 +1,6 @@
 """The programs of `make gpu-test` but the kernels, as far as a machine without a GPU shows."""
 
+import functools
 import re
 
 import numpy as np
@@ -94,6 +95,14 @@ def runs_on_a_cpu(one):
     return not (one.is_of_four_warps or one.scales or {"e2m3", "e3m2", "e2m1"} & {*one.formats})
 
 
+def words_on_a_cpu(run, *tiles):
+    """Return words of the sums of tiles: a, b and c."""
+    words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in tiles]
+    found = np.zeros_like(words[2])
+    run[2, 32](*words, found, np.uint32(len(tiles[0])))
+    return found
+
+
 @pytest.mark.tier("full", but=["[89]"])
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capability):
@@ -103,10 +112,7 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
     there = [one for one in mma.instructions_of(capability) if runs_on_a_cpu(one)]
     for one in there:
         a, b, c = inputs(one, random, 3)
-        words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in (a, b, c)]
-        found = np.zeros_like(words[2])
-        run = Module(mma.compiled(one, capability).ptx)["run"]
-        run[2, 32](*words, found, np.uint32(len(a)))
+        found = words_on_a_cpu(Module(mma.compiled(one, capability).ptx)["run"], a, b, c)
         rows, columns, start = in_pairs(a, b, c)
         expected = mor_ref.dot(rows, columns, start, formats=one.formats, profile=one.profile)
         np.testing.assert_array_equal(bits_of_sums(found, one), expected.view(np.uint32))
@@ -123,13 +129,7 @@ def test_golden_rows_lie_in_their_places(capability):
     compared = 0
     for one in there:
         run = Module(mma.compiled(one, capability).ptx)["run"]
-
-        def multiply(*tiles, run=run):
-            words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in tiles]
-            found = np.zeros_like(words[2])
-            run[2, 32](*words, found, np.uint32(len(tiles[0])))
-            return found
-
+        multiply = functools.partial(words_on_a_cpu, run)
         for case in golden_sums.cases_of(one):
             found, right = golden_sums.sums_and_right(multiply, one, case)
             np.testing.assert_array_equal(found, right, f"{one.name}: {case.name}")

@@ -51,10 +51,14 @@ def lines_of(lengths, recipe, change):
     return list(structure_lines(structures_of(list(samples_of(evidence)))))
 
 
+def reordered(array, shape, *axes):
+    """Return an array with the axes of its view of a shape in another order."""
+    return array.reshape(shape).transpose(axes).reshape(array.shape)
+
+
 def positions_first(array):
     """Return rows of positions and heads, from rows of heads and positions."""
-    by_heads = array.reshape(HEADS, -1, array.shape[1])
-    return by_heads.transpose(1, 0, 2).reshape(array.shape)
+    return reordered(array, (HEADS, -1, array.shape[1]), 1, 0, 2)
 
 
 def in_mxfp8(x):
@@ -85,8 +89,7 @@ def rows_of_heads_and_positions(_, right):
     """Take rows of positions and heads for those of heads and positions."""
 
     def heads_first(array):
-        by_positions = array.reshape(-1, HEADS, array.shape[1])
-        return by_positions.transpose(1, 0, 2).reshape(array.shape)
+        return reordered(array, (-1, HEADS, array.shape[1]), 1, 0, 2)
 
     return {name: heads_first(right[name]) for name in ("code", "block_scale")}
 
@@ -104,14 +107,12 @@ def integers(_, right):
 @kernel([12, 24], "mxfp8", f"{FIELDS}{ROWS}[n, 6, 4] instead of [n, 4, 6], in all ")
 def sequences_of_six_positions(x, _):
     """Take sequences with heads of their own: n, 4, 6 and the columns."""
-    wrong = x.reshape(-1, HEADS, 6, WIDTH).transpose(0, 2, 1, 3)
-    return in_mxfp8(wrong.reshape(x.shape))
+    return in_mxfp8(reordered(x, (-1, HEADS, 6, WIDTH), 0, 2, 1, 3))
 
 
 @kernel([12, 20], "mxfp8", f"{FIELDS}{ROWS}[n, 4, 2] instead of [4, n, 2], in all ")
 def pairs_of_positions(x, _):
-    wrong = x.reshape(HEADS, -1, 2, WIDTH).transpose(1, 0, 2, 3)
-    return in_mxfp8(wrong.reshape(x.shape))
+    return in_mxfp8(reordered(x, (HEADS, -1, 2, WIDTH), 1, 0, 2, 3))
 
 
 @kernel(
@@ -119,8 +120,7 @@ def pairs_of_positions(x, _):
 )
 def columns_of_numbers_and_heads(_, right):
     code = right["code"]
-    wrong = code.reshape(len(code), HEADS, -1).transpose(0, 2, 1)
-    return {"code": wrong.reshape(code.shape)}
+    return {"code": reordered(code, (len(code), HEADS, -1), 0, 2, 1)}
 
 
 @kernel(
@@ -129,8 +129,7 @@ def columns_of_numbers_and_heads(_, right):
 def heads_are_not_moved_back(_, right):
     """Return heads, positions and numbers, where rows are positions."""
     code = right["code"]
-    wrong = code.reshape(len(code), HEADS, -1).transpose(1, 0, 2)
-    return {"code": wrong.reshape(code.shape)}
+    return {"code": reordered(code, (len(code), HEADS, -1), 1, 0, 2)}
 
 
 @kernel(
@@ -138,8 +137,7 @@ def heads_are_not_moved_back(_, right):
 )
 def heads_are_moved_twice(_, right):
     code = right["code"]
-    wrong = code.reshape(HEADS, len(code), -1).transpose(1, 0, 2)
-    return {"code": wrong.reshape(code.shape)}
+    return {"code": reordered(code, (HEADS, len(code), -1), 1, 0, 2)}
 
 
 @pytest.mark.parametrize("name", KERNELS)
