@@ -124,8 +124,7 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
 def test_golden_rows_lie_in_their_places(capability):
     """DOT-007 and DOT-019: the kernels of matrix instructions on a CPU, and every row of them."""
     needed.compiler()
-    of_gpu = mma.instructions_of, mma.integer_instructions_of
-    there = [one for listed in of_gpu for one in listed(capability) if runs_on_a_cpu(one)]
+    there = [one for one in mma.all_instructions_of(capability) if runs_on_a_cpu(one)]
     compared = 0
     for one in there:
         run = Module(mma.compiled(one, capability).ptx)["run"]

@@ -179,6 +179,11 @@ def integer_instructions_of(capability):
     ]  # fmt: skip
 
 
+def all_instructions_of(capability):
+    """Return the instructions of a GPU, of numbers and of integers."""
+    return [*instructions_of(capability), *integer_instructions_of(capability)]
+
+
 def architecture(capability):
     """Return the architecture to compile for; `wgmma` and kinds need the "a" of its family."""
     return f"sm_{capability}{'a' if capability >= 90 else ''}"

@@ -23,8 +23,7 @@ WITH_ROWS = [one.name for gpu in GPUS for one in mma.instructions_of(gpu)
 @pytest.fixture
 def instruction(gpu, request):
     """Return the instruction of this name, if the GPU has it."""
-    of_gpu = mma.instructions_of, mma.integer_instructions_of
-    there = {one.name: one for listed in of_gpu for one in listed(gpu.capability)}
+    there = {one.name: one for one in mma.all_instructions_of(gpu.capability)}
     if request.param not in there:
         pytest.skip(f"compute capability {gpu.capability / 10} has other instructions")
     return there[request.param]

@@ -281,19 +281,22 @@ inline u32 gather(Machine& m, u64 value, u32 mask, u64 (&all)[32], u32 line) {
   return lanes;
 }
 
-inline u32 match_any(Machine& m, u64 value, u32 mask, u32 line) {
-  u64 all[32];
-  const u32 lanes = gather(m, value, mask, all, line);
+inline u32 lanes_with(u64 value, const u64 (&all)[32], u32 lanes) {
   u32 same = 0;
   for (u32 lane = 0; lane < 32; lane++) same |= u32((lanes >> lane & 1) && all[lane] == value) << lane;
   return same;
 }
 
+inline u32 match_any(Machine& m, u64 value, u32 mask, u32 line) {
+  u64 all[32];
+  const u32 lanes = gather(m, value, mask, all, line);
+  return lanes_with(value, all, lanes);
+}
+
 inline Shuffled match_all(Machine& m, u64 value, u32 mask, u32 line) {
   u64 of[32];
   const u32 lanes = gather(m, value, mask, of, line);
-  bool all = true;
-  for (u32 lane = 0; lane < 32; lane++) all = all && (!(lanes >> lane & 1) || of[lane] == value);
+  const bool all = lanes_with(value, of, lanes) == lanes;
   return {all ? lanes : 0, all};
 }
 
