@@ -12,9 +12,8 @@ import mor_ref
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
-from mor_ref.deviations.reached_steps import reached
 from mor_ref.exact.errors import error_term as exact_error_term
-from mor_ref.exact.step import replaced
+from mor_ref.exact.step import reached, replaced
 from mor_ref.golden import bundled_files
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import question

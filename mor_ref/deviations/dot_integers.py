@@ -40,7 +40,7 @@ def _products(part: list[Product]) -> list[int]:
 @deviation(dot_binary32.int32_sum, rules=("DOT-019",), domain=DOT_INTEGERS)
 def dot_integers_of_a_unsigned(reference: Reference, part: list[Product]) -> int:
     """The codes of a are integers from 0 to 255, as VPDPBUSD of x86 takes them."""
-    codes = [replace(one, a=Factor(one.a.value % (1 << INT8.bits), 0)) for one in part]
+    codes = [Product(Factor(one.a.value % (1 << INT8.bits), 0), one.b) for one in part]
     return int(reference(codes))
 
 

@@ -75,16 +75,22 @@ def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     numerator, denominator = magnitude.as_integer_ratio()
     exponent = numerator.bit_length() - denominator.bit_length()
-    is_reached = numerator << max(-exponent, 0) >= denominator << max(exponent, 0)
+    if exponent < 0:
+        is_reached = numerator << -exponent >= denominator
+    else:
+        is_reached = numerator >= denominator << exponent
     return exponent if is_reached else exponent - 1
 
 
 def in_units_of(unit: int, magnitude: float | Fraction | Ratio) -> tuple[int, int, int]:
     """Return `magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
     numerator, denominator = magnitude.as_integer_ratio()
-    whole = denominator << max(unit, 0)
-    below, rest = divmod(numerator << max(-unit, 0), whole)
-    return below, rest, whole
+    if unit < 0:
+        numerator <<= -unit
+    else:
+        denominator <<= unit
+    below, rest = divmod(numerator, denominator)
+    return below, rest, denominator
 
 
 def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool) -> bool:

@@ -5,19 +5,20 @@ same thread: that is how a wrong or foreign behaviour is modelled as one small c
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from mor_ref.processor_modes import check_processor
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-Replacement = tuple[Callable[..., Any], Callable[..., Any]]
+Step = Callable[..., Any]
+Replacement = tuple[Step, Callable[..., Any]]
 
-_replaced: ContextVar[MappingProxyType[Callable[..., Any], Callable[..., Any]]] = ContextVar(
+_replaced: ContextVar[MappingProxyType[Step, Callable[..., Any]]] = ContextVar(
     "replaced", default=MappingProxyType({})
 )
 
@@ -32,7 +33,8 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         check_processor()
-        return cast("_R", _replaced.get().get(run, function)(*args, **kwargs))
+        found: _R = _replaced.get().get(run, function)(*args, **kwargs)
+        return found
 
     return run
 
@@ -46,12 +48,40 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     """
     chosen = dict(_replaced.get())
     for name, replacement in replacements:
-        original = chosen.get(name, getattr(name, "__wrapped__", None))
-        if original is None:
-            raise ValueError(
-                f"{name.__qualname__} is not a step of the model; decorate it with @step"
-            )
-        chosen[name] = functools.partial(replacement, original)
+        chosen[name] = functools.partial(replacement, _now(name, chosen))
+    with _calling(chosen):
+        yield
+
+
+@contextmanager
+def reached(steps: Iterable[Step]) -> Iterator[set[Step]]:
+    """Collect those of some steps that a `with` takes, even if they are replaced."""
+    found: set[Step] = set()
+    chosen = dict(_replaced.get())
+
+    def noted(name: Step, function: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*args: Any, **kwargs: Any) -> Any:
+            found.add(name)
+            chosen[name] = function  # one call says it
+            return function(*args, **kwargs)
+
+        return note
+
+    chosen |= {name: noted(name, _now(name, chosen)) for name in steps}
+    with _calling(chosen):
+        yield found
+
+
+def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return the function that is called for a step."""
+    found: Callable[..., Any] | None = chosen.get(name, getattr(name, "__wrapped__", None))
+    if found is None:
+        raise ValueError(f"{name.__qualname__} is not a step of the model; decorate it with @step")
+    return found
+
+
+@contextmanager
+def _calling(chosen: dict[Step, Callable[..., Any]]) -> Iterator[None]:
     token = _replaced.set(MappingProxyType(chosen))
     try:
         yield

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
-from mor_ref.deviations.reached_steps import Step, reached
+from mor_ref.exact.step import Step, reached
 from mor_ref.golden.model.views import seen, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
