@@ -111,6 +111,22 @@ def test_the_engine_is_the_exact_model(profile):
         check(*case(DOT_PROFILES[profile], seed))
 
 
+@pytest.mark.parametrize("block", [1, 2, 3])
+@pytest.mark.parametrize("scale_format", SCALE_FORMATS)
+def test_an_exact_sum_has_room_for_all_scales(scale_format, block):
+    """DOT-012: the largest and the smallest ones, in blocks as short as they can be."""
+    random = np.random.default_rng(block)
+    fmt, of = operand_format(scale_format), operand_format("e4m3")
+    a, b = (codes_at_edges(random, of, (8, 6), special=False) for _ in "ab")
+    a[:, 3:], b[:, 3:] = a[:, :3], b[:, :3] ^ of.sign_bit
+    ends = [1, fmt.largest_code - 1, fmt.largest_code]
+    scales = [random.choice(ends, (8, -(-6 // block))).astype(code_dtype(fmt)) for _ in "ab"]
+    scales[0][:4], scales[1][:4] = fmt.largest_code, fmt.largest_code
+    c = np.ones(8, np.float32)
+    known = {"scales": scales, "scale_format": scale_format, "block": block}
+    check(a, b, {"formats": (of, of), "profile": DOT_PROFILES["exact"], "c": c} | known)
+
+
 @given(st.sampled_from(list(DOT_PROFILES)), st.integers(0, 1 << 40))
 def test_any_dot_product(profile, seed):
     """DOT-001 to DOT-020."""
