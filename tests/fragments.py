@@ -16,6 +16,7 @@ def program(target, opcode, counts, scales=""):
     With `scales`, the selectors of the instruction, a fourth array has two registers of scales.
     """
     letters = "abcs" if scales else "abc"
+    version = "9.1" if "4X" in opcode and "ue8m0" in opcode else "9.0"
     counts = [*counts, 2][: len(letters)]
     lines, groups = [], []
     for k, (letter, count) in enumerate(zip(letters, counts, strict=True)):
@@ -30,7 +31,7 @@ def program(target, opcode, counts, scales=""):
     stores = [f"  st.global.u32 [%d1+{4 * n}], %r5{n};" for n in range(counts[2])]
     parameters = ", ".join(f".param .u64 {letter}" for letter in ("d", *letters))
     return "\n".join([
-        HEADER.replace("sm_90", target),
+        HEADER.replace("sm_90", target).replace("9.0", version),
         f".visible .entry run({parameters}) {{",
         "  .reg .b32 %r<100>; .reg .b64 %d<4>;",
         "  mov.u32 %r99, %tid.x;",

@@ -16,7 +16,7 @@ def _compiler():
     needed.compiler()
 
 
-def of_a_warp(body, memory=None):
+def of_a_warp(body, memory=None, target="sm_90"):
     """Run lines on 32 threads: %r1 is the lane, %d4 an array, and %r2 goes out."""
     text = f"""
 .visible .entry run(.param .u64 out, .param .u64 memory) {{
@@ -35,7 +35,7 @@ def of_a_warp(body, memory=None):
 """
     out = np.zeros(32, np.uint32)
     memory = np.zeros(8, np.uint32) if memory is None else memory
-    Module(HEADER + text)["run"][1, 32](out, memory)
+    Module(HEADER.replace("sm_90", target) + text)["run"][1, 32](out, memory)
     return out, memory
 
 
@@ -81,7 +81,7 @@ def test_reductions_of_binary32(operation):
   redux.sync.{operation}.f32 %f2, %f1, 0xffffffff;
   mov.b32 %r2, %f2;
 """
-    found = of_a_warp(body)[0].view(np.float32)
+    found = of_a_warp(body, target="sm_100a")[0].view(np.float32)
     assert set(found.tolist()) == {FLOATS[operation]}
     assert np.signbit(found).all() == (operation in ("min", "max", "max.NaN"))
 
@@ -95,7 +95,7 @@ def test_reductions_with_nan(words, is_nan):
   mov.b32 %r2, %f2;
 """
     wanted = 0x7FFFFFFF if is_nan else {"min": 0, "max": 0x41F80000}[words]
-    assert set(of_a_warp(body)[0].tolist()) == {wanted}
+    assert set(of_a_warp(body, target="sm_100a")[0].tolist()) == {wanted}
 
 
 def test_compare_and_swap():
@@ -130,11 +130,11 @@ def test_vectors_of_eight():
   mul.lo.u32 %r2, %r3, 100; add.s32 %r2, %r2, %r10;
   setp.eq.u32 %p1, %r1, 31; @%p1 st.global.v8.b32 [%d4], {{%r10, {names.rpartition(",")[0]}}};
 """
-    found, memory = of_a_warp(body, memory)
+    found, memory = of_a_warp(body, memory, "sm_100")
     assert set(found.tolist()[:32]) == {108}
     assert memory.tolist() == [8, 1, 2, 3, 4, 5, 6, 7]
     with pytest.raises(LaunchError, match="its address is misaligned"):
-        of_a_warp(body, whole[first + 4 : first + 12])
+        of_a_warp(body, whole[first + 4 : first + 12], "sm_100")
 
 
 def test_executed_instructions_are_counted():
@@ -268,7 +268,7 @@ MODULES = {
 }
 HEADS = {
     ("sm_90", "foo"): "line 2: .target foo: a module has one .target, such as .target sm_90",
-    ("8.0", "x"): "line 1: .version x: a module has one .version",
+    ("9.0", "x"): "line 1: .version x: a module has one .version",
     ("64", "32"): "addresses are of 32 bits",
     ("size 64", "size"): "line 3: .address_size: a module has one .address_size",
 }

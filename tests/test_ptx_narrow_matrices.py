@@ -127,7 +127,7 @@ FOURS = (
 )
 REFUSED = [
     ("sm_120a", f"k32.row.col.f32.e2m1.e4m3.f32 {BOTH};", "no profile"),
-    ("sm_89", f"k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32 {BOTH};", "no profile"),
+    ("sm_89", f"k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32 {BOTH};", "it needs .target sm_1"),
     ("sm_120a", FOURS.format(4, 0), "no profile of dot products has these scales"),
     ("sm_120a", FOURS.format(2, 1), "selectors of scales are not defined"),
     ("sm_80", f"k32.row.col.f32.s8.s8.f32 {BOTH};", "not supported"),

@@ -59,6 +59,7 @@ class Names:
     labels: dict[tuple[int, str], str]
     tables: dict[tuple[int, str], tuple[str, ...]]
     target: str = ""  # of the module, such as sm_90
+    version: str = "9.0"  # of PTX
     flow: Flow = field(default_factory=Flow)
     functions: dict[str, Function] = field(default_factory=dict)  # of the module
     passed: set[str] = field(default_factory=set)  # labels in C++
@@ -238,4 +239,4 @@ def names_of(
                 tables[key] = statement.targets
             else:
                 labels[key] = f"L{mangled(statement.name)}_{scopes[-1]}"
-    return Names(function.name, places, labels, tables, target, flow or Flow())
+    return Names(function.name, places, labels, tables, target, flow=flow or Flow())

@@ -29,6 +29,7 @@ from mor_ref.ptx.places import SharedMemory, globals_of, own_of, shared_of, vari
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.remarks import Undefined, by_options
 from mor_ref.ptx.rows import Found, found_in
+from mor_ref.ptx.targets import check_target
 
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {
@@ -148,7 +149,7 @@ def _function(
                 raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
     names, arrays = names_of(function, places, program.target, flow), list[str]()
-    names.functions = program.functions
+    names.version, names.functions = program.version, program.functions
     body = list(_counted(_statements(function, names, arrays)))
     unwritten = names.unwritten()
     begin = "(void)line;" if function.is_entry else "check_stack(m, line);"
@@ -244,6 +245,7 @@ def _guarded(of: Instruction, names: Names, place: int) -> str:
 def _translated(of: Instruction, names: Names) -> str:
     handler = HANDLERS.get(of.opcode.split(".")[0])
     check_operands(of)
+    check_target(of, names.target, names.version)
     if handler is not None:
         return handler(of, names)
     operands = [each for operand in of.operands for each in memory.elements(operand)]
