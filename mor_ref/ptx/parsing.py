@@ -40,7 +40,9 @@ class Text:
     """A PTX text without comments, and its line numbers."""
 
     def __init__(self, text: str) -> None:
-        self.text = _COMMENT.sub(_without, text.removesuffix("\0"))  # which NVRTC ends a text with
+        self.text = _COMMENT.sub(
+            _without, text.removeprefix("\ufeff").removesuffix("\0")
+        )  # a mark, and NVRTC's end
         self._ends = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
         for found in _STRANGE.finditer(self.text):
             if found.group("it"):

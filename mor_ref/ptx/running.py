@@ -24,6 +24,7 @@ from mor_ref.ptx.remarks import NOTED, OPTIONS, Remark, Undefined
 from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, translated
 
+_LONGEST = 200  # characters of a line in an error: a module may be one line
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _PATIENCE = 1 << 26  # looks at memory that see nothing new; other workers may yet change it
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
@@ -93,7 +94,8 @@ class Module(Mapping[str, "Kernel"]):
 
     def line(self, number: int) -> str:
         """Return a line of the text."""
-        return " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
+        found = " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
+        return found if len(found) <= _LONGEST else f"{found[:_LONGEST]} ..."
 
 
 # A candidate makes modules of the same text, with open instructions at other ends.

@@ -238,8 +238,8 @@ void run_thread(void* pointer) {
   __atomic_fetch_add(&job.executed, m.executed, __ATOMIC_RELAXED);
   thread_local char what[160];
   if (job.refuses && arena.bytes.unwritten && block->alive == 1) {
-    snprintf(what, sizeof what, "thread %u reads shared memory that was not written, and PTX leaves its bits open", arena.bytes.reader);
-    fail_at(arena.bytes.unwritten, what);
+    mor_host::current->number = arena.bytes.reader;  // the error names the thread that read, not the last one
+    fail_at(arena.bytes.unwritten, "it reads shared memory that was not written, and PTX leaves its bits open");
   }
   leave_warp(self);
   if (!block->waiting) return;

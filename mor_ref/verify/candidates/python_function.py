@@ -26,6 +26,7 @@ from mor_ref.verify.candidates.changeable import to_be_changed
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
+_PACKAGE = Path(__file__).parents[2]  # its own lines help no reader of a report
 _SAID = 300  # characters of an exception's message
 
 
@@ -100,10 +101,12 @@ def _in_a_line(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """Return the last line of Python on the way to an exception, if it is in another file."""
-    *_, last = traceback.extract_tb(error.__traceback__)
-    if last.filename == __file__:
+    """Return the last line of somebody's Python on the way to an exception, if there is one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    others = [each for each in frames if not Path(each.filename).is_relative_to(_PACKAGE)]
+    if not others:
         return ""
+    last = others[-1]
     return f" (line {last.lineno} of {ascii(Path(last.filename).name)[1:-1]}, in {last.name})"
 
 
