@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import (
@@ -48,6 +48,10 @@ def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     last = profile.chunk - 1
     yield _at({last: _ONE, profile.chunk: _ONE}), large
     yield _at({0: _ONE, last: _ONE}), large
+    if profile.family == "ftz_mul_add":  # two products of a tail are added before c
+        yield _at({2 * profile.chunk: _ONE, 2 * profile.chunk + 1: _ONE}), large
+    if profile.family == "promoted":  # a tie of c, and then a unit
+        yield _at({0: _ONE, PERIOD: (2.0, 1.0)}), 2.0**24
     if profile.fraction_bits:
         yield _at({0: (a, b), 1: (-a, b), profile.chunk: small}), 0.0
         yield _at({0: (a, b), 1: (-a, b), last: small}), 0.0

@@ -27,11 +27,12 @@ from mor_ref.golden.inputs.dot_zeros import (
     subnormal_starts,
     tiny_sums,
 )
+from mor_ref.golden.inputs.found_dots import with_found_rows
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
 
-_CHUNKS, _ROWS = 16, 12  # random rows of a case
+_CHUNKS, _ROWS = 4, 4  # random rows of a case
 _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
@@ -87,6 +88,7 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
                 random,
                 at_borders(profile, of, profile.chunk),
             )
+            rows = with_found_rows("dot_chunks", parameters, rows)
             yield Case(name_of(parameters), parameters, rows)
 
     yield from _nearly_tied(("hopper_fp16_f16", "ampere_fp16_f16"))
@@ -173,6 +175,7 @@ def _row_cases(size: Size) -> Iterator[Case]:
             rows = joined(rows, filled_after_a_flush(profile, of, length))
         if profile.family == "f32_pairwise":
             rows = joined(rows, with_a_last_product(profile, of, length))
+        rows = with_found_rows("dot", parameters, rows)
         yield Case(name_of(parameters), parameters, rows)
     yield from _nearly_tied(_NEARLY_TIED)
     for profile, parameters in _without_scales():

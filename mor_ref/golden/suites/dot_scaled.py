@@ -9,12 +9,13 @@ from mor_ref.golden.inputs.dot_pairs import OF_ANY, Pair, other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import drawn, joined, with_a_small_sum
 from mor_ref.golden.inputs.dot_specials import specials_with_scales
 from mor_ref.golden.inputs.dot_zeros import negative_scales, negative_zeros_with_scales
+from mor_ref.golden.inputs.found_dots import with_found_rows
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.dot import INPUTS, name_of, special_case
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
 
-_DRAWN = 38  # random rows of a case
+_DRAWN = 12  # random rows of a case
 _MORE = 7  # products, so that no whole vector fills a row
 _SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
@@ -61,6 +62,7 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
             rows = with_a_small_sum(rows, formats_of(both))
         if profile.chunk:
             rows = joined(rows, _rows(at_borders_with_scales, both, length))
+        rows = with_found_rows("dot_scaled", both, rows)
         yield Case(name_of(both), both, rows)
     for profile in dict.fromkeys(profile for profile, _ in _with_scales()):
         yield _zeros_with_scales(profile, "negative_zeros", negative_zeros_with_scales)

@@ -1,0 +1,60 @@
+"""Rows of dot products at which wrong sums show, as a search has found them.
+
+Each row shows a lane without its exponent, a narrow sum or exponent, a wrong e0, a wrong second cut
+or a wrong tail, of one profile or of several. `found_dots.json` has them by suite and case, as
+digits of the codes of a, b, c and the scales; zeros at the ends of rows are left out.
+"""
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
+from mor_ref.definitions.formats import formats
+from mor_ref.operations.dot import formats_of, profile_of
+from mor_ref.operations.operation import Arrays, Parameters
+
+_FILE = Path(__file__).with_name("found_dots.json")
+
+
+@functools.cache
+def _found() -> Mapping[str, Mapping[str, list[str]]]:
+    found: Mapping[str, Mapping[str, list[str]]] = json.loads(_FILE.read_text(encoding="ascii"))
+    return found
+
+
+@functools.cache
+def first_with_numbers_of(profile: DotProfile) -> str:
+    """Return the first profile that differs from a profile in its name alone."""
+    numbers = replace(profile, name="p", wide="")
+    return next(
+        name for name, row in DOT_PROFILES.items() if replace(row, name="p", wide="") == numbers
+    )
+
+
+def with_found_rows(suite: str, parameters: Parameters, rows: Arrays) -> Arrays:
+    """Return rows, and below them those found for a case of a suite."""
+    first = first_with_numbers_of(profile_of(parameters))
+    name = ".".join(map(str, {**parameters, "dot_profile": first}.values()))
+    texts = [text.split(" ") for text in _found()[suite].get(name, ())]
+    if not texts:
+        return rows
+    of = [*formats_of(parameters), formats["f32"]]
+    names = ["a", "b", "c"]
+    if "scale_format" in parameters:
+        of += [formats[parameters["scale_format"]]] * 2
+        names += ["scale_a", "scale_b"]
+    found = dict(rows)
+    for name, fmt, column in zip(names, of, zip(*texts, strict=True), strict=True):
+        dtype = code_dtype(fmt)
+        shape = len(texts), *rows[name].shape[1:]
+        digits = 2 * dtype.itemsize * (shape[1] if len(shape) > 1 else 1)
+        whole = bytes.fromhex("".join(text.ljust(digits, "0") for text in column))
+        codes = np.frombuffer(whole, dtype.newbyteorder(">")).astype(dtype).reshape(shape)
+        found[name] = np.concatenate([rows[name], codes])
+    return found
