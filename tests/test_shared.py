@@ -19,7 +19,7 @@ from mor_ref.definitions.shared import (
     shared_kind,
     shared_profile,
 )
-from mor_ref.exact.shared import packed, shared, shared_block
+from mor_ref.exact.shared import element, packed, shared, shared_block
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Shared, as_treatment, short_text
 from mor_ref.verify import assert_bit_exact
@@ -103,6 +103,25 @@ def test_any_tensor(shape, seed, dtype, kind, profile):
     x = adversarial(shape, seed, dtype)
     found = mor_ref.quantize_shared(x, kind, profile=profile)
     assert listed(found) == exact(x, kind, profile)
+
+
+@pytest.mark.parametrize("profile", SHARED_PROFILES)
+@pytest.mark.parametrize("kind", SHARED_KINDS)
+def test_codes_with_exponents_of_other_blocks(kind, profile):
+    """SHX-005 and SHX-007: also with exponents and shifts that no block of the number has."""
+    of, by = shared_kind(kind), shared_profile(profile)
+    x, random = numbers_at_edges(7, rows=40).reshape(-1, 1), np.random.default_rng(7)
+    near = (x.view(np.uint32) >> 23 & 255).astype(int) + random.integers(-9, 9, x.shape)
+    ends = random.choice([0, 1, 254, 255], x.shape)
+    exponent = np.where(random.random(x.shape) < 0.1, ends, near)
+    given = {
+        "shared_exponent": np.clip(exponent, 0, 255).astype(np.uint8),
+        "tau": random.integers(0, 1 + of.shifts, x.shape).astype(np.uint8),
+    }
+    parameters = {"kind": kind, "profile": profile, "block": BLOCK, "source": "f32"}
+    found = OPERATIONS["shared"].way_back.coded(parameters, {"x": x.view(np.uint32), **given})
+    numbers = zip(x.ravel().tolist(), *(a.ravel().tolist() for a in given.values()), strict=True)
+    assert found.ravel().tolist() == [element(*each, of, by).code for each in numbers]
 
 
 def test_threads_and_slices_change_nothing():

@@ -14,7 +14,7 @@ from mor_ref.definitions.shared import (
     SharedKind,
     SharedProfile,
 )
-from mor_ref.engine.blocks import binary32_rows
+from mor_ref.engine.blocks import binary32_rows, binary32_words
 from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import integer_kernel, step
 from mor_ref.engine.parallel import for_each, thread_count
@@ -176,6 +176,51 @@ def quantize_blocks(words, columns, first, last, rule, fields):
             )  # fmt: skip
 
 
+@integer_kernel
+def quantize_numbers(words, rule, fields):
+    """SHX-005 to SHX-007: numbers that have a shared exponent and a shift each."""
+    use_full_vectors()
+    lifts = np.empty(words.size, _I)
+    for i in range(words.size):
+        exponent = _I(fields.exponent[i])
+        lifts[i] = exponent if exponent == _SPECIAL else _I(exponent - _I(fields.tau[i]))
+    store_row(
+        words, lifts, rule, rule.carries,
+        fields.sign, fields.magnitude, fields.code, fields.y,
+    )  # fmt: skip
+
+
+def rule_of(kind: SharedKind, profile: SharedProfile) -> SharedRule:
+    """Return the numbers of a kind and the choices of a profile (SHX-002 to SHX-007)."""
+    return SharedRule(
+        _I(kind.magnitude_bits),
+        _U((1 << kind.magnitude_bits) - 1),
+        True if kind.shifts else None,
+        True if kind.carries else None,
+        profile.nan_blocks,
+        profile.keeps_signs,
+    )
+
+
+def _fields_of(exponent: NDArray[np.uint8], tau: NDArray[np.uint8], size: int) -> SharedFields:
+    """Return fields with room for so many numbers."""
+    sign, magnitude, code = (np.empty(size, _B) for _ in range(3))
+    return SharedFields(exponent, tau, sign, magnitude, code, np.empty(size, _U))
+
+
+def quantize_with(
+    numbers: Numbers,
+    exponent: NDArray[np.uint8],
+    tau: NDArray[np.uint8],
+    kind: SharedKind,
+    profile: SharedProfile,
+) -> SharedFields:
+    """Quantize numbers that have a shared exponent and a shift each."""
+    fields = _fields_of(exponent, tau, numbers.bits.size)
+    quantize_numbers(binary32_words(numbers), rule_of(kind, profile), fields)
+    return fields
+
+
 def quantize_shared(
     numbers: Numbers,
     sides: tuple[int, int],
@@ -186,22 +231,8 @@ def quantize_shared(
     """Quantize a tensor of so many rows and columns."""
     rows, columns = sides
     blocks, pairs = -(-columns // BLOCK), -(-columns // PAIR)
-    fields = SharedFields(
-        np.empty(rows * blocks, _B),
-        np.empty(rows * pairs, _B),
-        np.empty(rows * columns, _B),
-        np.empty(rows * columns, _B),
-        np.empty(rows * columns, _B),
-        np.empty(rows * columns, _U),
-    )
-    rule = SharedRule(
-        _I(kind.magnitude_bits),
-        _U((1 << kind.magnitude_bits) - 1),
-        True if kind.shifts else None,
-        True if kind.carries else None,
-        profile.nan_blocks,
-        profile.keeps_signs,
-    )
+    exponent, tau = np.empty(rows * blocks, _B), np.empty(rows * pairs, _B)
+    fields, rule = _fields_of(exponent, tau, rows * columns), rule_of(kind, profile)
     height = max(1, _ROWS * BLOCK // max(columns, 1))
 
     def work(top: int) -> None:

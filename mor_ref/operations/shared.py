@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.shared import (
     BLOCK,
-    LARGEST_EXPONENT,
     NAN_BLOCK,
     PAIR,
     shared_kind,
@@ -98,23 +97,16 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have a shared exponent and a shift each (SHX-005)."""
+    from mor_ref.arrays import numbers_from
+    from mor_ref.engine.shared import quantize_with
+
     kind, profile = shared_kind(parameters["kind"]), shared_profile(parameters["profile"])
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        x = tensor_of(arrays["x"], parameters["source"]).astype(np.float32)
-    exponent, tau = (arrays[name].astype(np.int32) for name in ("shared_exponent", "tau"))
-    is_lost, is_tiny = np.isnan(x) | (exponent == NAN_BLOCK), np.abs(x) < np.finfo(np.float32).tiny
-    most = (1 << kind.magnitude_bits) - 1
-    highest = most + (kind.carries & np.isfinite(x) & (x < 0) & (exponent < LARGEST_EXPONENT))
-    unit = exponent - 127 - tau + 1 - kind.magnitude_bits
-    with np.errstate(invalid="ignore"):
-        size = np.minimum(np.rint(np.ldexp(np.abs(x).astype(np.float64), -unit)), highest)
-    magnitude = np.where(is_lost | is_tiny, 0, size).astype(np.int64)
-    sign = np.signbit(x) & ~is_lost & (profile.keeps_signs | ~is_tiny)
-    if kind.carries:
-        code = np.where(sign, -magnitude, magnitude) % (1 << kind.code_bits)
-    else:
-        code = magnitude | sign.astype(np.int64) << kind.magnitude_bits
-    return np.asarray(code, np.uint8)
+    numbers = numbers_from(tensor_of(arrays["x"], parameters["source"]), "x")
+    exponent, tau = (
+        np.ascontiguousarray(arrays[name], np.uint8).reshape(-1)
+        for name in ("shared_exponent", "tau")
+    )
+    return quantize_with(numbers, exponent, tau, kind, profile).code.reshape(arrays["x"].shape)
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
