@@ -49,6 +49,14 @@ PARAMETERS = {
     },
     "levels": {"kind": "lsq4", "arithmetic": "f32", "block": "row", "source": "f32"},
     "policies": {"policy": "three_way", "scaling": "gam", "block": [8, 8], "source": "f32"},
+    "affine_groups": {
+        "grid": "uint8",
+        "profile": "peg",
+        "symmetric": False,
+        "groups": 4,
+        "source": "f32",
+    },
+    "mixed": {"mixture": "e4m3_or_int8", "block": [8, 8], "source": "f32"},
     "shared": {"kind": "mx9", "profile": "quark_torch", "block": 16, "source": "f32"},
 }
 KERNELS = {}
@@ -428,6 +436,81 @@ def one_format_for_all(x, right):
     return outputs(x, 0 * right["choice"])
 
 
+# ---------------------------------------------------------------- groups of columns, and mixtures
+
+
+def by_groups(x, right, group):
+    """Return codes of columns, each with the scale and the zero point of a group."""
+    scale, zero = (one[:, group] for one in scale_and_zero(right))
+    code = np.rint(x * (np.float32(1) / scale)) + zero
+    return {"code": np.clip(code, 0, 255).astype(np.int32).view(np.uint32)}
+
+
+def order_of(right):
+    return right["permutation"].ravel().astype(int)
+
+
+def width(x):
+    return x.shape[1] // 4
+
+
+@kernel(
+    "affine_groups", r"code: .*scale and zero_point of the group column // columns of a group, in"
+)
+def groups_as_if_the_columns_were_in_place(x, right):
+    return by_groups(x, right, np.arange(x.shape[1]) // width(x))
+
+
+@kernel("affine_groups", r".*of the group permutation\[column\] // columns of a group, in all")
+def groups_by_the_inverse_order(x, right):
+    return by_groups(x, right, order_of(right) // width(x))
+
+
+@kernel("affine_groups", r".*scale and zero_point of the group at \[i, j - 1\], around the end, in")
+def the_group_before(x, right):
+    return by_groups(x, right, (np.argsort(order_of(right)) // width(x) - 1) % 4)
+
+
+@kernel("affine_groups", r"code: each entry is that of x without zero_point, in all")
+def groups_without_zero_points(x, right):
+    none = {**right, "zero_point": 0 * right["zero_point"]}
+    return by_groups(x, none, np.argsort(order_of(right)) // width(x))
+
+
+@kernel("affine_groups", OF_Y + r"with the expected scale and zero_point of the group column // ")
+def y_as_if_the_columns_were_in_place(x, right):
+    scale, zero = (one[:, np.arange(x.shape[1]) // width(x)] for one in scale_and_zero(right))
+    y = (right["code"].view(np.int32) - zero).astype(np.float32) * scale
+    return {"y": y.view(np.uint32)}
+
+
+def mixed(x, choice):
+    """Return codes and y of units that take these candidates."""
+    by = mor_ref.mix_formats(x, ("e4m3", "int8"), block=(8, 8)).quantized
+    units = of_numbers(choice, (8, 8), x.shape)
+    code = np.where(units == 0, by["e4m3"].codes, by["int8"].codes)
+    y = np.where(units == 0, by["e4m3"].dequantize(), by["int8"].dequantize())
+    return {"code": code, "y": y.view(np.uint32)}
+
+
+@kernel(
+    "mixed", r"code and y: each entry is that of x with the expected choice of the block at \[i,"
+)
+def mixed_by_the_decision_on_the_unit_before(x, right):
+    return mixed(x, before(right["choice"]))
+
+
+@kernel("mixed", r"code and y: each entry is that of x with the given choice, in all")
+def the_larger_squared_error(x, right):
+    choice = np.uint8(1) - right["choice"]
+    return {"choice": choice, **mixed(x, choice)}
+
+
+@kernel("mixed", r"code and y: each entry is that of x with choice 1 everywhere, in all")
+def one_candidate_for_all(x, right):
+    return mixed(x, 0 * right["choice"] + np.uint8(1))
+
+
 # ---------------------------------------------------------------- another kind of scales
 
 OTHER_KIND = r"each entry is that with scaling e8m0, in all"
@@ -535,19 +618,32 @@ def test_codes_with_the_scales_of_blocks_are_the_expected_ones(suite):
     operation = OPERATIONS[MANIFEST[suite]["operation"]]
     for case in golden.load(suite):
         x, parameters, way = case.arrays["x"], case.parameters, operation.way_back
-        (coded, *_), *scales = way.takes(parameters)
-        if BITS in parameters or coded not in case.arrays or x.size > 1 << 16:
+        for coded in [name for name in way.chosen or ("code",) if name in case.arrays]:
+            if BITS in parameters or x.size > 1 << 16:
+                continue
+            found = {"x": x.reshape(-1, 1), **scales_of_numbers(operation, case, coded)}
+            code = way.coded(parameters, found).reshape(x.shape)
+            np.testing.assert_array_equal(code, case.arrays[coded])
+
+
+def scales_of_numbers(operation, case, coded):
+    """Return what a field of each number follows from, next to x."""
+    x, parameters, way = case.arrays["x"], case.parameters, operation.way_back
+    more = way.known(parameters, case.arrays, coded)
+    found = {name: array.reshape(-1, 1) for name, array in more.items()}
+    sides = sides_of("rc", parameters, x.shape)
+    for name in way.followed(parameters, coded)[1:]:
+        axes = operation.field(name)[1]
+        if axes == "order":
             continue
-        sides, found = sides_of("rc", parameters, x.shape), {"x": x.reshape(-1, 1)}
-        more = way.known(parameters, case.arrays)
-        found |= {name: array.reshape(-1, 1) for name, array in more.items()}
-        for name, *_ in scales:
-            axes = operation.field(name)[1]
-            rows = case.arrays[name].reshape(len(case.arrays[name]), -1)
-            each = of_numbers(rows, sides[axes], x.shape).reshape(-1, 1)
-            found[name] = each[:, 0] if axes == "ends" else each
-        code = way.coded(parameters, found).reshape(x.shape)
-        np.testing.assert_array_equal(code, case.arrays[coded])
+        rows = case.arrays[name].reshape(len(case.arrays[name]), -1)
+        if axes == "groups":
+            order = np.argsort(case.arrays["permutation"].ravel())
+            each = np.broadcast_to(rows[:, order // (order.size // parameters["groups"])], x.shape)
+        else:
+            each = of_numbers(rows, sides[axes], x.shape)
+        found[name] = each.reshape(-1) if axes == "ends" else each.reshape(-1, 1)
+    return found
 
 
 def test_codes_with_the_given_scales_are_no_evidence_for_a_guess(monkeypatch):

@@ -61,15 +61,26 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
-    """Return y of codes (AFF-009): each column has the scale and the zero point of its group."""
+    """Return y of codes (AFF-009): each column has the scale and the zero point of its group.
+
+    Without a permutation, each number has its own.
+    """
+    if "permutation" not in arrays:
+        return affine.restore({**parameters, "block": [1, 1]}, arrays)
     order = arrays["permutation"].reshape(-1)
     if not np.array_equal(np.sort(order), np.arange(order.size)):
         raise ValueError(
             "permutation does not have each column once; give the columns in the order of groups"
         )
-    group = np.argsort(order) // (order.size // parameters["groups"])
+    group = groups_of_columns(np.argsort(order), parameters)
     of_columns = {n: arrays[n][:, group] for n in ("scale", "zero_point") if n in arrays}
     return affine.restore({**parameters, "block": "column"}, {**arrays, **of_columns})
+
+
+def groups_of_columns(place: NDArray[Any], parameters: Parameters) -> NDArray[Any]:
+    """Return the group of each column, given its place in the order of ranges (AFF-010)."""
+    found: NDArray[Any] = place // (place.size // parameters["groups"])
+    return found
 
 
 def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
@@ -102,6 +113,6 @@ AFFINE_GROUPS = Operation(
     engine=engine,
     cuda=cuda,
     admit=affine.admit,
-    way_back=WayBack(taken_back, restore),
+    way_back=WayBack(taken_back, restore, affine.coded, {"zero_point": 0}),
     record=OfRecord(is_record, asked_of, affine.stored),
 )

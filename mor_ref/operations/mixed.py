@@ -19,6 +19,7 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.operations.way_back import chosen_ones
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,6 +115,18 @@ def restore(_: Parameters, arrays: Arrays) -> "NDArray[np.uint32]":
     return arrays["y"].astype(np.uint32)
 
 
+def by_candidates(parameters: Parameters, arrays: Arrays, field: str) -> Arrays:
+    """Return a field of numbers with each candidate, under the number of the candidate."""
+    from mor_ref import mix_formats
+
+    x, names = tensor_of(arrays["x"], parameters["source"]), candidates_of(parameters)
+    found = mix_formats(x, names, block=as_cut(parameters["block"])).quantized
+    return {
+        f"{k}": bits32(one.dequantize()) if field == "y" else one.codes
+        for k, one in enumerate(found.values())
+    }
+
+
 def names_of_candidates() -> list[str]:
     """Return the candidates of all mixtures, each once."""
     return list(dict.fromkeys(name for row in MIXTURES.values() for name in row.candidates))
@@ -146,6 +159,8 @@ MIX = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     tried=lambda parameters: MIXTURES[parameters["mixture"]].candidates,
-    way_back=WayBack(lambda _: (("y",),), restore),
+    way_back=WayBack(
+        lambda _: (("y",),), restore, chosen_ones, known=by_candidates, chosen=("code", "y")
+    ),
     record=OfRecord(of_class("Mixed"), asked_of, stored),
 )

@@ -23,6 +23,7 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.operations.way_back import chosen_ones
 from mor_ref.policies import POLICIES, Rung, as_policy
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def restore(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return bits32(decode(arrays["output"], "bf16"))
 
 
-def outputs_of_rungs(parameters: Parameters, arrays: Arrays) -> Arrays:
+def outputs_of_rungs(parameters: Parameters, arrays: Arrays, _: str) -> Arrays:
     """Return the output of each number with each rung, under the number of the rung.
 
     A unit with an infinity or a NaN, which no rung accepts, stays bfloat16.
@@ -181,14 +182,6 @@ def outputs_of_rungs(parameters: Parameters, arrays: Arrays) -> Arrays:
     is_kept = parameters["source"] == "bf16"
     each.append(arrays["x"] if is_kept else encode(x, "bf16", overflow="ieee"))
     return {f"{rung}": output for rung, output in enumerate(each)}
-
-
-def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint16]:
-    """Return the output of numbers that have a choice each (MOR-006); a rung that is none is 0."""
-    found = np.zeros(arrays["choice"].shape, np.uint16)
-    for rung in range(len(as_policy(parameters["policy"]).names)):
-        np.copyto(found, arrays[f"{rung}"], where=arrays["choice"] == rung)
-    return found
 
 
 def _outputs() -> Fields:
@@ -216,6 +209,12 @@ MOR = Operation(
     needs_all=lambda _: True,  # a decision may be on the tensor
     tried=lambda parameters: tuple(one.name for one in as_policy(parameters["policy"]).tried),
     margin=margin_of_policy,
-    way_back=WayBack(lambda _: (("output",), ("choice",)), restore, coded, known=outputs_of_rungs),
+    way_back=WayBack(
+        lambda _: (("output",), ("choice",)),
+        restore,
+        chosen_ones,
+        known=outputs_of_rungs,
+        chosen=("output",),
+    ),
     record=OfRecord(of_class("MorResult"), asked_of, stored),
 )

@@ -60,7 +60,7 @@ def _nothing(_: Parameters) -> tuple[str, ...]:
     return ()
 
 
-def _no_arrays(_: Parameters, __: Arrays) -> Arrays:
+def _no_arrays(_: Parameters, __: Arrays, ___: str) -> Arrays:
     return {}
 
 
@@ -88,14 +88,22 @@ class WayBack:
     is there is taken. `coded` is the other way: it returns the codes of a column of numbers, each
     with its own scales, which are the fields that it takes. `neutral` are the bits of scales that
     change nothing, if their format does not say so. `known` returns, for each number of a tensor,
-    what its code follows from next to its scales.
+    what a field follows from next to its scales. Fields that are `chosen` follow from the choice
+    of a unit instead of scales.
     """
 
     takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
     restore: Callable[[Parameters, Arrays], NDArray[np.uint32]]
     coded: Callable[[Parameters, Arrays], NDArray[np.unsignedinteger[Any]]] | None = None
     neutral: Mapping[str, int] = field(default_factory=dict)
-    known: Callable[[Parameters, Arrays], Arrays] = _no_arrays
+    known: Callable[[Parameters, Arrays, str], Arrays] = _no_arrays
+    chosen: tuple[str, ...] = ()
+
+    def followed(self, parameters: Parameters, field: str) -> list[str]:
+        """Return the code that y follows from, or a field of x, and the scales or the choice."""
+        if self.chosen:
+            return [field, "choice"]
+        return [name for name, *_ in self.takes(parameters)]
 
 
 @dataclass(frozen=True)

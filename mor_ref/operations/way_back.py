@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.operation import Arrays, Parameters
 
 Words = NDArray[np.uint32]
 
@@ -60,6 +61,15 @@ def coded_with(
     cut = partition(numbers.shape, (1, 1))
     codes, _ = quantize(numbers, fmt, scales, cut, None, 1, drops_sign_of_zero=drops_sign_of_zero)
     return codes.reshape(x.shape)
+
+
+def chosen_ones(_: Parameters, arrays: Arrays) -> Unsigned:
+    """Return a field of numbers that have a choice each, and one array for each choice."""
+    every = {name: array for name, array in arrays.items() if name.isdigit()}
+    found = np.zeros_like(every["0"])
+    for name, array in every.items():
+        np.copyto(found, array, where=arrays["choice"] == int(name))
+    return found
 
 
 def rounded_to(source: str, y: Words) -> Words:
