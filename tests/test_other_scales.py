@@ -363,6 +363,70 @@ def integers_with_scales_of_255_steps_less_one(x, _):
     return fields | integers(x, scale, zero)
 
 
+ITS_CODE_OF_BOTH = r"code: each entry is that of x with the given scale and zero_point, in all"
+OF_EXTREMES = r".*scale.* zero_point: each entry is that of the minimum and maximum of "
+
+
+def with_extremes(low, high):
+    """Return a kernel with the extremes of blocks that functions find, given those of blocks."""
+
+    def change(x, _):
+        edge = ((0, 0), (0, -x.shape[1] % 32))
+        wide = np.pad(x, edge, mode="edge").reshape(len(x), -1, 32)
+        least, most = np.minimum(low(wide), 0), np.maximum(high(wide), 0)
+        scale = ((most - least) / np.float32(255)).astype(np.float32)
+        zero = np.clip(-np.rint(least / scale), 0, 255).astype(np.int32)
+        fields = {"scale": scale.view(np.uint32), "zero_point": zero.view(np.uint32)}
+        return fields | integers(x, scale, zero)
+
+    return change
+
+
+@kernel("affine", OF_EXTREMES + "its block and all before it in the row, in all", ITS_CODE_OF_BOTH)
+def extremes_not_reset_in_a_row(x, right):
+    return with_extremes(
+        lambda wide: np.minimum.accumulate(wide.min(2), axis=1),
+        lambda wide: np.maximum.accumulate(wide.max(2), axis=1),
+    )(x, right)
+
+
+@kernel("affine", OF_EXTREMES + "its whole column of blocks, in all", ITS_CODE_OF_BOTH)
+def extremes_of_the_column(x, right):
+    return with_extremes(
+        lambda wide: np.broadcast_to(wide.min(2).min(0), wide.shape[:2]),
+        lambda wide: np.broadcast_to(wide.max(2).max(0), wide.shape[:2]),
+    )(x, right)
+
+
+@kernel("affine", OF_EXTREMES + "the whole tensor, in all", ITS_CODE_OF_BOTH)
+def extremes_of_the_tensor(x, right):
+    return with_extremes(
+        lambda wide: np.full(wide.shape[:2], wide.min()),
+        lambda wide: np.full(wide.shape[:2], wide.max()),
+    )(x, right)
+
+
+def pairs_of(blocks, of):
+    whole = np.pad(blocks, ((0, 0), (0, blocks.shape[1] % 2)), mode="edge")
+    pairs = of(whole.reshape(len(blocks), -1, 2), axis=2)
+    return np.repeat(pairs, 2, axis=1)[:, : blocks.shape[1]]
+
+
+@kernel("affine", OF_EXTREMES + "1x2 blocks: of 1x64 numbers, in all", ITS_CODE_OF_BOTH)
+def extremes_of_64_numbers(x, right):
+    return with_extremes(
+        lambda wide: pairs_of(wide.min(2), np.min), lambda wide: pairs_of(wide.max(2), np.max)
+    )(x, right)
+
+
+@kernel("affine", OF_EXTREMES + "the columns of its block with column & 4 = 0", ITS_CODE_OF_BOTH)
+def a_step_of_the_extremes_missing(x, right):
+    lanes = [lane for lane in range(32) if not lane & 4]
+    return with_extremes(
+        lambda wide: wide[..., lanes].min(2), lambda wide: wide[..., lanes].max(2)
+    )(x, right)
+
+
 @kernel("affine", OF_Y + r"without zero_point, in all")
 def y_of_codes_alone(x, right):
     scale, _ = scale_and_zero(right)

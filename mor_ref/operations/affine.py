@@ -219,6 +219,7 @@ AFFINE = Operation(
     admit=admit,
     optional=kinds(RECIPE),
     needs_all=_has_one_sign,
+    follows_extremes=True,
     way_back=WayBack(taken_back, restore, coded, {"zero_point": 0}),
     record=OfRecord(is_record, asked_of, stored),
 )

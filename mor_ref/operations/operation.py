@@ -154,7 +154,8 @@ class Operation:
 
     `whole_amax` is that of an operation that takes an amax, and `needs_all` says whether a part of
     a tensor depends on the rest in another way. If a block `ignores_zeros`, more of them do not
-    change what its numbers become. `rounded` names the field that codes are the nearest to. `tried`
+    change what its numbers become. Its scale may be one that `follows_extremes`: the minimum and
+    the maximum of the block. `rounded` names the field that codes are the nearest to. `tried`
     returns the names of the representations that a case has fields NAME.FIELD of.
     """
 
@@ -175,6 +176,7 @@ class Operation:
     whole_amax: WholeAmax | None = None
     needs_all: Callable[[Parameters], bool] = _never
     ignores_zeros: bool = False
+    follows_extremes: bool = False
     rounded: str | None = "xs"
     tried: Callable[[Parameters], tuple[str, ...]] = _nothing
     margin: Margin | None = None

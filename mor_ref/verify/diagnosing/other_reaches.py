@@ -1,7 +1,7 @@
-"""Scales of blocks whose amax is of other numbers, or whose global scale is another one."""
+"""Scales of blocks whose extremes are of other numbers, or whose global scale is another one."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from mor_ref.verify.diagnosing.sample import Sample
 _CASES = 2  # that all reaches are tried on first
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
 _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
+_OF_EXTREMES = (*_NUMBERS, "u32")  # formats of fields that follow from a minimum and a maximum
 
 # From the magnitudes of a case, by rows of blocks, rows, blocks and columns, to the amax of each
 # block, as bits.
@@ -66,15 +67,16 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
 
 
 def _is_of_amax(e: Entries, operation: Operation) -> bool:
-    """Return whether it is a field of blocks that follows from an amax."""
-    way = operation.way_back
-    is_of_amax = operation.ignores_zeros and way is not None and way.coded is not None
+    """Return whether it is a field of blocks that follows from an amax, or from extremes."""
+    way, of_extremes = operation.way_back, operation.follows_extremes
+    follows = operation.ignores_zeros or of_extremes
+    is_of_amax = follows and way is not None and way.coded is not None
     is_of_blocks = is_of_amax and e.field in operation.outputs
     if not is_of_blocks or any(RECIPE in one.question.parameters for one in e.samples):
         return False
     fmt, axes = operation.outputs[e.field]
     is_small = sum(one.size for one in e.samples) <= MOST
-    return axes == "grid" and fmt in _NUMBERS and is_small
+    return axes == "grid" and fmt in (_OF_EXTREMES if of_extremes else _NUMBERS) and is_small
 
 
 def _is_finite(one: Sample) -> bool:
@@ -97,10 +99,7 @@ def _with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     x, parameters = asked.arrays["x"], asked.parameters
     sides = sides_of("rc", parameters, x.shape)["grid"]
     magnitudes = x & x.dtype.type(np.iinfo(x.dtype).max >> 1)
-    rows, columns = (-size % side for size, side in zip(x.shape, sides, strict=True))
-    padded = np.pad(magnitudes, ((0, rows), (0, columns)))
-    grid = [size // side for size, side in zip(padded.shape, sides, strict=True)]
-    by_blocks = padded.reshape(grid[0], sides[0], grid[1], sides[1])
+    by_blocks = _by_blocks(magnitudes, sides)
     found = amaxes(by_blocks)
     if np.array_equal(found, _blocks(by_blocks)):
         return one.pairs[field].expected.ravel()
@@ -108,6 +107,39 @@ def _with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     if other.max(initial=0) < magnitudes.max(initial=0):
         parameters = _with_whole_amax(operation, parameters, magnitudes.max())
     return operation.engine(parameters, {**asked.arrays, "x": other})[field].ravel()
+
+
+def _with_extremes(extremes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
+    """Return a field of a case with other extremes of blocks: a tensor with blocks of these two.
+
+    The order of the bits of numbers is that of their keys, and 0 is a key of no number.
+    """
+    asked, x = one.question, one.question.arrays["x"]
+    sides = sides_of("rc", asked.parameters, x.shape)["grid"]
+    last = x.dtype.type(np.iinfo(x.dtype).max)
+    sign = x.dtype.type((int(last) >> 1) + 1)
+    keys = np.where(x & sign, ~x, x | sign)
+    found = []
+    for of in (keys, ~keys):
+        by_blocks = _by_blocks(of, sides)
+        found.append((extremes(by_blocks), _blocks(by_blocks)))
+    if all(np.array_equal(*pair) for pair in found):
+        return one.pairs[field].expected.ravel()
+    highest, lowest = found[0][0], ~found[1][0]
+    both = np.stack([lowest, highest], axis=2)
+    is_none = (both == 0) | (both == last)
+    bits = np.where(is_none, 0, np.where(both & sign, both ^ sign, ~both)).astype(x.dtype)
+    pairs = {**asked.arrays, "x": bits.reshape(len(bits), -1)}
+    of_pairs = {**asked.parameters, "block": [1, 2]}
+    return OPERATIONS[one.operation].engine(of_pairs, pairs)[field].ravel()
+
+
+def _by_blocks(numbers: Unsigned, sides: Sequence[int]) -> Unsigned:
+    """Return numbers by rows of blocks, rows, blocks and columns, with zeros after the last."""
+    ends = [(0, -size % side) for size, side in zip(numbers.shape, sides, strict=True)]
+    padded = np.pad(numbers, ends)
+    down, right = (size // side for size, side in zip(padded.shape, sides, strict=True))
+    return padded.reshape(down, sides[0], right, sides[1])
 
 
 def _with_whole_amax(operation: Operation, parameters: Parameters, bits: Any) -> Parameters:
@@ -133,8 +165,12 @@ def _reaches(e: Entries) -> Iterator[_Reach]:
     }
     rows, columns = sides.pop() if len(sides) == 1 else (0, 0)
     yield from _of_global_scales(e)
+    of_extremes = OPERATIONS[e.samples[0].operation].follows_extremes
+    name, computed = (
+        ("minimum and maximum", _with_extremes) if of_extremes else ("amax", _with_amaxes)
+    )
     for words, amaxes in _amaxes(rows, columns):
-        yield _Reach(f"of the amax of {words}", partial(_with_amaxes, amaxes))
+        yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
 
 
 def _amaxes(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
