@@ -1,0 +1,30 @@
+"""Fields of blocks with extremes of other numbers are those of larger blocks, in each source."""
+
+import numpy as np
+import pytest
+
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.diagnosing.other_reaches import _over, _with_extremes
+from mor_ref.verify.diagnosing.sample import Pair, Sample
+
+FIELDS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float", "zero_point")
+
+
+@pytest.mark.parametrize("source", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("profile", ["peg", "torch_fake_tensor"])
+def test_extremes_of_a_row_of_blocks_are_those_of_a_wide_block(profile, symmetric, source):
+    random, exact = np.random.default_rng(4), OPERATIONS["affine"].exact
+    x = random.standard_normal((5, 70)) * np.exp2(random.integers(-5, 5, (5, 1)))
+    words = x.astype(np.float32).view(np.uint32)
+    narrow = x.astype(np.float16).view(np.uint16) if source == "f16" else words >> 16
+    inputs = {"x": words if source == "f32" else narrow.astype(np.uint16)}
+    own = {"grid": "int8" if symmetric else "uint8", "profile": profile, "symmetric": symmetric}
+    parameters = {**own, "block": [2, 32], "source": source}
+    right, wide = exact(parameters, inputs), exact({**parameters, "block": [2, 70]}, inputs)
+    for name in FIELDS:
+        pair = Pair(right[name], right[name], right[name] != right[name])
+        sample = Sample("affine", Case("", parameters, inputs), {name: pair})
+        found = _with_extremes(_over((1, 2, 3)), sample, name).reshape(right[name].shape)
+        np.testing.assert_array_equal(found, np.broadcast_to(wide[name], found.shape))
