@@ -1,6 +1,6 @@
 """Golden vectors of dot products against kernels with wrong exponents, widths, cuts and tails.
 
-`unseen_sums.json` has those kernels that no row shows, of all that a search has tried. Nearly all
+`unseen_sums.json` has those kernels that no row shows, of all that a search has tried. Most of them
 have the same results: no sum and no exponent of the formats of the profile is that wide.
 """
 
