@@ -1,6 +1,7 @@
 """Blocks that begin at another place: half a block sooner or later."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +62,9 @@ def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsig
     asked, like = one.question, one.pairs[field].expected
     operation = OPERATIONS[one.operation]
     inputs = {name: _from(array, by, axis) for name, array in asked.arrays.items()}
-    found = operation.engine(asked.parameters, inputs).get(field)
+    found = None
+    with suppress(ValueError):  # a group as wide as the tensor cuts blocks of the moved one
+        found = operation.engine(asked.parameters, inputs).get(field)
     values, known = np.zeros_like(like), np.zeros(like.shape, np.bool_)
     if found is not None:
         is_of_elements = operation.outputs[field][1] == "rc"
