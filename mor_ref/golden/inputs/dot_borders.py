@@ -52,12 +52,28 @@ def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
         yield _at({2 * profile.chunk: _ONE, 2 * profile.chunk + 1: _ONE}), large
     if profile.family == "promoted":  # a tie of c, and then a unit
         yield _at({0: _ONE, PERIOD: (2.0, 1.0)}), 2.0**24
+    if profile.family in ("tr_fdpa", "gtr_fdpa"):
+        yield from _rounded_down()
     if profile.fraction_bits:
         yield _at({0: (a, b), 1: (-a, b), profile.chunk: small}), 0.0
         yield _at({0: (a, b), 1: (-a, b), last: small}), 0.0
         tail, half = 2 * profile.chunk, profile.chunk // 2  # a unit that half a tail loses
         unit = two_powers(sum(tops) - profile.fraction_bits, of)
         yield _at({tail: (-1.5 * a, b), tail + 1: unit, tail + half: (1.5 * a, b)}), 0.0
+
+
+def _rounded_down() -> Iterator[Row]:
+    """Yield sums of CDNA 3 with bits just above and below those that S and N have.
+
+    S is less than a tie, has the last bit but one of N, and has the last one. Then c is too far
+    from a product to count, by one exponent and by two.
+    """
+    c, half = 1.5 * 2.0**16, (2.0**-4, 2.0**-4)
+    yield [(-half[0], half[1]), (-(2.0**-10), 2.0**-10)], c
+    yield [half, (2.0**-8, 2.0**-7)], c
+    yield [half, (2.0**-8, 2.0**-8)], c
+    yield [_ONE], -(2.0**-26)
+    yield [_ONE], -(2.0**-27)
 
 
 def _at(places: Mapping[int, tuple[float, float]]) -> Pairs:
