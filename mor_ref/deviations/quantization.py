@@ -77,7 +77,7 @@ def _flushed(result: float) -> float:
 @deviation(
     product,
     quotient,
-    rules=("QNT-001", "QNT-002", "LVL-001"),
+    rules=("ART-002", "QNT-001", "QNT-002", "LVL-001"),
     domain=_COMPUTED,
     exemptions=for_generated(_COMPUTED),
 )
