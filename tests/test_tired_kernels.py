@@ -7,6 +7,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 import pytest
+from test_diagnosis import MANIFEST, explanations
 from tired_kernels import (
     KERNELS,
     TWICE,
@@ -20,9 +21,13 @@ from tired_kernels import (
     tensors,
 )
 
-from mor_ref import layouts
+from mor_ref import golden, layouts
 from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.exact.scales import IdealScale, ideal_scale
+from mor_ref.exact.step import replaced
 from mor_ref.operations import OPERATIONS
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
@@ -31,6 +36,8 @@ from mor_ref.verify.diagnosing.scoring import Changes, Score
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting.structure_text import structure_lines
 from mor_ref.verify.reporting.text import diagnosis_lines
+
+FULL = pytest.mark.tier("full")
 
 
 def structures(recipe, kernel):
@@ -267,3 +274,22 @@ def test_copies_are_no_further_evidence():
 @pytest.mark.parametrize(("recipe", "kernel"), [("mxfp8", mxfp8), ("nvfp4", nvfp4)])
 def test_the_kernels_are_right_before_the_mistake(recipe, kernel):
     assert structures(recipe, kernel) == []
+
+
+def by_reciprocal(_, largest, amax):
+    """Return a scale of two operations in binary32, which loses bits or is infinite at the ends."""
+    with np.errstate(over="ignore"):
+        scale = np.float32(largest) * (np.float32(1) / np.float32(amax))
+    bits = int(np.minimum(scale, np.finfo(np.float32).max).view(np.uint32))
+    return IdealScale(bits & 0x7FFFFF, (bits >> 23) - 127)
+
+
+@pytest.mark.parametrize("suite", ["scale_steps", pytest.param("quantize", marks=FULL)])
+def test_a_scale_by_a_reciprocal_is_named(suite):
+    """SCL-002: also at an amax whose reciprocal is subnormal, or beyond binary32."""
+    entry, cases, answers = MANIFEST[suite], golden.load(suite), {}
+    with replaced([(ideal_scale, by_reciprocal)]):
+        for case in cases:
+            answers[case.name] = OPERATIONS[entry["operation"]].exact(case.parameters, case.arrays)
+    evidence = Evidence(suite, entry["operation"], fields_of(entry), cases, answers)
+    assert {"scale_by_rounded_reciprocal"} in explanations(*diagnose([evidence]).suites)

@@ -9,7 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import MIXED, OWN_SCALES, SCALES
 from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
-from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
+from mor_ref.exact.arithmetic import FLT_MAX, rn32, units_next_to
 from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
 from mor_ref.exact.scales import (
     IdealScale,
@@ -34,7 +34,9 @@ def _ideal(value: float) -> IdealScale:
 @deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_by_rounded_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is largest * RN(1 / amax): two roundings."""
-    return _ideal(_rounded(largest * _rounded(Ratio.of(1.0, amax))))
+    inverse = rn32(Ratio.of(1.0, amax))  # infinite for a tiny amax, and subnormal for a huge one
+    scale = rn32(Ratio.of(largest * inverse, 1.0)) if math.isfinite(inverse) else math.inf
+    return _ideal(min(scale, FLT_MAX))
 
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
