@@ -1,5 +1,6 @@
 """Codes of MX, selections and packed bytes in NumPy: right ones, and copies with a mistake each."""
 
+import ml_dtypes
 import numpy as np
 
 from wrong.fp8lm_states import variants
@@ -66,9 +67,11 @@ variants(KERNELS, "mx_decode", restored, {
 # ---------------------------------------------------------------------- selections
 
 
-def chosen(inputs, parameters, place=None, above=None, outlier=None, spread=None, magnitude=np.abs):
+def chosen(inputs, parameters, place=None, above=None, outlier=None, spread=None, magnitude=np.abs,
+           limited=None):  # fmt: skip
     """Return which numbers are selected."""
     x, limit = widened(inputs["x"], parameters["source"]), parameters["limit"]
+    limit = limit if limited is None else limited(limit, parameters["source"])
     if parameters["by"] == "rank":
         ordered = np.sort(magnitude(x).reshape(-1))
         k = min(int(x.size * limit), x.size - 1) if place is None else place(x, limit)
@@ -91,6 +94,11 @@ def rounded_place(x, limit):
     return min(round(x.size * limit), x.size - 1)
 
 
+def in_source(limit, source):
+    dtype = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}[source]
+    return f32(limit).astype(dtype).astype(np.float32)
+
+
 variants(KERNELS, "select", chosen, {
     "signed": ("Signs count in the order.", {"magnitude": np.array}, by_rank),
     "from_one": ("Places count from 1.", {
@@ -102,6 +110,8 @@ variants(KERNELS, "select", chosen, {
     "beyond": ("The limit is no outlier.", {"outlier": lambda m, t: m > t}, by_column),
     "nan": ("NaN is an outlier.", {"outlier": lambda m, t: ~(m < t)}, by_column),
     "elements": ("Outliers alone are selected.", {"spread": lambda f: f}, by_column),
+    "limit_in_the_source": ("The limit is rounded to the dtype of x.",
+                            {"limited": in_source}, by_column),
     "first_row": ("The first row decides.", {
         "spread": lambda f: np.broadcast_to(f[:1], f.shape)}, by_column),
 })  # fmt: skip

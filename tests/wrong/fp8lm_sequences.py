@@ -33,11 +33,13 @@ def restored(codes, scales, name):
     return decoded(codes[name], KINDS[name]) * (f32(1) / scales[name])[:, None]
 
 
-def of_step(inputs, codes, scales, gradient, count, later, **parts):
+def of_step(inputs, codes, scales, gradient, count, later, power, **parts):
     """Return both moments and the weights after a step, before they are stored."""
     shape = gradient.shape
     flat = {name: np.broadcast_to(inputs[name][:, None], shape).ravel() for name in NUMBERS}
-    at = rates({**inputs, "step": np.full(len(gradient), count)}, None, later=later(count))
+    at = rates(
+        {**inputs, "step": np.full(len(gradient), count)}, None, later=later(count), power=power
+    )
     flat |= {name: np.broadcast_to(one[:, None], shape).ravel() for name, one in at.items()}
     inverses = {f"{name}_inverse": bits(f32(1) / one) for name, one in scales.items()}
     flat |= {name: np.broadcast_to(one[:, None], shape).ravel() for name, one in inverses.items()}
@@ -49,8 +51,8 @@ def of_step(inputs, codes, scales, gradient, count, later, **parts):
 
 
 def sequence(
-    inputs, _, *, later=lambda _: 0, in_gradient=None, rounded=(), codes_by="new", keep="new",
-    amax_of=None, **parts,
+    inputs, _, *, later=lambda _: 0, power=None, in_gradient=None, rounded=(), codes_by="new",
+    keep="new", amax_of=None, **parts,
 ):  # fmt: skip
     """Return the states of all steps; the arguments are the mistakes."""
     amax_of = {"first": counted, "second": counted, "master": whole} | (amax_of or {})
@@ -65,7 +67,7 @@ def sequence(
         if in_gradient:
             gradient = in_gradient(inputs, gradient, restored(codes, held, "master"))
             asked = {**inputs, "weight_decay": np.zeros_like(inputs["weight_decay"])}
-        new, flat = of_step(asked, codes, held, gradient, k, later, **parts)
+        new, flat = of_step(asked, codes, held, gradient, k, later, power, **parts)
         before = {"first": ones, "second": ones, "master": held["master"]}
         if rounded:
             own = {n: scales_of(counted(new[n]), KINDS[n], "msamp", ones) for n in rounded}
@@ -107,6 +109,8 @@ variants(KERNELS, "fp8lm_steps", sequence, {
     "steps_from_zero": ("The first step is step 0.", {"later": lambda _: -1}),
     "steps_from_two": ("The first step is step 2.", {"later": lambda _: 1}),
     "always_step_one": ("Each step is step 1.", {"later": lambda k: 1 - k}),
+    "corrections_in_binary64": ("1 - beta^t is of binary64, rounded at last.",
+                                {"power": lambda b, t: f32(1 - float(b) ** t)}),
     "decay_in_the_gradient": ("The decay is that of Adam, not AdamW.", {"in_gradient": decay}),
     "decay_always": ("decay * w is added to g, also if it is 0.", {"in_gradient": decay_always}),
     "no_decay": ("Weights do not decay.", {"decay": lambda _, w: w}),

@@ -75,6 +75,15 @@ def nearest_root(window):
     return f32(2.0 ** (1.0 / window))
 
 
+def signed(words):
+    """Return what the lowest 32 bits are as an integer with a sign."""
+    return words.astype(np.uint32).view(np.int32).astype(np.int64)
+
+
+def by_paper(parameters):
+    return parameters["automatic"] == "paper"
+
+
 def of_seven_steps(parameters):
     return parameters["automatic"] == "msamp" and parameters["steps"] == 7
 
@@ -90,6 +99,11 @@ variants(KERNELS, "fp8lm_mu", automatic, {
              lambda p: p["automatic"] == "msamp" and p["steps"] == 600),
     "in_binary64": ("The factor is not rounded.",
                     {"factor": lambda w: 2.0 ** (1 / w)}, of_seven_steps),
+    "in_uint32": ("100,000 * k is of 32 bits.",
+                  {"is_many": lambda k, n: k * np.uint64(100_000) % 2**32 > n}, by_paper),
+    "in_int32": ("100,000 * k is of 32 bits, with a sign.",
+                 {"is_many": lambda k, n: signed(k * np.uint64(100_000)) > n.astype(np.int64)},
+                 by_paper),
 })  # fmt: skip
 
 
@@ -110,6 +124,8 @@ def rates(inputs, _, later=0, power=None, root=np.sqrt):
 
 variants(KERNELS, "fp8lm_rate", rates, {
     "in_binary32": ("beta^t is rounded to binary32.", {"power": lambda b, t: f32(1) - f32(b**t)}),
+    "in_binary64": ("1 - beta^t is of binary64, rounded at last.",
+                    {"power": lambda b, t: f32(1 - float(b) ** t)}),
     "later": ("The first step is the second.", {"later": 1}),
     "no_root": ("The second correction has no root.", {"root": np.array}),
 })  # fmt: skip
@@ -118,7 +134,7 @@ variants(KERNELS, "fp8lm_rate", rates, {
 # ---------------------------------------------------------------------- the partition
 
 
-def partitioned(inputs, _, key=None, last=False):
+def partitioned(inputs, _, key=None, last=False, load=int):
     """Put each tensor on the rank that has the least."""
     key = key or (lambda numel, i, n: (-numel, i % n, i))
     found = np.zeros(inputs["numel"].shape, np.uint8)
@@ -127,7 +143,7 @@ def partitioned(inputs, _, key=None, last=False):
         for i in sorted(range(len(numels)), key=lambda i: key(int(numels[i]), i, n)):
             order = range(n - 1, -1, -1) if last else range(n)
             rank = min(order, key=lambda r: held[r])
-            found[row, i], held[rank] = rank, held[rank] + int(numels[i])
+            found[row, i], held[rank] = rank, load(held[rank] + int(numels[i]))
     return {"rank": found}
 
 
@@ -135,6 +151,14 @@ variants(KERNELS, "fp8lm_partition", partitioned, {
     "by_index": ("Equal sizes are in the order of the index.", {"key": lambda n, i, _: (-n, i)}),
     "unsorted": ("Tensors go in their order.", {"key": lambda _numel, i, _ranks: i}),
     "last_rank": ("Of equal ranks, the last one is taken.", {"last": True}),
+    "in_uint32": ("Loads are of 32 bits.", {"load": lambda n: n % 2**32}),
+    "in_int32": ("Loads are of 32 bits, with a sign.",
+                 {"load": lambda n: (n + 2**31) % 2**32 - 2**31}),
+    "in_binary32": ("Loads are numbers of binary32.", {"load": lambda n: int(f32(n))}),
+    "sorted_in_binary32": ("Sizes are sorted as numbers of binary32.",
+                           {"key": lambda numel, i, n: (-f32(numel), i % n, i)}),
+    "sorted_in_int32": ("Sizes are sorted as integers of 32 bits with a sign.",
+                        {"key": lambda numel, i, n: (numel >= 2**31, -numel, i % n, i)}),
 })  # fmt: skip
 
 

@@ -257,11 +257,29 @@ def _inverse_flushed(inputs, parameters):
     return casted(inputs, parameters, inverse=np.where(np.abs(inverse) < TINY, f32(0), inverse))
 
 
-def recasted(inputs, parameters, at_once=False):
+def flushed(x):
+    """Return numbers of binary32 with a zero for each subnormal one."""
+    return np.where(np.abs(x) < TINY, np.copysign(f32(0), x), x)
+
+
+def flushed_x(inputs, parameters):
+    return casted({**inputs, "x": bits(flushed(number(inputs["x"])))}, parameters)
+
+
+def flushed_y(inputs, parameters):
+    found = casted(inputs, parameters)
+    return {**found, "y": bits(flushed(number(found["y"])))}
+
+
+register("fp8lm_cast", "x_flushed", "A subnormal x is 0.")(flushed_x)
+register("fp8lm_cast", "y_flushed", "A subnormal y is 0.")(flushed_y)
+
+
+def recasted(inputs, parameters, at_once=False, cast=casted, recast=casted):
     x, scale, shared = (number(inputs[name]) for name in ("x", "scale", "shared"))
-    first = casted({"x": bits(x), "scale": bits(scale)}, parameters)
+    first = cast({"x": bits(x), "scale": bits(scale)}, parameters)
     again = {"x": bits(x) if at_once else first["y"], "scale": bits(shared)}
-    second = casted(again, parameters)
+    second = recast(again, parameters)
     return {"code": first["code"], "recast": second["code"], "y": second["y"]}
 
 
@@ -271,6 +289,21 @@ register("fp8lm_recast", "numpy")(recasted)
 @register("fp8lm_recast", "at_once", "x is cast with the shared scale, not its code.")
 def _at_once(inputs, parameters):
     return recasted(inputs, parameters, at_once=True)
+
+
+@register("fp8lm_recast", "x_flushed", "A subnormal x is 0 in the first cast.")
+def _first_x_flushed(inputs, parameters):
+    return recasted(inputs, parameters, cast=flushed_x)
+
+
+@register("fp8lm_recast", "between_flushed", "What the first codes stand for is 0 if subnormal.")
+def _between_flushed(inputs, parameters):
+    return recasted(inputs, parameters, recast=flushed_x)
+
+
+@register("fp8lm_recast", "y_flushed", "A subnormal y of the second cast is 0.")
+def _second_y_flushed(inputs, parameters):
+    return recasted(inputs, parameters, recast=flushed_y)
 
 
 # ---------------------------------------------------------------------- sums

@@ -103,6 +103,24 @@ def _sum_times_reciprocal(w, _kind, rn):
     return rn(total * f32(1 / w.shape[1]))
 
 
+@first("sum_in_binary64", "The mean is of binary64, rounded at last.", ("elastic1",))
+def _sum_in_binary64(w, _kind, rn):
+    total = np.abs(rn(w)).astype(np.float64).sum(axis=1, keepdims=True)
+    return rn((total / w.shape[1]).astype(np.float32))
+
+
+@first("parts_in_binary64", "Each |w| is divided by n in binary64, and added.", ("elastic1",))
+def _parts_in_binary64(w, _kind, rn):
+    parts = np.abs(rn(w)).astype(np.float64) / w.shape[1]
+    return rn(parts.sum(axis=1, keepdims=True).astype(np.float32))
+
+
+@first("reciprocal_in_binary64", "A sum of binary64 is multiplied by 1 / n.", ("elastic1",))
+def _reciprocal_in_binary64(w, _kind, rn):
+    total = np.abs(rn(w)).astype(np.float64).sum(axis=1, keepdims=True)
+    return rn((total * (1 / w.shape[1])).astype(np.float32))
+
+
 @first("sum_in_bfloat16", "The sum is of bfloat16.", ("elastic1",), ("bf16",))
 def _sum_in_bfloat16(w, _kind, rn):
     total = np.zeros((len(w), 1), np.float32)

@@ -18,6 +18,9 @@ _BINADES = (-126, -100, -70, -64, -40, -33, -32, -31, -17, -16, -9, -8, -7, -4, 
             4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 110)  # fmt: skip
 # A tie, and the smallest number, which decides.
 _WIDE = {"f16": (0x6800, 0x3C00, 0x0001), "e5m2": (0x64, 0x58, 0x01)}
+# Subnormal numbers of binary32, and scales that bring them among the numbers of each format.
+_SUBNORMAL = (0x007FFFFF, 0x00700000, 0x00480000, 0x00400000, 0x00380000, 0x00080000, 0x00012345)
+_BACK = (0x7E000000, 0x7E400000, 0x7E800000, 0x7F000000, 0x7F7FFFFF)
 _STEPS = (-50, -46, -25, -12, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 12, 23, 25, 46, 50)
 
 
@@ -55,6 +58,18 @@ def recasts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict
     ones = np.full(edges.size, 0x3F800000, np.uint32)
     own = {"x": edges, "scale": ones, "shared": ones}
     return {n: np.concatenate([one, drawn[n].astype(np.uint32)]) for n, one in own.items()}
+
+
+def subnormal(*names: str) -> dict[str, Bits]:
+    """Return subnormal numbers whose codes are not 0, with scales; y is subnormal, too.
+
+    In the first rows all scales are alike, and in the last ones each is half of the one before.
+    """
+    pairs = [(x | n % 2 << 31, s) for s in _BACK for n, x in enumerate(_SUBNORMAL)]
+    x, scale = np.tile(np.array(pairs, np.uint32), (len(names), 1)).T
+    less = np.repeat(np.arange(len(names), dtype=np.uint32), len(pairs)) << np.uint32(23)
+    scales = {name: scale - less * np.uint32(k) for k, name in enumerate(names)}
+    return {"x": x.copy(), **{name: one.copy() for name, one in scales.items()}}
 
 
 def sums(parameters: Parameters, size: Size, count: int, ranks: int, dtype: str) -> Unsigned:

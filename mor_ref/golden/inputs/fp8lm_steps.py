@@ -30,6 +30,7 @@ def sequences(size: Size) -> Iterator[tuple[str, dict[str, Unsigned]]]:
     yield "tiny", _tiny(size)
     yield "halves", _halves()
     yield "specials", _specials()
+    yield "corrections", _corrections()
 
 
 def _numbers(given: ArrayLike) -> NDArray[np.float32]:
@@ -103,6 +104,28 @@ def _halves() -> dict[str, Unsigned]:
     first, later = (np.stack([large, one], axis=1) for one in (small, 0 * small))
     weight = np.ones((n.size, 2))
     return _named(weight, np.stack([first, later, later, later]), beta1=0.5, beta2=beta2)
+
+
+def _corrections() -> dict[str, Unsigned]:
+    """Return weights that a step makes nearly 0, where a correction is next to a tie of binary32.
+
+    Binary64 has the tie. The step is the third one for a beta1, and the fourth one for a beta2.
+    """
+    around = 1 + np.arange(-3, 4) * 2.0**-23
+    ones, none = np.ones(around.size), np.zeros(around.size)
+    beta1, beta2 = 1 - 2.0**-23, 1 - 12 * 2.0**-24
+    first = 2 * (1 - beta1**3) / (1 - beta1) * around
+    second = np.sqrt((1 - beta2) / (1 - beta2**4)) * around
+    gradients = np.zeros((STEPS, 2 * around.size, 1))
+    gradients[2, : around.size] = gradients[3, around.size :] = 1
+    return _named(
+        np.ones((2 * around.size, 1)),
+        gradients,
+        lr=np.concatenate([first, second]),
+        beta1=np.concatenate([beta1 * ones, none]),
+        beta2=np.concatenate([none, beta2 * ones]),
+        eps=np.concatenate([ones, 1e-8 * ones]),
+    )
 
 
 def _specials() -> dict[str, Unsigned]:

@@ -17,6 +17,8 @@ from mor_ref.operations.random_words import random_words
 _TOPS = (1.0, 0.1, 1.3, 7.0, 3e-5, 1.1e-5, 5e-6, 2.0**-140, 3e38, 0.0)  # max|w| of rows
 _ALPHAS = (1.0, 0.1, 1 / 3, 0.7, 1e-5, 1.5e-5, 3.0)
 _STEPS = (0, 1, -1, 2, 0x8000, -0x8000, 0x7FFF)
+# Their mean is next to a tie of binary32 and of bfloat16; 2^-60 is beyond the 53 bits of binary64.
+_NEXT_TO_A_TIE = (4.0, -(2.0**-6), 2.0**-22, 2.0**-60)
 _COLUMNS = 22
 
 
@@ -62,3 +64,7 @@ def matrices(kind: LevelKind, size: Size) -> Iterator[Tensor]:
     for source in ("f32", "bf16", "f16"):
         yield Tensor(f"rows.{source}", source, narrowed(x, source))
         yield Tensor(f"special.{source}", source, narrowed(special, source))
+    if kind.name == "elastic1":
+        ties = np.array([_NEXT_TO_A_TIE, _NEXT_TO_A_TIE[::-1]], np.float32).view(np.uint32)
+        for source in ("f32", "bf16"):
+            yield Tensor(f"ties.{source}", source, narrowed(ties, source))

@@ -10,6 +10,7 @@ from mor_ref.golden.inputs.fp8lm import (
     recasts,
     scales,
     steps_of_adam,
+    subnormal,
     sums,
     sums_of_zeros,
 )
@@ -33,12 +34,14 @@ def _cast_cases(size: Size) -> Iterator[Case]:
         yield Case(fmt, parameters, casts(format_of(fmt), parameters, size, _RANDOM_CASTS))
     for fmt in FORMATS:
         yield Case(f"{fmt}.products", {"format": fmt}, products(format_of(fmt)))
+        yield Case(f"{fmt}.subnormal", {"format": fmt}, subnormal("scale"))
 
 
 def _recast_cases(size: Size) -> Iterator[Case]:
     for fmt in FORMATS:
         parameters = {"format": fmt}
         yield Case(fmt, parameters, recasts(format_of(fmt), parameters, size, _RANDOM_CASTS))
+        yield Case(f"{fmt}.subnormal", parameters, subnormal("scale", "shared"))
 
 
 def _sum_cases(size: Size) -> Iterator[Case]:

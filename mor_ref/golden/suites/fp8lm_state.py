@@ -26,6 +26,22 @@ _RANKS = (1, 2, 3, 8)
 # Ranks by whose number, or by whose root, a product with a rounded reciprocal differs.
 _BY_ROOTS = (("msamp_max", 5), ("msamp_0_4_max", 5), ("msamp_0_4_max", 6), ("msamp_0_4_max", 7))
 _ROUNDED = 600  # the window for which 2^RN32(1 / window) is another number of binary32
+# Saturated codes, whose product with 100,000 needs 32 bits or more, and all codes.
+_BEYOND = ((21_474, (1 << 31) - 1), (21_475, (1 << 31) - 1), (21_475, 1_000_000), (42_949, 1 << 24),
+           (42_950, 1 << 24), (42_950, 1 << 30), (64_425, 1 << 30), (20_000_000, (1 << 31) - 1),
+           ((1 << 31) - 1, (1 << 31) - 1), (168, (1 << 24) + 1))  # fmt: skip
+# Betas next to 1, and steps at which their corrections are so near a tie of binary32 that binary64
+# has the tie.
+_NEAR_ONE = (0x3F7FFFFF, 0x3F7FFFFE, 0x3F7FFFF4)
+_AT_TIES = (3, 4, 64)
+# Sizes and ranks: loads beyond 31 and 32 bits, and sizes and loads that differ by 1 above 2^24.
+_LARGE_TENSORS = (
+    ((3_000_000_000, 2_000_000_000, 1_500_000_000, 1_400_000_000, 10), 2),
+    ((2_000_000_000, 1_000_000_000, 900_000_000, 800_000_000, 10), 2),
+    ((4_294_967_295, 4_294_967_295, 4_294_967_294, 4_000_000_000, 7), 3),
+    (((1 << 24) + 2, 1 << 24, 3, 2, 1), 2),
+    ((1 << 24, (1 << 24) + 1, 0, 0, 0), 2),
+)
 _SATURATED = (1, 2, 3, 7, 10, 167, 168, 400, 1000, 1677, 20_000)
 
 
@@ -61,6 +77,13 @@ def _mu_cases(size: Size) -> Iterator[Case]:
     for automatic, steps in itertools.product(AUTOMATIC, (9, 187)):
         parameters = {"automatic": automatic, "steps": steps}
         yield Case(f"{automatic}.thresholds.{steps}", parameters, _thresholds())
+    count, codes = np.array(_BEYOND, np.uint32).T
+    beyond = {"saturated": count[:, np.newaxis].copy(), "size": codes.copy()}
+    for automatic in AUTOMATIC:
+        mu = np.full(codes.size, _MU[0], np.uint32)
+        yield Case(
+            f"{automatic}.beyond", {"automatic": automatic, "steps": 9}, {**beyond, "mu": mu}
+        )
     few = {"saturated": np.zeros((1, 4), np.uint32), "size": np.array([100], np.uint32)}
     mu = np.array([_MU[0]], np.uint32)
     yield Case(f"msamp.{_ROUNDED}", {"automatic": "msamp", "steps": _ROUNDED}, {**few, "mu": mu})
@@ -80,6 +103,7 @@ def _thresholds() -> dict[str, Unsigned]:
 
 def _rate_cases(_: Size) -> Iterator[Case]:
     rows = [(a, b, c, t) for a in _LR for b in _BETA for c in _BETA for t in _STEPS]
+    rows += [(_LR[2], b, c, t) for b in _NEAR_ONE for c in _NEAR_ONE for t in _AT_TIES]
     lr, beta1, beta2, step = (np.array(one, np.uint32) for one in zip(*rows, strict=True))
     yield Case("all", {}, {"lr": lr, "beta1": beta1, "beta2": beta2, "step": step})
 
@@ -91,6 +115,8 @@ def _partition_cases(size: Size) -> Iterator[Case]:
         numel[::3] *= np.uint32(4096)  # many are equal: the index decides
         ranks = np.array(_RANKS, np.uint32)[np.arange(rows) % len(_RANKS)]
         yield Case(f"{width}", {}, {"numel": numel, "ranks": ranks})
+    sizes, ranks = (np.array(one, np.uint32) for one in zip(*_LARGE_TENSORS, strict=True))
+    yield Case("large", {}, {"numel": sizes, "ranks": ranks})
 
 
 def _shared_cases(size: Size) -> Iterator[Case]:

@@ -12,6 +12,8 @@ from mor_ref.golden.suites.tensor_cases import tensor_case
 # 0.3 * 100 is 30 as rounded, and less before; 0.29 * 100 is below 29.
 _SHARES = (0.0, 0.3, 0.29, 0.07, 0.9, 1.0)
 _LIMITS = (6.0, 2.5, 0.1)
+# A limit, and a source with a number that is below it and that it is rounded to.
+_ROUNDED_IN = ((0.1, "f16", 0x2E66), (0.7, "bf16", 0x3F33))
 _ROUNDS_DOWN = 0x3F333333  # 0.7 is above it
 _SIX, _NAN, _INFINITY, _SIGN = 0x40C00000, 0x7FC00000, 0x7F800000, 0x80000000
 
@@ -51,6 +53,10 @@ def _cases(size: Size) -> Iterator[Case]:
     below = _ROUNDS_DOWN + np.array([[0, -1, 1, _SIGN], [0, 0, 0, -1]])
     tensor = Tensor("rounded_limit.f32", "f32", below.astype(np.uint32))
     yield tensor_case(tensor, by="column", limit=0.7)
+    for limit, source, bits in _ROUNDED_IN:
+        near = bits + np.array([[0, -1, 1, 0x8000], [0, 0, 0, -1]])
+        tensor = Tensor(f"rounded_limit.{source}", source, near.astype(np.uint16))
+        yield tensor_case(tensor, by="column", limit=limit)
 
 
 SELECTED = Suite(
