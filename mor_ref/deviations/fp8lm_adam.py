@@ -17,6 +17,13 @@ After = tuple[float, float, float]
 _DOMAIN = ("fp8lm_adam", "fp8lm_steps")
 
 
+@deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=("fp8lm_rates", "fp8lm_steps"))
+def fp8lm_corrections_in_binary64(reference: Reference, beta: float, steps: int) -> float:
+    """The power and the correction are numbers of binary64, rounded at last."""
+    del reference
+    return rn32_of_binary64(1.0 - float(Fraction(beta) ** steps))
+
+
 @deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_DOMAIN)
 def fp8lm_moments_fused(
     reference: Reference, code_value: float, inverse: float, beta: float, term: float
