@@ -60,6 +60,7 @@ _MODULES: tuple[str, ...] = (
     "affine_zeros",
     "affine_launches",
     "affine_float_zeros",
+    "affine_ties",
     "mixed_units",
     "mixed_tensors",
     "fp8lm_steps",

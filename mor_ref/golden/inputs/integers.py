@@ -10,6 +10,7 @@ import numpy as np
 from mor_ref.definitions.affine import affine_profile, integer_grid
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.golden.inputs.edges import SPECIALS, Bits, bell, narrowed
+from mor_ref.golden.inputs.integer_ties import ROUNDED_TWICE
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations import affine_float_zero
@@ -43,6 +44,8 @@ def elements(parameters: dict[str, Any], size: Size, count: int) -> dict[str, Bi
                 at = rn32_of_binary64((code - zero + half) * unit)
                 near = int(f32_array([at])[0])
                 triples += [(max(near + step, 0), scale, zero) for step in _STEPS]
+    if profile.name == "torch_quantize":
+        triples += _rounded_twice(grid.name)
     own = [np.array(part) for part in zip(*triples, strict=True)]
     drawn = random_inputs(parameters, Draws(0, count * size.factor, size.seed))
     parts = {
@@ -65,6 +68,7 @@ def float_zeros(parameters: dict[str, Any], size: Size, count: int) -> dict[str,
             at = rn32_of_binary64((code - stored + 0.5) * unit)
             near = int(f32_array([at])[0])
             triples += [(max(near + step, 0), scale, zero) for step in _STEPS]
+    triples += itertools.chain.from_iterable(map(_rounded_twice, ROUNDED_TWICE))
     own = [np.array(part) for part in zip(*triples, strict=True)]
     drawn = affine_float_zero.random_inputs(parameters, Draws(0, count * size.factor, size.seed))
     parts = {
@@ -73,6 +77,12 @@ def float_zeros(parameters: dict[str, Any], size: Size, count: int) -> dict[str,
         "zero_point": own[2].astype(np.float32).view(np.uint32),
     }
     return _with_drawn(parts, drawn)
+
+
+def _rounded_twice(grid: str) -> list[tuple[int, float, int]]:
+    """Return numbers, scales and zero points whose sums binary64 brings to a tie of binary32."""
+    rows = ROUNDED_TWICE[grid]
+    return [(x, float(np.uint32(scale).view(np.float32)), zero) for x, scale, zero in rows]
 
 
 def _with_drawn(parts: dict[str, Bits], drawn: Arrays) -> dict[str, Bits]:

@@ -5,6 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
+from mor_ref.golden.inputs.integer_ties import (
+    rows_near_half_zeros,
+    rows_of_wide_grids,
+    turned,
+)
 from mor_ref.golden.inputs.integers import (
     dimensions,
     elements,
@@ -59,7 +64,8 @@ def _float_zero_cases(size: Size) -> Iterator[Case]:
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:
-    return each_once(itertools.chain(_every_tensor_case(size), _cases_below_normal()))
+    of_tensors = itertools.chain(_every_tensor_case(size), _cases_below_normal(), _cases_at_ties())
+    return each_once(of_tensors)
 
 
 def _every_tensor_case(size: Size) -> Iterator[Case]:
@@ -89,6 +95,21 @@ def _cases_below_normal() -> Iterator[Case]:
         yield _case(rows_below_normal(), grid, False, profile, "row")
 
 
+def _cases_at_ties() -> Iterator[Case]:
+    """Yield rows next to ties for profiles with zero points, and more of torchao's own dtypes."""
+    for profile in AFFINE_PROFILES.specified:
+        if not AFFINE_PROFILES[profile].stores_amax:
+            yield _case(rows_near_half_zeros("f32"), "int8", False, profile, "row")
+    for tensor, grid in _of_narrow_dtypes():
+        yield _case(tensor, grid, False, "torchao_0_18", "row")
+
+
+def _of_narrow_dtypes() -> Iterator[tuple[Tensor, str]]:
+    for source, grid in (("bf16", "uint16"), ("f16", "uint12")):
+        yield rows_near_half_zeros(source), "int8"
+        yield rows_of_wide_grids(source), grid
+
+
 def _case(tensor: Tensor, grid: str, symmetric: bool, profile: str, block: Any) -> Case:
     word = "x".join(map(str, block)) if isinstance(block, list) else block
     zeros = "symmetric" if symmetric else "asymmetric"
@@ -98,7 +119,7 @@ def _case(tensor: Tensor, grid: str, symmetric: bool, profile: str, block: Any) 
 
 
 def _group_cases(size: Size) -> Iterator[Case]:
-    return each_once(_every_group_case(size))
+    return each_once(itertools.chain(_every_group_case(size), _groups_at_ties()))
 
 
 def _every_group_case(size: Size) -> Iterator[Case]:
@@ -112,6 +133,15 @@ def _every_group_case(size: Size) -> Iterator[Case]:
         yield _groups(many_dimensions(size), "uint8", symmetric, profile, 6)
     for tensor in random_dimensions(size):
         yield _groups(tensor, "uint8", False, "peg", 6)
+
+
+def _groups_at_ties() -> Iterator[Case]:
+    """Yield the rows next to ties as dimensions: each is a group."""
+    near = turned(rows_near_half_zeros("f32"))
+    for profile in _GROUPED:
+        yield _groups(near, "int8", False, profile, near.x.shape[1])
+    for tensor, grid in _of_narrow_dtypes():
+        yield _groups(turned(tensor), grid, False, "torchao_0_18", len(tensor.x))
 
 
 def _groups(tensor: Tensor, grid: str, symmetric: bool, profile: str, groups: int) -> Case:
