@@ -380,3 +380,14 @@ def test_groups_that_are_refused():
         quantized(np.ones((2, 6)), groups=2, permute="amax")
     with pytest.raises(ValueError, match="groups is 2 and block is 'row'; give one of them"):
         quantized(np.ones((2, 6)), groups=2, block="row")
+
+
+def test_a_sum_of_infinities_has_the_code_of_nan():
+    """The zero point of a grid of 16 bits overflows in binary16, and so does the number."""
+    x = np.array([[-4.0, -2.0]], np.float16)
+    found = exact(x, "uint16", "torchao_0_18", "row", symmetric=False)
+    assert found["codes"] == [0, 65535]
+    codes = mor_ref.quantize_affine(
+        x, "uint16", profile="torchao_0_18", block="row", symmetric=False
+    ).codes
+    assert codes.tolist() == [[0, 65535]]

@@ -243,12 +243,12 @@ def integer(xs: float, zero: float, how: Choices) -> int:
     if profile.conversion == "int32":
         held = int(whole) if -_TWO_TO_31 <= whole < _TWO_TO_31 else -(1 << 31)
         return clamped(float((held + int(zero) + (1 << 31)) % (1 << 32) - (1 << 31)), grid)
-    if math.isnan(whole):
-        codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
-        return codes[profile.nan_code]
-    if profile.application != "fuse":
+    if profile.application != "fuse" and not math.isnan(whole):
         own = rounded(float(zero), how.arithmetic)
         whole = operate(total, whole, own, how.arithmetic)
+    if math.isnan(whole):  # the sum is one if the zero point overflows in binary16
+        codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
+        return codes[profile.nan_code]
     if profile.conversion == "int64" and whole >= _TWO_TO_63:
         return grid.lowest
     return clamped(whole, grid)
