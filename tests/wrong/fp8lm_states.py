@@ -98,7 +98,7 @@ variants(KERNELS, "fp8lm_mu", automatic, {
              {"factor": lambda w: f32(2.0 ** float(f32(1) / f32(w)))},
              lambda p: p["automatic"] == "msamp" and p["steps"] == 600),
     "in_binary64": ("The factor is not rounded.",
-                    {"factor": lambda w: 2.0 ** (1 / w)}, of_seven_steps),
+                    {"factor": lambda w: np.float64(2.0 ** (1 / w))}, of_seven_steps),
     "in_uint32": ("100,000 * k is of 32 bits.",
                   {"is_many": lambda k, n: k * np.uint64(100_000) % 2**32 > n}, by_paper),
     "in_int32": ("100,000 * k is of 32 bits, with a sign.",
