@@ -1,8 +1,8 @@
 """Why wrong implementations that take one source alone are not found.
 
 For each source reasons, and patterns of names. A name that is found fails the test. `NO_AMAX` is
-computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_TALL` and `_CUT` are gaps until an input
-or a proof is found.
+computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_MEANS`, `_TALL` and `_CUT` are gaps until
+an input or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
@@ -20,6 +20,8 @@ _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 
 _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups, grids and odd ends do not have each source"
 _GIVEN = "numbers with a scale that is given are binary32 alone, and no other number shows it"
+_MEANS = "a gap: rows whose mean is next to a tie are bfloat16 and binary32 alone"
+_LIMIT = "a limit is a number of binary32 already"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names of two sources each: the third has the large blocks of the shape.
@@ -254,6 +256,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "affine.amax_by127_first",
             "nvfp4.decode_of_the_error_first.te_4over6_mae.*",
             "nvfp4.element_times_amax_first.*",
+            "levels.sum_in_binary64",
         ),
         _SOURCE: ("mx.restored_in_bf16",),
         _NO_NAN: (
@@ -263,6 +266,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         _SCALES: _SCALES_OF_BOTH,
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,
+        _MEANS: ("levels.parts_in_binary64", "levels.reciprocal_in_binary64"),
         _STEPS: ("exact_distance",),
         _SEARCHED: (
             *_SEARCHED_FOR_BOTH,
@@ -323,6 +327,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,
+        _LIMIT: ("select.limit_in_the_source",),
         _STEPS: ("exact_distance",),
     },
 }
