@@ -141,7 +141,10 @@ def _groups_at_ties() -> Iterator[Case]:
     for profile in _GROUPED:
         yield _groups(near, "int8", False, profile, near.x.shape[1])
     for tensor, grid in _of_narrow_dtypes():
-        yield _groups(turned(tensor), grid, False, "torchao_0_18", len(tensor.x))
+        for symmetric in (False, True):
+            yield _groups(turned(tensor), grid, symmetric, "torchao_0_18", len(tensor.x))
+    wide = turned(rows_of_wide_grids("bf16"))
+    yield _groups(wide, "uint16", True, "peg", wide.x.shape[1])
 
 
 def _groups(tensor: Tensor, grid: str, symmetric: bool, profile: str, groups: int) -> Case:
