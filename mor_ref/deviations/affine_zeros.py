@@ -17,9 +17,6 @@ from mor_ref.exact.arithmetic import product, quotient, total
 
 Reference = Callable[..., Any]
 _RARE = for_generated(AFFINE_BLOCKS)
-_NORMAL_SCALES = {
-    "affine_groups": "A scale of these profiles is so near its range that 0 is within the grid."
-}
 
 
 def _is_in_own_dtype(*arguments: Any) -> bool:
@@ -66,7 +63,7 @@ def affine_zero_point_of_nan_is_lowest(
 
 
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-           exemptions=_NORMAL_SCALES | _RARE)  # fmt: skip
+           exemptions=_RARE)  # fmt: skip
 def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point is not limited to the grid."""
     if not math.isfinite(zero_float):
