@@ -1,16 +1,12 @@
 """PTX for tests: a kernel that runs one instruction on every row of its arrays."""
 
-import re
-
 import numpy as np
 
 from mor_ref.ptx import Module
+from mor_ref.ptx.targets import is_target, needs_of
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
-# Instructions that sm_90 does not have, and those of PTX 9.1 and 9.2.
-_NARROW = re.compile(r"cvt\..*(?:e2m1|e2m3|e3m2|ue8m0).*|cvt\.rs\..*|redux\..*\.f32")
-_OF_BF16 = re.compile(r"cvt\..*(?:e\dm\dx2\.bf16x2|bf16x2\.e\dm\dx2|e[23]m\dx2\.f16x2)")
-_LATER = re.compile(r".*f32x2|(?:add|sub|fma)\..*f32\.b?f16|cvt\.r[nz]\..*satfinite.*tf32.*")
+_TARGETS = ("sm_90", "sm_100", "sm_100a")
 _WORDS = {"8": np.uint8, "16": np.uint16, "32": np.uint32, "64": np.uint64}
 _REGISTERS = """
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<19>;
@@ -31,12 +27,10 @@ def _register(kind, number):
 
 def header(opcode, count=2):
     """Return the head of a module that has an instruction with so many operands."""
-    is_of_three = re.fullmatch(r"(?:min|max)\..*\bf32", opcode) and count > 3
-    if _NARROW.fullmatch(opcode) or _OF_BF16.fullmatch(opcode):
-        version = "9.2" if _OF_BF16.fullmatch(opcode) else "9.0"
-        return HEADER.replace("9.0", version).replace("sm_90", "sm_100a")
-    is_later = _LATER.fullmatch(opcode) or is_of_three
-    return HEADER.replace("sm_90", "sm_100") if is_later else HEADER
+    needs = needs_of(opcode, count)
+    able = (one for one in _TARGETS if all(is_target(need, one) for need in needs))
+    version = max(["9.0", *(need.version for need in needs)])
+    return HEADER.replace("9.0", version).replace("sm_90", next(able, "sm_90"))
 
 
 def program(opcode, types, immediate="", *, vector=False):

@@ -5,7 +5,6 @@ have the same results: no sum and no exponent of the formats of the profile is t
 """
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from dots_in_integers import CUT, Kernel
 
 from mor_ref import golden
 from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.golden.inputs.found_dots import first_with_numbers_of
 
 UNSEEN = json.loads(Path(__file__).with_name("unseen_sums.json").read_text(encoding="ascii"))
 SUITES = ("dot_chunks", "dot", "dot_scaled")
@@ -37,8 +37,7 @@ def cases_of(suite):
 
 def once(names):
     """Return the profiles that differ in more than their names."""
-    rows = {replace(DOT_PROFILES[name], name="p", wide=""): name for name in reversed(names)}
-    return sorted(rows.values())
+    return sorted({first_with_numbers_of(DOT_PROFILES[name]) for name in names})
 
 
 def shows(kernel, cases):

@@ -7,18 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from structural_faults import FAULTS, evidence_of
-from test_diagnosis import MANIFEST, in_format, planted, said, smallest_suites, some_of
+from structural_faults import FAULTS, Fault, evidence_of
+from test_diagnosis import in_format, planted, said, smallest_suites, some_of
 
 import mor_ref
-from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.diagnosis_records import Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.displacement import displacement
@@ -267,9 +264,10 @@ def test_a_deviation_keeps_its_name_if_its_rows_are_late(move, said):
 
 def test_a_group_that_moved_blocks_do_not_fit_has_an_answer():
     """Two columns are a block and a group; of three, the group would cut the block."""
-    entry = MANIFEST["quantize"]
-    cases = [case for case in golden.load("quantize") if case.name.startswith("mantissas.")]
-    answers = {c.name: {**c.arrays, "scale": c.arrays["scale"] ^ 1} for c in cases}
-    evidence = Evidence("quantize", entry["operation"], fields_of(entry), cases, answers)
+
+    def wrong(case, _):
+        return {"scale": case.arrays["scale"] ^ case.name.startswith("mantissas.")}
+
+    evidence = evidence_of(Fault("quantize", wrong, ()))
     lines = structure_lines(structures_of(list(samples_of(evidence))))
     assert not any("blocks that begin" in line for line in lines), lines

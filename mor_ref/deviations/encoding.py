@@ -26,12 +26,12 @@ from mor_ref.deviations.exemptions import (
     ZERO_SUMS,
     for_generated,
 )
+from mor_ref.deviations.flushing import flushed
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode, nan_code
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
-_SMALLEST_NORMAL = 2.0**-126  # of binary32
 _SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICIES, *IN_MX)
 _WITH_SIGNED_NANS = ("encode", "encode_presets", "encode_stochastic")
 _NANS_NEXT_TO_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
@@ -139,8 +139,7 @@ def special_cases_ignored(
 )
 def subnormal_inputs_flushed(reference: Reference, x: float, *rest: Any, **known: Any) -> int:
     """Subnormal binary32 inputs count as zero."""
-    flushed = math.copysign(0.0, x) if abs(x) < _SMALLEST_NORMAL else x
-    return int(reference(flushed, *rest, **known))
+    return int(reference(flushed(x), *rest, **known))
 
 
 @deviation(encode, where=_small_with_subnormals, rules=("ENC-002",), domain=ENCODED)

@@ -6,6 +6,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.flushing import flushed
 from mor_ref.exact import fp8lm
 from mor_ref.exact.arithmetic import (
     FLT_MAX,
@@ -29,7 +30,6 @@ _POWERS_OF_TWO = {
     "fp8lm_steps": "Scales are powers of two: products and quotients round to one code."
 }
 _ONE_BEFORE = {"fp8lm_shared": "The scale before is 1, whose inverse is 1."}
-_SMALLEST_NORMAL = 2.0**-126
 
 # ---------------------------------------------------------------------- scales
 
@@ -156,15 +156,10 @@ def fp8lm_product_not_rounded(reference: Reference, x: float, scale: float, fmt:
     return Element(code, product(fmt.value(code), quotient(1.0, scale)))
 
 
-def _flushed(x: float) -> float:
-    """Return a number of binary32, or a zero with its sign for a subnormal one."""
-    return math.copysign(0.0, x) if abs(x) < _SMALLEST_NORMAL else x
-
-
 @deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
 def fp8lm_x_flushed(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
     """A subnormal x counts as zero."""
-    found: Element = reference(_flushed(x), scale, fmt)
+    found: Element = reference(flushed(x), scale, fmt)
     return found
 
 
@@ -172,7 +167,7 @@ def fp8lm_x_flushed(reference: Reference, x: float, scale: float, fmt: Format) -
 def fp8lm_y_flushed(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
     """A subnormal y becomes zero."""
     found: Element = reference(x, scale, fmt)
-    return found._replace(y=_flushed(found.y))
+    return found._replace(y=flushed(found.y))
 
 
 @deviation(fp8lm.recast, rules=("FLM-007",), domain=_CASTS[1:2])

@@ -10,6 +10,7 @@ from mor_ref.definitions.mixed import FRACTION_BITS, LARGEST_ERROR
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MIXED, MIXED
 from mor_ref.deviations.exemptions import for_generated
+from mor_ref.deviations.flushing import SMALLEST_NORMAL
 from mor_ref.exact import mixed
 from mor_ref.exact.arithmetic import product, rn32, total
 from mor_ref.exact.blocks import Rows, cells
@@ -19,7 +20,6 @@ from mor_ref.exact.scales import amax, scale_of_block
 
 Reference = Callable[..., Any]
 _LAYERS = ("mixed_layers",)
-_SMALLEST_NORMAL = 2.0**-126
 _NOTHING_LOST = dict.fromkeys(
     MIXED, "No candidate of the suite makes a finite number infinite or NaN."
 )
@@ -71,7 +71,7 @@ def mixed_binade_above(reference: Reference, largest: float) -> int:
 @deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED, exemptions=_RARE)
 def mixed_subnormal_amax_flushed(reference: Reference, x: float, y: float, largest: float) -> int:
     """A subnormal amax counts as 0, and its unit has no error."""
-    return 0 if largest < _SMALLEST_NORMAL else int(reference(x, y, largest))
+    return 0 if largest < SMALLEST_NORMAL else int(reference(x, y, largest))
 
 
 @deviation(mixed.error_in_units, rules=("MFQ-002",), domain=IN_MIXED, exemptions=_NOTHING_LOST)

@@ -10,13 +10,13 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, MX_DECODED
 from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated
+from mor_ref.deviations.flushing import flushed
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import FLT_MAX, bits_of, product, quotient, rn32
 from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
 _BIAS = 127
-_SMALLEST_NORMAL = 2.0**-126
 _ON_THE_WAY_BACK = (*MX_DECODED, *IN_MX)
 
 
@@ -164,16 +164,12 @@ def mx_nan_elements_are_zero(reference: Reference, element: int, code: int, fmt:
     return 0.0 if is_nan else float(reference(element, code, fmt))
 
 
-def _flushed(x: float) -> float:
-    return math.copysign(0.0, x) if abs(x) < _SMALLEST_NORMAL else x
-
-
 def _scale_of_flushed(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> Any:
-    return reference([_flushed(x) for x in numbers], fmt, rule)
+    return reference([flushed(x) for x in numbers], fmt, rule)
 
 
 def _element_of_flushed(reference: Reference, x: float, code: int, fmt: Format, rule: str) -> Any:
-    return reference(_flushed(x), code, fmt, rule)
+    return reference(flushed(x), code, fmt, rule)
 
 
 INPUTS_FLUSHED = Deviation(

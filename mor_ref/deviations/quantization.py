@@ -1,6 +1,5 @@
 """Scaling of numbers and dequantization of codes that differ."""
 
-import math
 from collections.abc import Callable
 
 from mor_ref.deviations.deviation import Deviation, deviation
@@ -16,6 +15,7 @@ from mor_ref.deviations.domains import (
     SCALED,
 )
 from mor_ref.deviations.exemptions import for_generated
+from mor_ref.deviations.flushing import flushed
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 
@@ -70,10 +70,6 @@ def not_dequantized(_: Reference, value: float, scale: float) -> float:
     return value
 
 
-def _flushed(result: float) -> float:
-    return math.copysign(0.0, result) if abs(result) < 2.0**-126 else result
-
-
 @deviation(
     product,
     quotient,
@@ -83,7 +79,7 @@ def _flushed(result: float) -> float:
 )
 def arithmetic_flushes_subnormals(reference: Reference, a: float, b: float) -> float:
     """Products and quotients that are subnormal become zero, and subnormal operands count as it."""
-    return _flushed(float(reference(_flushed(a), _flushed(b))))
+    return flushed(float(reference(flushed(a), flushed(b))))
 
 
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

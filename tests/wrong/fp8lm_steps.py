@@ -1,14 +1,15 @@
 """FP8-LM in vectorized NumPy: right steps, and copies of them with a mistake each."""
 
+from functools import partial
+
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.microscaling import bits, f32
+from wrong.microscaling import bits, f32, flushed
 
 KERNELS = []
 LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "f16": 65504.0}
 CASTS = {"e4m3": (3, -6), "e5m2": (2, -14), "f16": (10, -14)}  # bits of a fraction, exponent
-TINY = np.finfo(np.float32).tiny
 
 
 def register(operation, name, mistake="", where=lambda _: True, kernels=KERNELS):
@@ -253,13 +254,7 @@ def _overflows(inputs, parameters):
 
 @register("fp8lm_cast", "inverse_flushed", "A subnormal inverse is 0.")
 def _inverse_flushed(inputs, parameters):
-    inverse = f32(1) / number(inputs["scale"])
-    return casted(inputs, parameters, inverse=np.where(np.abs(inverse) < TINY, f32(0), inverse))
-
-
-def flushed(x):
-    """Return numbers of binary32 with a zero for each subnormal one."""
-    return np.where(np.abs(x) < TINY, np.copysign(f32(0), x), x)
+    return casted(inputs, parameters, inverse=flushed(f32(1) / number(inputs["scale"])))
 
 
 def flushed_x(inputs, parameters):
@@ -291,19 +286,12 @@ def _at_once(inputs, parameters):
     return recasted(inputs, parameters, at_once=True)
 
 
-@register("fp8lm_recast", "x_flushed", "A subnormal x is 0 in the first cast.")
-def _first_x_flushed(inputs, parameters):
-    return recasted(inputs, parameters, cast=flushed_x)
-
-
-@register("fp8lm_recast", "between_flushed", "What the first codes stand for is 0 if subnormal.")
-def _between_flushed(inputs, parameters):
-    return recasted(inputs, parameters, recast=flushed_x)
-
-
-@register("fp8lm_recast", "y_flushed", "A subnormal y of the second cast is 0.")
-def _second_y_flushed(inputs, parameters):
-    return recasted(inputs, parameters, recast=flushed_y)
+for _name, _mistake, _casts in (
+    ("x_flushed", "A subnormal x is 0 in the first cast.", {"cast": flushed_x}),
+    ("between_flushed", "What the first codes stand for is 0 if subnormal.", {"recast": flushed_x}),
+    ("y_flushed", "A subnormal y of the second cast is 0.", {"recast": flushed_y}),
+):
+    register("fp8lm_recast", _name, _mistake)(partial(recasted, **_casts))
 
 
 # ---------------------------------------------------------------------- sums

@@ -52,6 +52,11 @@ def widened(x, source):
     return x.view(np.float16).astype(np.float32) if source == "f16" else x.view(np.float32)
 
 
+def flushed(x):
+    """Replace subnormal numbers by zeros with their sign."""
+    return np.where(np.abs(x) < f32(2.0**-126), np.copysign(f32(0), x), x)
+
+
 def bits(x):
     """Return the bit patterns of binary32 numbers, with one NaN."""
     return np.where(np.isnan(x), np.uint32(0x7FFFFFFF), np.ascontiguousarray(x).view(np.uint32))

@@ -10,6 +10,7 @@ from wrong.microscaling import (
     decoded,
     encoded,
     f32,
+    flushed,
     in_blocks,
     magnitude_bits,
     power,
@@ -34,11 +35,6 @@ def factors(code):
     lost = code == 255
     up, down = power(127 - np.minimum(code, 254)), power(np.minimum(code, 254) - 127)
     return np.where(lost, f32(np.nan), up), np.where(lost, f32(np.nan), down)
-
-
-def flushed(x):
-    """Replace subnormal numbers by zeros with their sign."""
-    return np.where(np.abs(x) < f32(2.0**-126), np.copysign(f32(0), x), x)
 
 
 @mx(
