@@ -15,7 +15,7 @@ from mor_ref.operations.random_numbers import SIGNIFICANDS
 from mor_ref.operations.random_words import random_words
 
 Bits = NDArray[np.uint32]
-_RANDOM = 128  # numbers of any magnitude that follow the edges
+_RANDOM = 48  # numbers of any magnitude that follow the edges
 
 SPECIALS = (
     0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF,

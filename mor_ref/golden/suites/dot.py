@@ -32,7 +32,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
 
-_CHUNKS, _ROWS = 4, 4  # random rows of a case
+_CHUNKS, _ROWS = 17, 14  # random rows of a case: an eighth of a suite
 _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
