@@ -17,7 +17,7 @@ settings.register_profile("own", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile("own")
 settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
-settings.register_profile("usual", max_examples=100, derandomize="CI" in os.environ)
+settings.register_profile("usual", max_examples=50, derandomize="CI" in os.environ)
 # To know that a test fails, for mutants: the search for a smaller example takes minutes.
 settings.register_profile(
     "first_failure", phases=[Phase.explicit, Phase.generate], derandomize=True
@@ -80,13 +80,16 @@ def pytest_collection() -> Iterator[None]:
 def tier_of(item: pytest.Item) -> str | None:
     """Return the tier of a test: None in a usual run, and if `but` has a part of its id.
 
-    With `one_in`, the tier has a share of the tests, by their ids, the exhaustive tier the others.
+    A usual run has a share of the tests by their ids as well, with `but_one_in`. With `one_in`, the
+    tier has a share of the others, the exhaustive tier those that are left.
     """
     marker = item.get_closest_marker("tier")
     if marker is None or any(part in item.name for part in marker.kwargs.get("but", ())):
         return None
-    is_chosen = crc32(item.name.encode()) % marker.kwargs.get("one_in", 1) == 0
-    return marker.args[0] if is_chosen else "exhaustive"
+    digest = crc32(item.name.encode())
+    if "but_one_in" in marker.kwargs and digest % marker.kwargs["but_one_in"] == 0:
+        return None
+    return marker.args[0] if digest % marker.kwargs.get("one_in", 1) == 0 else "exhaustive"
 
 
 @pytest.hookimpl(trylast=True)

@@ -81,6 +81,7 @@ def test_the_engine_is_the_exact_model(profile):
             assert engine(x, grid, **how) == exact(x, grid, **how), (shape, grid, how)
 
 
+@pytest.mark.tier("full")
 @given(
     shapes, st.integers(0, 1 << 30), st.sampled_from(SOURCES), st.sampled_from(BLOCKS),
     st.sampled_from(list(AFFINE_PROFILES)), st.booleans(), st.booleans(), st.integers(2, 16),
@@ -355,6 +356,7 @@ def test_groups_of_dimensions():
     assert flat.scale.shape == (1, 3)
 
 
+@pytest.mark.tier("full")
 @given(st.integers(0, 1 << 30), st.sampled_from(SOURCES), st.sampled_from([1, 2, 3, 6, 12]))
 def test_the_order_of_the_exact_model(seed, dtype, groups):
     """AFF-010: also with NaN, infinities and equal ranges."""

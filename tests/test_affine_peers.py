@@ -153,6 +153,7 @@ def test_the_observers_of_torch(symmetric):
             np.testing.assert_array_equal(found.zero_point[:, 0], zero.numpy(), err_msg=grid)
 
 
+@pytest.mark.tier("full")
 @needs("torch", "torchao")
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -238,6 +239,7 @@ OPERATORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.tier("full", but=["[onnx]"])
 @needs("onnx", "onnxruntime")
 @pytest.mark.parametrize("profile", RUN)
 def test_onnx(profile):
@@ -328,6 +330,7 @@ def by_peg(x, bits_, groups, symmetric):
     return [f.numpy() for f in found]
 
 
+@pytest.mark.tier("full", but=["[8-False]"])
 @needs("torch")
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("bits_", [4, 8])

@@ -149,6 +149,7 @@ def test_other_words_are_refused():
         Allowed(zero_sign="quiet")
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_a_suite_that_is_equal_but_for_nans_says_so():
     """Once for the suite, and once for its field; also in the message of JUnit."""

@@ -142,6 +142,7 @@ def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
     assert len(reports) == len(given) == 6
 
 
+@pytest.mark.tier("full")
 def test_a_large_file_is_not_read_into_memory(tmp_path):
     """256 MiB that the disk does not have either: of each element, 3 bytes are made at once."""
     path = tmp_path / "large.npy"

@@ -186,6 +186,7 @@ def test_the_picture_of_a_block_policy(drawn):
     assert labels_of(blocks) == ["e4m3 75.0 %", "e5m2 6.2 %", "bf16 18.8 %"]
 
 
+@pytest.mark.tier("full")
 def test_the_picture_marks_every_threshold_and_the_break_of_its_scale(drawn):
     np.savez("x.npz", a=heavy((64, 48), 4).astype(np.float32), b=np.ones((8, 8), np.float32))
     errors = drawn("x.npz", "--policy", "nvfp4", "--threshold", "nvfp4=0.1").axes[0]
@@ -203,6 +204,7 @@ def test_the_picture_marks_every_threshold_and_the_break_of_its_scale(drawn):
     assert [len(drawn("y.npy").axes[0].texts), errors.get_yscale()] == [0, "symlog"]
 
 
+@pytest.mark.tier("full", but=["[tensor]"])
 @pytest.mark.parametrize("policy", ["tensor", "nvfp4"])
 def test_the_picture_of_many_tensors_numbers_them_and_rings_one(drawn, policy):
     tensors = {f"layer_{k}": heavy((8, 8), 0.1 * k, k).astype(np.float32) for k in range(60)}
@@ -218,6 +220,7 @@ def test_the_picture_of_many_tensors_numbers_them_and_rings_one(drawn, policy):
     assert error == pytest.approx(100 * shown)
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("policy", ["tensor", "three_way"])
 @pytest.mark.parametrize("shape", [(0, 3), (), (5,), (2000, 1), (1, 2000)])
 def test_the_picture_of_one_tensor_of_any_shape(drawn, policy, shape):
@@ -248,6 +251,7 @@ def test_without_matplotlib_the_plot_alone_is_refused(run, monkeypatch):
     assert said.endswith("which is not installed; pip install 'mor-ref[plot]'")
 
 
+@pytest.mark.tier("full")
 def test_only_what_is_needed_is_imported(tmp_path):
     path = write(tmp_path / "x.npy", {"x": np.ones(3, np.float32)})
     program = (

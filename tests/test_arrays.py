@@ -359,6 +359,7 @@ def test_any_number_of_threads_gives_the_same_bits(size, dtype):
         assert np.array_equal(one, two)
 
 
+@pytest.mark.tier("full", but=["[float16]"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.usefixtures("two_threads")
 def test_every_part_has_its_own_random_words(dtype):

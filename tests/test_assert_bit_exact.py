@@ -93,6 +93,7 @@ def test_layouts_name_the_place_in_the_plain_array():
     assert lines[2].startswith("  [1, 0], at [16] of swizzled_128x4: 0x")
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("mine", "right", "field", "cause"),
     [

@@ -88,6 +88,7 @@ def verified(change):
     return found.results[0]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("kind", NOT_COMPARED)
 def test_a_field_that_cannot_be_compared(kind):
     change, said = NOT_COMPARED[kind]
@@ -121,6 +122,7 @@ def test_a_field_that_nobody_knows():
     assert not result.is_complete
 
 
+@pytest.mark.tier("full")
 def test_a_field_of_the_operation_that_a_suite_leaves_out():
     """It is not unknown: dot has the exponent and the cut sum of its chunks in dot_chunks alone."""
     found = verify(
@@ -143,6 +145,7 @@ def test_a_field_of_a_dtype_without_bits(tmp_path):
     assert found.results[0].compared == 256
 
 
+@pytest.mark.tier("full", but=["[nvfp4_te]"])
 @pytest.mark.parametrize("suite", ["nvfp4_te", "nvfp4_blocks"])
 def test_a_global_scale_without_axes(suite):
     """A shape of () stands for (1,)."""

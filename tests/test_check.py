@@ -92,6 +92,7 @@ def test_what_was_not_changed_has_no_findings():
     assert found_in(bundled_files(), entry_of()) == []
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -278,6 +279,7 @@ def with_another_chunk(digest, chunk):
     return exhaustive.Digest(digest.sha256, tuple(crcs))
 
 
+@pytest.mark.tier("full")
 def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
     """VEC-014: listed files are compared with the package's, and these with the engine."""
     directory, forgery = copied(NAME), "e4m3 rne satfinite"
@@ -313,6 +315,7 @@ def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     assert (directory / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()
 
 
+@pytest.mark.tier("full")
 def test_a_directory(copied):
     """Suites in processes; views, and files that nothing lists; and the report."""
     directory = copied(NAME, "error_steps")

@@ -84,6 +84,7 @@ def dying_at_work(folder, path, number):
     return dying_once(path, number)
 
 
+@pytest.mark.tier("full")
 def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     cluster.wait_for_both()
     before = set(cluster.pids())
@@ -122,6 +123,7 @@ def kill_at_the_next_suite():
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.tier("full")
 def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
     cluster.wait_for_both()
     doomed, pid = next(iter(cluster.client.run(os.getpid).items()))
@@ -212,6 +214,7 @@ def test_no_scheduler_is_a_sentence(monkeypatch):
         pass
 
 
+@pytest.mark.tier("full")
 def test_who_is_no_scheduler_is_not_waited_for():
     """In a process of its own, whose end is not waited for either."""
     imported("distributed")
@@ -264,6 +267,7 @@ def test_no_dask_is_a_sentence(monkeypatch):
         pass
 
 
+@pytest.mark.tier("full")
 def test_no_mpi_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(WorkersError, match="pip install mpi4py"), workers_named("mpi"):

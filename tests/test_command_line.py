@@ -32,6 +32,7 @@ def test_formats_lists_every_format_in_80_columns():
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("fmt", UP_TO_16, ids=lambda fmt: fmt.name)
 def test_a_format_is_shown_down_to_its_codes(fmt):
     text = mor_ref("formats", fmt.name)
@@ -59,6 +60,7 @@ def test_formats_as_json():
 WORD = ["--random-word", "255", "--n-random-bits", "8"]
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -100,6 +102,7 @@ def test_explain(arguments, code, words):
         assert word in text
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -133,6 +136,7 @@ def test_neighbours_have_codes_with_their_sign():
     assert found["farther_from_zero"] == {"value": "-5/16", "code": 0xAA}
 
 
+@pytest.mark.tier("full")
 def test_explain_of_other_formats():
     assert "the smallest value: e8m0 has nothing below it" in mor_ref(
         "explain", "1e-40", "--format", "e8m0"
@@ -177,6 +181,7 @@ def test_numbers_are_parsed_as_written():
     assert parse_number("0.25", "f32") == 0.25
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -54,6 +54,7 @@ def tensor(kind):
     return x.astype(ml_dtypes.bfloat16) if kind == "narrow" else x
 
 
+@pytest.mark.tier("full", but=["[wide]"])
 @pytest.mark.parametrize("kind", ["plain", "wide", "special", "narrow"])
 def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
     x = tensor(kind)

@@ -64,6 +64,7 @@ def test_nobody_is_bit_exact_for_a_part():
     )
 
 
+@pytest.mark.tier("full")
 def test_a_rule_is_given_by_every_field_about_it_in_every_case():
     """CON-002: of all suites that were asked."""
 
@@ -201,6 +202,7 @@ def float_sums(found, *_):
     return found
 
 
+@pytest.mark.tier("full")
 def test_sums_in_floating_point():
     found = conformance(float_sums, "policies")
     assert found.level == "decisions"
@@ -239,6 +241,7 @@ def nearest_unit():
     return min(found)
 
 
+@pytest.mark.tier("full")
 def test_sums_alone_or_far_off_say_nothing_of_decisions():
     def alone(found, _):
         return {name: array for name, array in float_sums(found).items() if name.endswith(".sum")}
@@ -250,6 +253,7 @@ def test_sums_alone_or_far_off_say_nothing_of_decisions():
     assert conformance(garbage, "policies").level == "not"
 
 
+@pytest.mark.tier("full")
 def test_a_choice_that_does_not_exist_or_another_output_does_not_conform():
     _, closest = nearest_unit()
 
@@ -268,6 +272,7 @@ def test_a_choice_that_does_not_exist_or_another_output_does_not_conform():
     assert conformance(elsewhere, "policies").level == "not"
 
 
+@pytest.mark.tier("full")
 def test_a_choice_that_is_close_may_differ_with_its_output():
     distance, name = nearest_unit()
 
@@ -407,6 +412,7 @@ def test_a_mean_of_nothing_has_no_margin():
     assert conformance(change, "decisions").level == "not"
 
 
+@pytest.mark.tier("full")
 def test_an_output_that_differs_by_itself_is_no_matter_of_decisions():
     def change(found, *_):
         found["output"] = found["output"] ^ 1

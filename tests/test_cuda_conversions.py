@@ -118,6 +118,7 @@ def test_codes_of_the_exact_model(name, rounding):
         )
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", CONVERTED)
 def test_numbers_of_all_codes(name):
     """DEC-001 to DEC-003; runs of 16 codes, and single ones."""
@@ -138,6 +139,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_conversion_is_found(fault, tmp_path, monkeypatch):
     old, new = FAULTS[fault]

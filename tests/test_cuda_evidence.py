@@ -59,6 +59,7 @@ def test_a_page_names_what_is_another_than_in_its_run(gpu_page):
     assert gpu_page.brought_up_to_date(changed, then) == text
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("cupy")
 def test_the_job_that_the_sanitizers_watch_gives_kernels_arrays_of_the_gpu():
     needed.compiler()

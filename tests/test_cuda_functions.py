@@ -694,6 +694,7 @@ def test_gpus_that_nvrtc_does_not_know():
         device.cubin("scales", 100)
 
 
+@pytest.mark.tier("full")
 def test_the_ptx_is_checked_before_anything_is_loaded(monkeypatch):
     needed.library()
     assert device.cubin("scales", 90)[:4] == b"\x7fELF"

@@ -34,6 +34,7 @@ def _nvrtc():
     needed.library()
 
 
+@pytest.mark.tier("full", but=["[75]"])
 @pytest.mark.parametrize("capability", CONVERSIONS)
 def test_the_conversions_of_each_gpu(capability):
     """The instruction is in the kernel of its name; only that of bf16 is not one of our kernels."""
@@ -72,7 +73,7 @@ def test_the_canary_has_numbers_for_every_option():
 INSTRUCTIONS_OF = {75: 2, 80: 8, 89: 24, 90: 20, 100: 8, 120: 59}
 
 
-@pytest.mark.tier("full", but=["[90]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_the_matrix_instructions_of_each_gpu(capability):
     """DOT-002: the kernel of a profile has its instruction once, and no other one."""
@@ -103,7 +104,7 @@ def words_on_a_cpu(run, *tiles):
     return found
 
 
-@pytest.mark.tier("full", but=["[89]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capability):
     """DOT-007: as `mor_ref.ptx` runs them."""
@@ -119,7 +120,7 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
     assert there
 
 
-@pytest.mark.tier("full", but=["[89]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_golden_rows_lie_in_their_places(capability):
     """DOT-007 and DOT-019: the kernels of matrix instructions on a CPU, and every row of them."""

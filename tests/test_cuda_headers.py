@@ -63,6 +63,7 @@ def converted(library, case, x):
     return codes.tolist()
 
 
+@pytest.mark.tier("full", but_one_in=10)
 @pytest.mark.parametrize("case", CASES)
 def test_host_conversions(headers, case):
     """ENC-001 to ENC-014: from float32 and from float64, on all 16-bit inputs and all edges.
@@ -127,6 +128,7 @@ def test_all_inputs_through_the_kernels(headers, case):
         assert [difference for chunk in found for difference in chunk] == []
 
 
+@pytest.mark.tier("full", but_one_in=24)
 @pytest.mark.parametrize("case", CASES)
 def test_a_chunk_with_many_codes_through_the_kernels(headers, case):
     assert first_difference(headers, 0x3F, case) == []

@@ -51,19 +51,16 @@ SCHEDULES = {
 }
 
 
-# Every suite on one schedule that is like no other, and some on all.
-IN_SHORT = ["-shuffled for workers]", "[mx_blocks-", "[nvfp4_te-", "[quantize-"]
-
-
 def suites_by_schedule():
     """Yield each suite on each; large tensors in an order are of the tier exhaustive."""
     for suite in suites.manifest():
         for schedule in SCHEDULES:
             is_long = suite.endswith("_large") and "shuffled" not in schedule
             tier = "exhaustive" if is_long else "full"
-            yield pytest.param(suite, schedule, marks=pytest.mark.tier(tier, but=IN_SHORT))
+            yield pytest.param(suite, schedule, marks=pytest.mark.tier(tier, but_one_in=12))
 
 
+@pytest.mark.tier("full", but_one_in=18)
 @pytest.mark.parametrize(("suite", "schedule"), [*suites_by_schedule()])
 def test_suites(suite, schedule):
     """Every field that kernels give, on any grid, whatever lies in shared memory before."""
@@ -73,6 +70,7 @@ def test_suites(suite, schedule):
     assert compared >= len(suites.cases(suite))
 
 
+@pytest.mark.tier("full")
 def test_suites_and_the_tests_below_reach_every_kernel():
     device = Names()
     for suite in suites.manifest():
@@ -199,6 +197,7 @@ OWN_FORMATS = [
 ]
 
 
+@pytest.mark.tier("full", but=["[int5]"])
 @pytest.mark.parametrize("fmt", OWN_FORMATS, ids=lambda fmt: fmt.name)
 def test_formats_of_users(fmt):
     """ENC-001 to ENC-012, DEC-001 to DEC-003: formats that the catalogue does not have."""
@@ -343,6 +342,7 @@ def test_atomics(wrong):
         assert found == [8 * 63 * 32, 0xFFFFFFFF, 63, 0]
 
 
+@pytest.mark.tier("full")
 def test_sums_of_real_numbers_are_refused(directory):
     """They depend on the order of threads."""
     (directory / "real.cu").write_text(
@@ -434,6 +434,7 @@ def test_a_source_that_does_not_compile(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["broken.cu"]
 
 
+@pytest.mark.tier("full")
 def test_kernels_are_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
     host.library.__wrapped__("scales")

@@ -76,6 +76,7 @@ def programs_by_architecture():
             yield pytest.param(program, architecture, marks=marks)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(("program", "architecture"), [*programs_by_architecture()])
 def test_every_program_is_exact_on_every_gpu(program, architecture):
     """And divides as IEEE 754 has it."""
@@ -91,6 +92,7 @@ def test_every_program_is_exact_on_every_gpu(program, architecture):
     assert set(there) == set(kernels_in(text))
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize("program", source.program_names())
 def test_a_program_has_the_kernels_of_its_source(program):
     needed.compiler()
@@ -301,6 +303,7 @@ def test_an_architecture_that_is_not_there():
         nvrtc.compiled(SMALL, "sm_1", "small")
 
 
+@pytest.mark.tier("full")
 def test_a_program_for_one_gpu():
     found = nvrtc.compiled(source.flattened("scales"), "sm_90", "scales")
     assert found.cubin[:4] == b"\x7fELF"

@@ -99,6 +99,7 @@ def differences_in(chunk, name):
     return int(np.count_nonzero(found != encoded(device, Bits(x, "f32"), formats[name])))
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("chunk", [0x3F, 0xBF])
 def test_a_chunk_with_many_codes_by_one_addition(chunk):
     assert differences_in(chunk, "e4m3") == 0

@@ -68,12 +68,14 @@ def refused(request, tmp_path):
     return said
 
 
+@pytest.mark.tier("full")
 def test_every_structure_is_the_same(refused):
     every = [fact for name, dtype in STRUCTURES.items() for fact in facts(in_source(name), dtype)]
     assert len(STRUCTURES) == 14
     assert refused(every) == ""
 
 
+@pytest.mark.tier("full", but=["[gpu-fields1]"])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -86,12 +88,14 @@ def test_other_structures_are_refused(refused, fields):
     assert "it is not so" in refused(facts("ErrorSums", np.dtype(fields, align=True)))
 
 
+@pytest.mark.tier("full", but=["[gpu]"])
 def test_other_types_are_refused(refused):
     fields = [("metric", "u4"), ("own", "u4"), ("yardstick", "u4"), ("limit", "i4")]
     other = np.dtype([*fields, ("largest", "f4"), ("smallest", "f4")], align=True)
     assert "it is not so" in refused(facts("Rung", other))
 
 
+@pytest.mark.tier("full")
 def test_what_is_launched_is_the_same(tmp_path):
     """The structure of a launch on a CPU, which ctypes makes."""
     launch = host.Launch

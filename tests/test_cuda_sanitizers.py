@@ -105,6 +105,7 @@ def test_no_kernel_overruns(job):
     assert_clean(sanitized("address", job))
 
 
+@pytest.mark.tier("full")
 def test_every_kernel_is_run():
     """By the accesses that the sanitizers see."""
     device = Names()
@@ -190,7 +191,7 @@ def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
     assert change[0] in done.stderr
 
 
-@pytest.mark.tier("full", but=["race_without_barrier"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("kernel", "blocks"),
     [
@@ -207,6 +208,7 @@ def test_races(wrong, kernel, blocks):
     assert re.search(rf"data race .*wrong\.cu:\d+ in {kernel}", done.stderr)
 
 
+@pytest.mark.tier("full")
 def test_a_block_alone_is_no_race_between_blocks(wrong):
     assert_clean(wrong("thread", "wrong", "race_between_blocks", "1", "64"))
 
@@ -228,12 +230,14 @@ def test_overruns(wrong, kernel, threads, numbers, found):
     assert "wrong.cu" in done.stderr
 
 
+@pytest.mark.tier("full", but=["[address]"])
 @pytest.mark.parametrize("sanitizer", FLAGS)
 def test_what_is_right_is_clean(wrong, sanitizer):
     """Barriers, also where threads have ended, and the order of a warp's barrier."""
     assert_clean(wrong(sanitizer, "wrong", "ordered_by_barriers", "2", "64"))
 
 
+@pytest.mark.tier("full", but=["[address]"])
 @pytest.mark.parametrize("sanitizer", FLAGS)
 def test_threads_that_never_end_leave_no_marks(wrong, sanitizer):
     """A launch after an error is watched as before: no fault is found that is not there."""

@@ -73,6 +73,7 @@ def read(path):
     return dict(np.load(path)) if path.suffix == ".npz" else load_file(path)
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_codes_and_scales_of_the_exact_model_become_its_y(run, tmp_path, recipe):
     fields = of_the_exact_model(recipe)

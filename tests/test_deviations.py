@@ -105,7 +105,7 @@ def test_the_manifest_has_a_witness_for_every_pair():
 
 
 # Of a large suite another one has the operation, on tensors of fewer numbers.
-@pytest.mark.tier("full", but=[f"[{name}-16]" for name in SUITES if name not in LARGE])
+@pytest.mark.tier("full", but_one_in=48)
 @pytest.mark.parametrize(
     ("name", "elements"), [(name, n) for name in SUITES for n in elements_of(name)]
 )
@@ -126,7 +126,7 @@ EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for nam
 
 
 # Not of large suites: other suites have their operations, and the exhaustive tier has their inputs.
-@pytest.mark.tier("full", but=[f"[{name}-16]" for name in QUICK if name != "policies"])
+@pytest.mark.tier("full", but_one_in=14)
 @pytest.mark.parametrize(
     ("name", "elements"),
     [(name, n) for name in SUITES if EXEMPT[name] and name not in LARGE for n in elements_of(name)],
@@ -160,7 +160,7 @@ def check_witnesses(name):
         assert other.arrays[field][place] != case.arrays[field][place], deviation
 
 
-@pytest.mark.tier("full", but=[f"[{name}]" for name in QUICK if name != "dot_integers"])
+@pytest.mark.tier("full", but_one_in=12)
 @pytest.mark.parametrize("name", [name for name in SUITES if name not in LARGE])
 def test_every_suite_exposes_the_deviations_of_its_domain(name):
     check_witnesses(name)

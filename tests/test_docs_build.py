@@ -123,7 +123,7 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
     assert problem is None or problem in found[0]
 
 
-@pytest.mark.tier("full", but=["[changes0"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -151,6 +151,7 @@ def test_what_stops_a_build(tmp_path, changes, message):
         assert message in done.stderr
 
 
+@pytest.mark.tier("full")
 def test_each_line_that_names_a_rule_is_linked(tmp_path):
     """Tests are the test functions and the ids of their cases."""
     tests = "# TIN-001\n\ndef helper(): ...  # TIN-001\ncase(1, id='TIN-001 a tie')\n"
@@ -171,6 +172,7 @@ def test_each_line_that_names_a_rule_is_linked(tmp_path):
     assert "code.py:1, 3" in re.sub("<[^>]+>", "", page.read_text())
 
 
+@pytest.mark.tier("full")
 def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):
     address = "https://code.invalid/{path}#L{line}"
     done = build(project(tmp_path, {}) / "docs", tmp_path / "out", "-D", f"source_url={address}")
@@ -208,7 +210,7 @@ CARD = "::::{{grid}} 1\n:::{{grid-item-card}} Look\n:link: {}\nAt numbers.\n:::\
 OF_CARDS = CONF.replace('"mor_docs.extension"', '"mor_docs.extension", "sphinx_design"', 1)
 
 
-@pytest.mark.tier("full", but=["text0"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("text", "dead"),
     [
@@ -233,6 +235,7 @@ def test_a_dead_link_stops_a_build(tmp_path, text, dead):
     assert dead is None or dead in done.stderr
 
 
+@pytest.mark.tier("full")
 def test_a_suite_that_is_not_described_stops_a_build(tmp_path):
     """The link to it is made from the trace."""
     changes = {"docs/reference/suites.md": "# Suites\n"}

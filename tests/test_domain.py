@@ -56,6 +56,7 @@ def of_rows(bits, parameters, domain):
     return marks.reshape(len(marks), -1).any(axis=1)
 
 
+@pytest.mark.tier("full", but=["[quantize_steps-normal]"])
 @pytest.mark.parametrize("domain", OUTSIDE)
 @pytest.mark.parametrize("suite", [ROWS, ORDERED])
 def test_a_candidate_that_is_wrong_outside_matches(suite, domain):
@@ -122,6 +123,7 @@ def a_tensor(domain):
     return x
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("domain", OUTSIDE)
 @pytest.mark.parametrize("recipe", BLOCKS)
@@ -148,6 +150,7 @@ def test_of_a_tensor_the_blocks_are_left_out(recipe, domain):
     assert mor_ref.verify(wrong_there, inputs={"x": x}, recipe=recipe).verdict == "mismatch"
 
 
+@pytest.mark.tier("full")
 def test_a_mistake_in_the_rest_of_a_tensor_has_its_name():
     """The candidate is wrong in another way where a number is not finite."""
     x = a_tensor("finite")
@@ -220,6 +223,7 @@ FEW = {
 }
 
 
+@pytest.mark.tier("full", but=["[nvfp4:te_row]"])
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("recipe", FEW)
 def test_an_amax_outside_may_show_in_any_field(recipe):
@@ -266,6 +270,7 @@ def test_so_it_may_where_a_tensor_is_large(recipe, monkeypatch):
     assert mor_ref.verify(of_positive, **asked, domain="finite").verdict == "mismatch"
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("recipe", ["e4m3:fp32:4x16", "nvfp4:amax=300", "mor:three_way:4x16:fp32"])
 def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):

@@ -236,6 +236,7 @@ PROFILES = {
 }  # fmt: skip
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("profile", PROFILES)
 def test_threads_have_no_say(profile):
@@ -249,6 +250,7 @@ def test_threads_have_no_say(profile):
     assert one[1020:1026].tobytes() == alone.tobytes()
 
 
+@pytest.mark.tier("full", but=["[exact]"])
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("profile", ["exact", "hopper_fp8"])
 def test_threads_have_no_say_in_a_product(profile):

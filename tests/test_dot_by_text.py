@@ -11,7 +11,7 @@ from mor_ref.golden.suites import SUITES
 OF_DOTS = ("dot_chunks", "dot", "dot_scaled", "dot_integers")
 
 
-@pytest.mark.tier("full", but=["[dot_chunks]", "[dot_integers]"])
+@pytest.mark.tier("full", but=["[dot_integers]"])
 @pytest.mark.parametrize("name", [*OF_DOTS, "matmul"])
 def test_a_program_from_the_text_has_all_fields(name):
     """DOT-001 to DOT-020, GEM-001, GEM-003, GEM-004."""

@@ -104,6 +104,7 @@ def check(a, b, arguments):
     assert mor_ref.dot(a, b, **arguments).view(np.uint32).tolist() == last
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize("profile", DOT_PROFILES)
 def test_the_engine_is_the_exact_model(profile):
     """DOT-001 to DOT-020: also zeros, subnormal numbers, infinities, NaN and sums that cancel."""
@@ -127,6 +128,7 @@ def test_an_exact_sum_has_room_for_all_scales(scale_format, block):
     check(a, b, {"formats": (of, of), "profile": DOT_PROFILES["exact"], "c": c} | known)
 
 
+@pytest.mark.tier("full")
 @given(st.sampled_from(list(DOT_PROFILES)), st.integers(0, 1 << 40))
 def test_any_dot_product(profile, seed):
     """DOT-001 to DOT-020."""

@@ -72,6 +72,7 @@ def changed_rows(profile):
                 yield field, value, replace(profile, **{field: value})
 
 
+@pytest.mark.tier("full")
 def test_every_number_of_every_profile_shows():
     """DOT-002, DOT-003: also whether the sums of two pairs are added before c (DOT-016)."""
     unseen = []
@@ -179,6 +180,7 @@ CHANGED_STEPS = [
 ]
 
 
+@pytest.mark.tier("full")
 def test_every_flush_of_cdna2_shows():
     """DOT-003, DOT-016: flushes of operands, products, sums and c, and the signs of zeros."""
     assert [name for name in OF_CDNA2 if Cdna2().shows(name)] == []
@@ -189,6 +191,7 @@ def test_every_flush_of_cdna2_shows():
     assert found == CHANGED_STEPS
 
 
+@pytest.mark.tier("full", but=["[64]"])
 @pytest.mark.parametrize("period", [PERIOD // 2, 2 * PERIOD])
 def test_the_period_of_promotion_shows(period):
     """DOT-011."""
@@ -231,6 +234,7 @@ def without(is_special, side):
     return ((matmul.pieces, pieces), (matmul.entry_with_scales, with_scales))
 
 
+@pytest.mark.tier("full", but=["[isinf-a]"])
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("is_special", [math.isnan, math.isinf, operator.not_])
 def test_a_special_scale_of_one_operand_shows(is_special, side):
@@ -265,7 +269,7 @@ def can_show(mistake, case):
     return not (mistake.startswith("terms") and is_narrow and profile.result == "f16")
 
 
-@pytest.mark.tier("full", but=["[-0]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("mistake", [*WRONG_SUMS, "results"])
 def test_every_rounding_of_every_tensor_core_shows(mistake):
     """DOT-007, DOT-009 and DOT-010: in each pair of formats. Scales make -0 in other cases."""

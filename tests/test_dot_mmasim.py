@@ -81,6 +81,7 @@ def test_the_exact_model_is_mmasim(name):
         assert declared.exact(parameters, rows)["result"].tolist() == wanted.tolist(), parameters
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @needs("torch", "mmasim")
 @pytest.mark.parametrize("name", SIMULATED)
 def test_the_engine_is_mmasim(name):

@@ -96,6 +96,7 @@ def test_another_order_of_chunks_is_another_result():
     assert any(dot(*one) != dot(*other) for one, other in zip(given, reversed_, strict=True))
 
 
+@pytest.mark.tier("full", but=["[ada_fp8]"])
 @pytest.mark.parametrize("name", CUT)
 def test_the_error_of_a_chunk_is_bounded(name):
     """THM-008: each term loses less than a unit, and the result less than its own unit."""
@@ -135,6 +136,7 @@ def first_chunk_without_cut_bits(a, b, profile, of, scales):
     return chunk, whole
 
 
+@pytest.mark.tier("full", but=["[hopper_bf16]"])
 @pytest.mark.parametrize("name", ["hopper_fp8", "blackwell_fp8", "blackwell_mxfp8", "hopper_bf16"])
 def test_a_chunk_without_cut_bits_is_exact(name):
     """THM-009: the smallest products that a cut leaves as they are."""

@@ -99,7 +99,7 @@ def test_nans_of_every_source(fmt, nan):
             assert mor_ref.encode(x, fmt, nan=nan).tolist() == [right] * 3, (dtype, negative)
 
 
-@pytest.mark.tier("full", but=[f"-{fmt.name}]" for fmt in SMALL])
+@pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize(
     ("preset", "name"), [(preset, name) for preset, rows in presets.items() for name in rows]
 )
@@ -116,6 +116,7 @@ def test_presets(preset, name):
 WIDTHS = st.sampled_from([16, 32, 64])
 
 
+@pytest.mark.tier("full")
 @given(
     any_format(),
     WIDTHS.flatmap(lambda width: hnp.arrays(f"f{width // 8}", 8, elements=st.floats(width=width))),
@@ -193,6 +194,7 @@ def test_stochastic_rounding_of_anything(fmt, x, n, random):
     assert differences(x, actual, stochastic(x, fmt, words, n)) == []
 
 
+@pytest.mark.tier("full")
 def test_stochastic_rounding_of_16_bit_inputs():
     """ENC-001, ENC-005."""
     words = np.random.default_rng(5).integers(0, 1 << 12, 1 << 16, dtype=np.uint32)

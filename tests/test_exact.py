@@ -74,6 +74,7 @@ class Search:
                 return low if x < middle else high
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize("fmt", SMALL, ids=by_name)
 def test_rounding_is_a_choice_between_neighbours(fmt):
     """ENC-002, ENC-003, ENC-004, ENC-007, ENC-011, ENC-012, ENC-013, ENC-014, ENC-015."""

@@ -140,6 +140,7 @@ def heads_are_moved_twice(_, right):
     return {"code": reordered(code, (HEADS, len(code), -1), 1, 0, 2)}
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_exchanged_axes_are_named(name):
     lengths, recipe, change, says = KERNELS[name]
@@ -195,6 +196,7 @@ def half_of_the_scales_one_less(_, right):
     return {"scale": right["scale"] - (np.indices(right["scale"].shape)[0] % 2).astype(np.uint8)}
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     "change", [one_code_less, one_scale_for_four_rows, half_of_the_scales_one_less]
 )

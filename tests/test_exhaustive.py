@@ -52,6 +52,7 @@ def test_all_inputs_of_every_small_format(case):
     assert digest == BUNDLED[case.name]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("fmt", SMALL, ids=by_name)
 def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
     """The bundled digests, the exact model and the engine, on 2^24 inputs from 0.5 on."""
@@ -74,6 +75,7 @@ def test_all_inputs_of_every_small_format_under_one_random_word(case, capsys):
     assert capsys.readouterr().out.endswith("equals the digest of the exact model\n")
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("case", AT_RANDOM, ids=lambda case: case.name)
 def test_a_chunk_with_many_codes_under_one_random_word(case):
     """ENC-005: by the engine and by bisection, on 2^24 inputs from -0.5 down."""
@@ -248,6 +250,7 @@ def test_chunks():
             next(verify_chunks(Engine(), case, range(1)))
 
 
+@pytest.mark.tier("full")
 def test_the_command(tmp_path):
     lines = [
         "from mor_ref import encode",

@@ -191,6 +191,7 @@ def test_the_rate_warms_up_and_falls_to_a_tenth():
 # ---------------------------------------------------------------------- a run
 
 
+@pytest.mark.tier("full", but=["[one_ulp]"])
 @pytest.mark.parametrize("arm", DIRECT)
 def test_a_run_has_the_same_bits_each_time(text, arm):
     one, other = (without_time(train.trained(smoke(arm), text)) for _ in range(2))
@@ -198,6 +199,7 @@ def test_a_run_has_the_same_bits_each_time(text, arm):
     assert len(one["losses"]) == 3
 
 
+@pytest.mark.tier("full")
 def test_arms_of_a_seed_start_alike_and_then_differ(text):
     losses = {arm: train.trained(smoke(arm), text)["losses"] for arm in DIRECT}
     for arm in DIRECT:
@@ -261,6 +263,7 @@ def test_directions_are_measured_apart_for_channels_only():
     assert by_row != by_column == measured(x.T, CHANNEL, "row")
 
 
+@pytest.mark.tier("full", but=["[mor_tensor-setting0-fields0]"])
 @pytest.mark.parametrize(
     ("arm", "setting", "fields"),
     [
@@ -305,6 +308,7 @@ def place(text, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.tier("full")
 def test_an_interrupted_experiment_goes_on(place):
     runs = planned("smoke", 3, ("bf16", "mor_tensor"), (0, 1))
     train.do(runs[1], place, "cpu")
@@ -332,6 +336,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path, monkeypatch)
     assert not (tmp_path / "one" / "run.json").exists()
 
 
+@pytest.mark.tier("full")
 def test_results_are_collected_and_read_again(place, tmp_path_factory):
     runs = planned("smoke", 3, ("bf16", "mor_tensor"), (0, 1))
     for run in runs:
@@ -365,6 +370,7 @@ def test_an_experiment_goes_on_from_its_results(place):
     assert list(read(out / "smoke-1").arms["bf16"].runs) == [1, 2]
 
 
+@pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

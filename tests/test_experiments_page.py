@@ -184,6 +184,7 @@ def test_times_are_ratios_to_bf16(made):
     assert cells(experiment.costs(made), 2)[:3] == ["1.00", "1.50", "1.50"]
 
 
+@pytest.mark.tier("full")
 def test_committed_results_are_small_and_of_the_plan():
     files = list(COMMITTED.rglob("*.json"))
     assert sum(path.stat().st_size for path in files) < 2_000_000

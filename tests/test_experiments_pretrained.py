@@ -182,6 +182,7 @@ def test_texts_of_a_batch_have_one_length():
     assert [len(places) for places in encoding.batches([(0,)] * 130)] == [64, 64, 2]
 
 
+@pytest.mark.tier("full")
 def test_arms_differ_and_have_the_same_bits_each_time(pairs):
     names = ("bf16", "fp32", "matched_noise", "mor_tensor", "nvfp4")
     found = {name: encoded(name, pairs)[0]["queries"] for name in names}

@@ -49,6 +49,7 @@ def differing(page, operation, case, inputs):
     }
 
 
+@pytest.mark.tier("full", but_one_in=7)
 @pytest.mark.parametrize("name", STEPS)
 def test_golden_vectors(page, name):
     suite = SUITES[name]
@@ -77,6 +78,7 @@ def has_rows_of_its_own(case):
     return case.parameters["source"] == "f32" and is_by_row and is_alone
 
 
+@pytest.mark.tier("full")
 def test_golden_integers_of_rows(page):
     """AFF-003 to AFF-005."""
     cases = [case for case in golden.load("affine") if has_rows_of_its_own(case)]

@@ -55,7 +55,7 @@ def gray(bits):
     return [(n & -n).bit_length() - 1 for n in range(1, 1 << bits)] + [bits - 1]
 
 
-@pytest.mark.tier("full", one_in=3, but=["[e2m1]"])
+@pytest.mark.tier("full", one_in=3)
 @pytest.mark.parametrize("name", [name for name, fmt in formats.items() if fmt.bits <= 8])
 def test_every_code_that_is_clicked_is_shown(page, name):
     """Also one that its number is not encoded as: an infinity, a NaN, -2 as int8_mx 0x80."""

@@ -31,6 +31,7 @@ def exported(tmp_path, kind, *names):
     return tmp_path
 
 
+@pytest.mark.tier("full")
 def test_json_lines(tmp_path):
     text = (exported(tmp_path, "jsonl", STEPS, "policies") / f"{STEPS}.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
@@ -84,6 +85,7 @@ int main(void) {
 """
 
 
+@pytest.mark.tier("full")
 def test_a_header_for_c(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc") or pytest.skip(reason("gcc"))
     folder = exported(tmp_path, "c", STEPS, "decisions")
@@ -96,6 +98,7 @@ def test_a_header_for_c(tmp_path):
     assert int(done.stdout) == (sum(y.tolist()) + sum(sums.tolist())) % 2**64
 
 
+@pytest.mark.tier("full")
 def test_npz(tmp_path):
     path = exported(tmp_path, "npz", "policies") / "policies.npz"
     with np.load(path) as arrays:
@@ -109,6 +112,7 @@ def test_npz(tmp_path):
     assert path.read_bytes() == first
 
 
+@pytest.mark.tier("full", but=["[npz]"])
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_the_command(tmp_path, kind):
     arguments = ["golden", "export", "--to", kind, "--out", tmp_path, "--suite", "error_steps"]
@@ -120,6 +124,7 @@ def test_the_command(tmp_path, kind):
     assert "to is 'xml', which is not known; take one of jsonl, testfloat" in wrong.stderr
 
 
+@pytest.mark.tier("full")
 def test_blocks_are_rows(tmp_path):
     folder = exported(tmp_path / "text", "testfloat", "mx_blocks")
     case = golden.load("mx_blocks")[0]
@@ -142,6 +147,7 @@ def test_blocks_are_rows(tmp_path):
     assert f"localparam int e4m3_floor_count = {len(lines)};" in struct
 
 
+@pytest.mark.tier("full")
 def test_views_are_written_as_well(tmp_path):
     name = "block_scale@replicated@swizzled_128x4"
     export(bundled_files(), "npz", tmp_path, ["nvfp4_te", "decisions"], [name])
@@ -179,7 +185,7 @@ def test_a_view_that_suits_no_case_is_refused():
 TENSORS = [name for name, one in OPERATIONS.items() if one.first_axes not in ("n", "nk")]
 
 
-@pytest.mark.tier("full", but=["-testfloat]", "[error_steps-"])
+@pytest.mark.tier("full", but_one_in=12)
 @pytest.mark.parametrize("kind", ["testfloat", "readmemh"])
 @pytest.mark.parametrize("suite", [s for s in ENTRIES if s != "encode"])  # it takes seconds
 def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):

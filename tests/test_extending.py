@@ -231,6 +231,7 @@ def made(tmp_path, monkeypatch):
     return make_suite
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_it_is_in_golden_make_and_in_verify(exercise, made):
     needed.compiler()
@@ -243,6 +244,7 @@ def test_it_is_in_golden_make_and_in_verify(exercise, made):
         assert not {field.name for field in result.fields} & set(result.not_given)
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_a_mistake_in_it_is_a_mismatch(exercise, made):
@@ -276,7 +278,7 @@ def register(exercise):
 
 
 # Policies take long to diagnose. A process that is spawned has no rows of the process before it.
-@pytest.mark.tier("full", but=["[profile-fork]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(("exercise", "start"), [("profile", "fork"), ("scale rule", "spawn")])
 def test_the_commands_have_it(exercise, start, tmp_path):
     def run(*arguments, rows=("--rows", "mine")):
@@ -345,6 +347,7 @@ def test_a_metric_is_in_decide_and_in_conformance(made, monkeypatch):
     assert [case.name for case in SUITES["decisions"].questions(Size())][-1] == METRIC.name
 
 
+@pytest.mark.tier("full", but=["[0-decisions]"])
 @pytest.mark.parametrize(("place", "level"), [(0, "decisions"), (1, "decisions"), (2, "not")])
 def test_conformance_has_the_turning_point_of_a_metric(place, level, made):
     turn = 8 << 21
@@ -517,6 +520,7 @@ def test_the_suites_make_something_of_the_rows():
             assert choices > {0}, policy
 
 
+@pytest.mark.tier("full", but=["[2]"])
 @pytest.mark.parametrize("seed", X)
 def test_it_is_in_policies_by_name(seed):
     for policy in set(POLICIES) - set(POLICIES.specified):

@@ -40,6 +40,7 @@ def amaxes_of(fmt):
     return (turns.view(np.uint32)[:, None] + steps).astype(np.uint32).view(np.float32).reshape(-1)
 
 
+@pytest.mark.tier("full", but=["[exact-f16]"])
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("profile", SCALE_PROFILES)
 def test_scales_are_those_of_the_exact_model(fmt, profile):
@@ -426,6 +427,7 @@ def test_a_correction_that_is_a_tie_goes_to_even():
     assert exact_adam.correction(beta, 2) == 2.0**-23
 
 
+@pytest.mark.tier("full", but=["[fp8lm_partition]"])
 @pytest.mark.parametrize(
     "name", ["fp8lm_windows", "fp8lm_mu", "fp8lm_rates", "fp8lm_partition", "fp8lm_steps"]
 )

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGETS = [answers, manifests, suites, directories, lines, tensors]
 
 
+@pytest.mark.tier("full", but=["[fuzz.answers]"])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.__name__)
 def test_targets_hold_for_their_seeds(target):
     for seed in target.SEEDS:

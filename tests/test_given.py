@@ -50,6 +50,7 @@ def numbers(array):
     return array.view(np.float32)
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize(
     ("profile", "tile"),
     [(name, list(tile)) for name in PROFILES.specified for tile in PROFILES[name].tiles],
@@ -241,6 +242,7 @@ def test_numbers_by_the_names_of_tensors():
         list(cases_of(recipe, from_arrays({"c": ones})))
 
 
+@pytest.mark.tier("full")
 def test_a_candidate_without_the_given_amax_is_found():
     def measuring(operation, parameters, inputs):
         own = {name: value for name, value in parameters.items() if name != "amax"}

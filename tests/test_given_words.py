@@ -63,6 +63,7 @@ def cases(recipe, bits):
     return own.asked.operation, list(cases_of(own, from_arrays(tensors(bits), with_words=True)))
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("bits", [3, 16, 32])
 def test_the_engine_has_the_bits_of_the_exact_model(recipe, bits):
@@ -76,6 +77,7 @@ def test_the_engine_has_the_bits_of_the_exact_model(recipe, bits):
             assert np.array_equal(array, right[name]), (case.name, name)
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_codes_are_those_of_xs_and_scales_are_those_without_words(recipe):
     """QNT-005, from xs and one encoding at a time."""
@@ -257,6 +259,7 @@ def test_large_tensors_and_corners_have_their_words(monkeypatch):
         assert [one.suite for one in report.results] == ["own", "own_corners"]
 
 
+@pytest.mark.tier("full")
 def test_a_report_shows_the_word_of_an_element():
     report = mor_ref.verify(late, inputs=tensors(8), recipe="mxfp8:n_random_bits=8")
     (result,) = report.results

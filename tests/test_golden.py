@@ -84,25 +84,28 @@ def test_every_nan_that_is_expected_in_binary32_is_one():
     assert found > 1000
 
 
-def test_shapes_are_what_the_manifest_says():
+@pytest.mark.tier("full", but_one_in=6)
+@pytest.mark.parametrize("name", SUITES)
+def test_shapes_are_what_the_manifest_says(name):
     """VEC-012: a size has one name, and a name one size, in all arrays of a case."""
-    for name, entry in suite_files.read_manifest(bundled_files())["suites"].items():
-        shapes = {field["name"]: field["shape"] for field in entry["fields"]}
-        for case in golden.load(name):
-            sizes = {}
-            for field, array in case.arrays.items():
-                if shapes[field] == ["digest rows", "digest columns", "bytes"]:
-                    assert array.shape[2] == 32
-                    continue
-                for axis, size in zip(shapes[field], array.shape, strict=True):
-                    assert sizes.setdefault(axis, size) == size, (name, case.name, field, axis)
-            if "pairs" in sizes:
-                assert sizes["pairs"] == (sizes.get("columns", sizes.get("numbers")) + 1) // 2
-            if "block rows" in sizes and isinstance(case.parameters.get("block"), list):
-                for axis, side in zip(("rows", "columns"), case.parameters["block"], strict=True):
-                    assert sizes[f"block {axis}"] == -(-sizes[axis] // side)
+    entry = suite_files.read_manifest(bundled_files())["suites"][name]
+    shapes = {field["name"]: field["shape"] for field in entry["fields"]}
+    for case in golden.load(name):
+        sizes = {}
+        for field, array in case.arrays.items():
+            if shapes[field] == ["digest rows", "digest columns", "bytes"]:
+                assert array.shape[2] == 32
+                continue
+            for axis, size in zip(shapes[field], array.shape, strict=True):
+                assert sizes.setdefault(axis, size) == size, (case.name, field, axis)
+        if "pairs" in sizes:
+            assert sizes["pairs"] == (sizes.get("columns", sizes.get("numbers")) + 1) // 2
+        if "block rows" in sizes and isinstance(case.parameters.get("block"), list):
+            for axis, side in zip(("rows", "columns"), case.parameters["block"], strict=True):
+                assert sizes[f"block {axis}"] == -(-sizes[axis] // side)
 
 
+@pytest.mark.tier("full")
 def test_making_again_gives_the_same_bytes(made):
     are_those_that_are_kept(made, QUICK)
 
@@ -135,6 +138,7 @@ def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
         assert check(changed, []).verdict == "match"
 
 
+@pytest.mark.tier("full")
 def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
     make(["error_steps"], tmp_path, Size(3, 7))
     larger = suite_files.read_manifest(tmp_path)
@@ -194,7 +198,7 @@ def swap(path):
     shutil.copy(path.parent / "error_steps.safetensors", path)
 
 
-@pytest.mark.tier("full", but=["truncate"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -268,6 +272,7 @@ def test_an_array_that_is_out_of_place(changed, key, dtype, message):
         engine_on(changed, "decisions")
 
 
+@pytest.mark.tier("full", but=["[file/folder]"])
 @pytest.mark.parametrize("out", ["file", "file/folder", "pipe"])
 def test_suites_are_made_in_directories_alone(tmp_path, out):
     (tmp_path / "file").write_text("mine")
@@ -280,6 +285,7 @@ def test_suites_are_made_in_directories_alone(tmp_path, out):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.tier("full")
 def test_what_is_in_the_way_of_a_file(tmp_path):
     (tmp_path / "a" / "decisions.safetensors").mkdir(parents=True)
     (tmp_path / "b").mkdir()
@@ -303,6 +309,7 @@ def test_what_is_in_the_way_of_a_file(tmp_path):
         )
 
 
+@pytest.mark.tier("full")
 def test_things_are_counted(changed, tmp_path):
     """One of them is one."""
     done = run("golden", "make", "decisions", "decisions", "--out", changed)

@@ -623,6 +623,7 @@ def test_strange_answers_of_functions(answer, message):
     assert message in "\n".join(report.lines(found))
 
 
+@pytest.mark.tier("full")
 def test_a_negative_choice_is_no_rung():
     entry = KEPT["suites"]["policies"]
     cases = golden.load("policies")
@@ -631,6 +632,7 @@ def test_a_negative_choice_is_no_rung():
     assert conformance([standing_of(evidence)], {"policies": entry}, 1).level == "not"
 
 
+@pytest.mark.tier("full", but=["[quantize-kept0-sum]"])
 @pytest.mark.parametrize(
     ("suite", "kept", "given"),
     [
@@ -658,6 +660,7 @@ def test_suites_without_what_decisions_were_made_from(suite, kept, given):
 # ---------------------------------------------------------------------- the command line
 
 
+@pytest.mark.tier("full")
 def test_exit_status(directory, tmp_path):
     spoilt = directory_of(tmp_path / "spoilt", "[" * 100_000)
     for command in (

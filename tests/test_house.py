@@ -273,6 +273,7 @@ def test_rows_bind_the_implementations_only_when_they_are_called(part):
 GROUPED = sorted({path.parts[-3] for path in PACKAGE.glob("*/*/*.py")})
 
 
+@pytest.mark.tier("full", but=["[ptx]"])
 @pytest.mark.parametrize("part", GROUPED)
 def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
     """A group is a directory or a module right under a part."""
@@ -457,6 +458,7 @@ def test_style_and_types(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.tier("full", but=["[golden.load]"])
 @pytest.mark.parametrize(
     "name",
     ["cuda.mor", "deviations.applied", "exact.encode", "golden.load", "verify.assert_bit_exact"],
@@ -514,6 +516,7 @@ def test_starting_is_quick():
     assert {name for name in more - ours if not name.startswith("mor_ref.cli")} == set()
 
 
+@pytest.mark.tier("full")
 def test_operations_are_asked_and_not_known_by_name():
     """Declarations have what some of them need and others do not."""
     found = []

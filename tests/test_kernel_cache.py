@@ -77,12 +77,14 @@ def edit(path, old, new):
     path.write_text(source.replace(old, new))
 
 
+@pytest.mark.tier("full")
 def test_a_second_process_finds_the_kernel(used):
     """Whichever other kernels either has called."""
     other = "import mor_ref; mor_ref.decode([1], 'e4m3'); import mor_ref.engine.mx"
     assert run(f"{other}\n{ENCODE}", *used) == ["56", "1"]
 
 
+@pytest.mark.tier("full")
 def test_an_edit_in_a_file_that_a_kernel_calls_is_noticed(used):
     where, _ = used
     # Makes every shift to the right one too short; encoding.py and its times stay as they are.
@@ -141,6 +143,7 @@ def test_a_kernel_that_cannot_be_kept_is_refused():
         of_an_array(1)
 
 
+@pytest.mark.tier("full")
 def test_going_back_to_a_source_finds_its_kernels_again(used):
     where, _ = used
     path = where / "mor_ref/engine/intrinsics.py"
@@ -151,7 +154,7 @@ def test_going_back_to_a_source_finds_its_kernels_again(used):
     assert run(ENCODE, *used) == ["56", "1"]
 
 
-@pytest.mark.tier("full", but=["intrinsics"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("imported", ["intrinsics", "encoding"])
 def test_a_source_that_changes_under_the_process_changes_nothing_for_others(copy, imported):
     """The process keeps the kernel of the code that it loaded, not of the file that it read."""
@@ -179,6 +182,7 @@ OTHER_STEP = (
 )
 
 
+@pytest.mark.tier("full")
 def test_stale_bytecode_is_not_mistaken_for_its_source(copy):
     """Python runs old bytecode if size and time of a source stay; the kernels are then old too."""
     where, environment = copy
@@ -193,6 +197,7 @@ def test_stale_bytecode_is_not_mistaken_for_its_source(copy):
     assert run(ENCODE, where, environment) == ["57", "0"]
 
 
+@pytest.mark.tier("full")
 def test_a_reloaded_module_has_kernels_of_its_own(copy):
     where, environment = copy
     path = where / "mor_ref/engine/encoding.py"
@@ -219,6 +224,7 @@ def test_another_order_of_fields_is_other_code(used):
     assert run(ENCODE, *used) == ["56", "0"]
 
 
+@pytest.mark.tier("full")
 def test_packages_in_archives_do_not_share_kernels(copy):
     where, environment = copy
     for archive in ("old", "new"):
@@ -243,6 +249,7 @@ def kernels_in(where):
     return where / "cache" / "mor_ref-kernels"
 
 
+@pytest.mark.tier("full")
 def test_only_kernels_of_old_code_are_forgotten(copy):
     where, _ = copy
     kept = kernels_in(where)
@@ -256,7 +263,7 @@ def test_only_kernels_of_old_code_are_forgotten(copy):
     assert len(list(kept.iterdir())) == 16 + len(foreign)
 
 
-@pytest.mark.tier("full", but=[".nbi"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"\x80\x05garbage")])
 def test_a_damaged_cache_is_made_anew(used, suffix, damage):
     where, _ = used
@@ -266,6 +273,7 @@ def test_a_damaged_cache_is_made_anew(used, suffix, damage):
     assert run(ENCODE, *used) == ["56", "1"]
 
 
+@pytest.mark.tier("full")
 def test_a_full_disk_is_no_obstacle(copy):
     where, environment = copy
     full = """
@@ -277,6 +285,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
     assert run(ENCODE, where, environment) == ["56", "0"]
 
 
+@pytest.mark.tier("full")
 def test_a_home_that_cannot_be_written_still_works(copy):
     where, environment = copy
     home = where / "home"

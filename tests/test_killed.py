@@ -80,6 +80,7 @@ def right(tmp_path_factory):
     return seen_in(folder)
 
 
+@pytest.mark.tier("full", but_one_in=4)
 # The record, a suite, its wrong results, the manifest; and the next suite.
 @pytest.mark.parametrize(
     ("event", "number"),
@@ -122,6 +123,7 @@ def test_only_what_was_left_by_a_killed_run_is_taken_away(tmp_path):
     assert (outside / left).exists()
 
 
+@pytest.mark.tier("full")
 def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
     make(["decisions"], tmp_path, Size())
     monkeypatch.setattr(making, "_this_program", lambda: b"another\n")

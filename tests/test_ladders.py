@@ -119,6 +119,7 @@ def output_of_choice(x, found):
     return np.choose(choice, codes).reshape(x.shape)
 
 
+@pytest.mark.tier("full")
 @given(tensors, ladders(), st.sampled_from(SCALINGS))
 def test_the_engine(x, policy, scaling):
     """MOR-001 to MOR-006."""
@@ -130,6 +131,7 @@ def test_the_engine(x, policy, scaling):
     np.testing.assert_array_equal(found.output, output_of_choice(x, found))
 
 
+@pytest.mark.tier("full")
 @given(tensors, ladders(), st.sampled_from(SCALINGS))
 def test_the_kernels(x, policy, scaling):
     """MOR-001 to MOR-006, by the sources of the GPU."""

@@ -272,6 +272,7 @@ def test_packed(kind, w, row):
 # ---------------------------------------------------------------------- recipes
 
 
+@pytest.mark.tier("full", but=["[lsq3]"])
 @pytest.mark.parametrize("recipe", [*LEVEL_KINDS.specified, "seq1.58:bf16", "lsq3:bf16"])
 def test_recipes_of_own_tensors(recipe):
     """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""

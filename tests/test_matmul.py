@@ -129,6 +129,7 @@ def blocks_of(row, places):
     ]
 
 
+@pytest.mark.tier("full", but=["[exact]"])
 @pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "ada_fp8", "hopper_fp8_promoted"])
 def test_scaled_records(profile):
     """GEM-001, GEM-003: blocks of 1x32 in A and of 48x2 in B, which end at different places."""
@@ -141,6 +142,7 @@ def test_scaled_records(profile):
     check(*whole, profile, [0, 112])
 
 
+@pytest.mark.tier("full")
 def test_records_of_mx_and_nvfp4_outside_of_their_instructions():
     """GEM-003."""
     x, y = numbers(3, (M, 80)), numbers(4, (N, 80))
@@ -206,6 +208,7 @@ def test_records_of_nvfp4_under_their_instruction(of):
         assert found.view(np.uint32).tolist() == expected
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("policy", "profile"),
     [
@@ -330,6 +333,7 @@ def blocks_that_were_taken(x, row):
     return found
 
 
+@pytest.mark.tier("full", but=["[hopper_bf16]"])
 @pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "blackwell_fp8", "hopper_bf16"])
 def test_each_entry_is_cut_where_its_own_blocks_end(profile):
     """GEM-003, GEM-004: rows of A and columns of B whose blocks have other lengths."""
@@ -353,6 +357,7 @@ OF_STREAMS = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize("case", OF_STREAMS.values(), ids=lambda case: case.name)
 def test_entries_of_a_stream(case):
     """GEM-001, GEM-003 and GEM-004: random rows, which are the same in any chunks."""

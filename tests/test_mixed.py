@@ -193,6 +193,7 @@ def test_the_engine_has_the_bits_of_the_exact_model(candidates, block):
         assert found.codes.tolist() == codes
 
 
+@pytest.mark.tier("full")
 def test_squares_of_a_mixture_of_a_user_are_compared(monkeypatch):
     monkeypatch.setitem(MIXTURES, "own", MixtureOfFormats("own", ("e5m2", "int6")))
 

@@ -275,6 +275,7 @@ def test_a_caller_of_other_modes_refuses_or_its_workers_do(mode):
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.tier("full")
 def test_constants_are_right_whatever_the_modes_of_the_import():
     """NVF-004: a sixth, to the nearest number."""
     program = (

@@ -29,6 +29,7 @@ def test_every_record_is_that_of_the_exact_model(profile, tile):
         )
 
 
+@pytest.mark.tier("full")
 @given(shapes, st.integers(0, 1 << 30), st.sampled_from(SOURCES), st.sampled_from(PAIRS))
 def test_any_tensor(shape, seed, dtype, pair):
     x = adversarial(shape, seed, dtype)

@@ -40,6 +40,7 @@ def wrong_fields(found, expected):
     return [n for n in found if found[n].ravel().tolist() != expected[n].ravel().tolist()]
 
 
+@pytest.mark.tier("full")
 @given(PROFILE, st.sampled_from(TILES), shapes, st.integers(0, 1 << 30))
 def test_any_accepted_profile(profile, tile, shape, seed):
     """The engine and the kernels match the exact model."""

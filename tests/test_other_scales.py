@@ -600,6 +600,7 @@ def decisions_with_powers_of_two(x, _):
     return OPERATIONS["mor"].exact(parameters, {"x": x.view(np.uint32)})
 
 
+@pytest.mark.tier("full", but_one_in=30)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_scales_that_are_used_are_named(name):
     suite, change, says = KERNELS[name]
@@ -608,6 +609,7 @@ def test_the_scales_that_are_used_are_named(name):
         assert any(re.match(words, line) for line in lines), lines
 
 
+@pytest.mark.tier("full")
 def test_a_few_entries_follow_from_the_parameter_of_other_fields():
     """One mantissa, and some exponents: alone, they are no evidence."""
 
@@ -663,6 +665,7 @@ def cut_to_bf16(x, right):
     return {"output": np.where(units == 2, cut, rest).astype(np.uint16)}
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("suite", "change"),
     [
@@ -677,6 +680,7 @@ def test_another_rounding_of_integers_is_not_another_scale(suite, change):
     assert not any(" is that of " in line for line in lines), lines
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("suite", CODED)
 def test_codes_with_the_scales_of_blocks_are_the_expected_ones(suite):
     operation = OPERATIONS[MANIFEST[suite]["operation"]]
@@ -710,6 +714,7 @@ def scales_of_numbers(operation, case, coded):
     return found
 
 
+@pytest.mark.tier("full")
 def test_codes_with_the_given_scales_are_no_evidence_for_a_guess(monkeypatch):
     """Take a guess that explains most scales, and so most codes: most are one larger, by chance."""
     x = next(tensors())[:12, :64]

@@ -61,6 +61,7 @@ def engine(operation, parameters, inputs):
     return OPERATIONS[operation].engine(parameters, inputs)
 
 
+@pytest.mark.tier("full", but=["[nvfp4:te:1x16]"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe):
     out = tmp_path / "out.safetensors"
@@ -166,6 +167,7 @@ def test_quantize_writes_npz_too(run, file, tmp_path):
         assert all(np.array_equal(archive[name], plain[name]) for name in plain)
 
 
+@pytest.mark.tier("full", but=["[mxfp8:rceil]"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_engine_matches_and_nothing_is_left_out(recipe):
     report = mor_ref.verify(engine, inputs=tensors(), recipe=recipe)
@@ -174,6 +176,7 @@ def test_the_engine_matches_and_nothing_is_left_out(recipe):
     assert (result.suite, result.cases) == (SUITE, 3)
 
 
+@pytest.mark.tier("full")
 def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
     """With a deviation of the model, the engine differs: the expected bits are not its own."""
     with applied(DEVIATIONS["mx_as_floor"]):
@@ -183,6 +186,7 @@ def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
         own_tensors(own_recipe("mxfp8"), from_arrays({"a": np.ones(0, np.float32)}))
 
 
+@pytest.mark.tier("full")
 def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):
     large = tensors(rows=LARGEST_SMALL // 200 + 1)
     save_file(large, tmp_path / "large.safetensors")
@@ -200,6 +204,7 @@ def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monke
     assert printed.count("mismatches are explained by `mx_as_floor`") == 3
 
 
+@pytest.mark.tier("full")
 def test_a_report_has_the_text_of_the_command(run, file, tmp_path, monkeypatch):
     (tmp_path / "also_mine.py").write_text("from test_own_tensors import as_floor\n")
     monkeypatch.chdir(tmp_path)
@@ -251,6 +256,7 @@ def as_floor(operation, parameters, inputs):
     return engine(operation, {**parameters, "scale_rule": "floor"}, inputs)
 
 
+@pytest.mark.tier("full")
 def test_parts_have_the_result_of_the_whole(monkeypatch):
     whole = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
     monkeypatch.setattr(own_module, "_TOGETHER", 1)
@@ -315,6 +321,7 @@ def test_a_failure_that_ends_a_suite_ends_its_other_parts(monkeypatch, file, tmp
     assert (report.verdict, len(report.failures)) == ("failed", 1)
 
 
+@pytest.mark.tier("full")
 def test_large_tensors_are_compared_in_full():
     large = tensors(rows=LARGEST_SMALL // 200 + 1)
 
@@ -329,6 +336,7 @@ def test_large_tensors_are_compared_in_full():
     assert wrong == {(SUITE, 3), (CORNERS, 3)}
 
 
+@pytest.mark.tier("full")
 def test_a_directory_of_results_is_compared(run, file, tmp_path):
     results = tmp_path / "results"
     results.mkdir()
@@ -472,7 +480,7 @@ PACKED = {
 }
 
 
-@pytest.mark.tier("full", but=["[packed]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", PACKED)
 def test_a_byte_that_differs_is_shown_as_codes(name):
     """VEC-005, NVF-011. A zero of the other sign is allowed in each half."""

@@ -158,6 +158,7 @@ def test_nothing_run():
     assert not page.texts("table")
 
 
+@pytest.mark.tier("full")
 def test_mismatches():
     found = on(deviating("ties_away", without=("xs",)), "quantize_steps", "decisions")
     page = page_of(found)
@@ -280,6 +281,7 @@ def test_names_that_nobody_knows():
     assert "Given, but not fields of this suite: cod; the nearest to cod is " in left
 
 
+@pytest.mark.tier("full")
 def test_the_conclusion_comes_first():
     """The verdict and the explanation, then the evidence, then the comparison."""
     found = on(deviating("ties_away"), "quantize_steps", "decisions")
@@ -431,6 +433,7 @@ def test_long_names_are_cut():
     assert "and 80 more" in page.texts("body")[0]
 
 
+@pytest.mark.tier("full")
 def test_a_page_stays_small():
     """However much differs, the page says how much it leaves out."""
     cases = [differing(f"case {k} {'name ' * 30}", "code", (999, 640)) for k in range(50)]
@@ -485,6 +488,7 @@ def test_levels():
         assert all(sum(a <= count <= b for a, b in levels) == 1 for count in counts)
 
 
+@pytest.mark.tier("full")
 def test_the_command_writes_it(module):
     status = run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.html")
     assert status.returncode == 1, status.stderr
@@ -504,6 +508,7 @@ def test_the_stage_and_large_tensors_come_first():
     assert [text.split(",")[0] for text in page.texts("figcaption")] == ["case large", "case small"]
 
 
+@pytest.mark.tier("full")
 def test_inputs_are_no_fields_of_the_flow():
     found = on(deviating(without=("xs",)), "quantize_steps").results[0]
     assert list(found.expected) == ["xs", "code", "y"]

@@ -142,6 +142,7 @@ def test_each_pair_of_codes_is_of_a_kind_that_its_values_have(fmt):
             )
 
 
+@pytest.mark.tier("full")
 def test_a_suite_has_each_kind_with_an_entry_of_the_case_with_the_most():
     found = on(deviating("ties_away"), "quantize_steps").results[0]
     kinds = kinds_of_suite(found)
@@ -165,6 +166,7 @@ def test_the_rules_of_reports_are_those_of_the_specification():
     assert rule_titles.FILE.read_text("utf-8") == rule_titles.titles()
 
 
+@pytest.mark.tier("full")
 def test_rules_lead_to_the_site_or_to_their_titles():
     found = on(deviating("ties_away"), "decisions", "quantize_steps")
     plain = Page(as_html(found))
@@ -212,6 +214,7 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.tier("full")
 def test_the_digest_of_a_candidate(tmp_path, monkeypatch):
     """Of its module, of the files of its command, of its results, or the version of a library."""
     monkeypatch.syspath_prepend(tmp_path)
@@ -259,6 +262,7 @@ def test_xml_has_the_origin_with_the_verdict(tmp_path, monkeypatch):
     assert said["made.software"].startswith("mor_ref ")
 
 
+@pytest.mark.tier("full")
 def test_the_command_leaves_paths_out(module):
     """Of the candidate, of its failures and of the vectors."""
     command = ("--suite", "decisions", "--site", "./docs", "--report", "r.html")
@@ -273,6 +277,7 @@ def test_the_command_leaves_paths_out(module):
     assert "site is 'docs'; give its address" in wrong.stderr
 
 
+@pytest.mark.tier("full")
 def test_a_report_on_own_tensors(module):
     """It names their file, without its directory and without a digest."""
     np.save(module / "x.npy", np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32))
@@ -283,6 +288,7 @@ def test_a_report_on_own_tensors(module):
     assert "Tensors …/x.npy Machine" in page.texts("footer")[0]
 
 
+@pytest.mark.tier("full")
 def test_a_kernel_with_three_mistakes_has_three_cards():
     """Of real mistakes: a rounded reciprocal, ties away from zero, and scales in other places."""
 

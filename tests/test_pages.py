@@ -18,22 +18,6 @@ PAGES = [
     *GUIDE,
     *sorted((ROOT / "spec").glob("*.md")),
 ]
-# Of the others, tests of the commands themselves have each one on less.
-LONG_PAGES = {
-    "c-library.md",
-    "checkpoint.md",
-    "compare.md",
-    "golden-vectors.md",
-    "larger-suites.md",
-    "libraries.md",
-    "many-machines.md",
-    "own-tensors.md",
-    "report.md",
-    "verify-c.md",
-    "verify-rtl.md",
-    "verify-triton.md",
-}
-QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {
     "c-library.md": ("gcc", "g++"),
@@ -86,7 +70,7 @@ def skip_without_what_it_needs(page):
 
 
 # The test below this one follows the page on CUDA, and goes on from there.
-@pytest.mark.tier("full", but=QUICK_PAGES)
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize(
     "page", [page for page in GUIDE if page.name != "verify-cuda.md"], ids=lambda page: page.name
 )
@@ -129,6 +113,7 @@ class RawModule:
 """
 
 
+@pytest.mark.tier("full")
 def test_the_kernel_of_the_cuda_page_is_loaded_as_it_was_checked(tmp_path):
     page = ROOT / "docs" / "guide" / "verify-cuda.md"
     skip_without_what_it_needs(page)

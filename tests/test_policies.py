@@ -66,6 +66,7 @@ def test_every_record_is_that_of_the_exact_model(policy, shape):
         assert differing(found, exact_mor(x, policy, block, scaling)) == {}, block
 
 
+@pytest.mark.tier("full")
 @given(
     shapes,
     st.integers(0, 1 << 30),
@@ -260,6 +261,7 @@ def test_a_threshold_sets_the_rung_of_e4m3():
         mor_ref.mor(x, "two_way", threshold=0.05)
 
 
+@pytest.mark.tier("full", but=["[block]"])
 @pytest.mark.parametrize("unit", ["tensor", "block"])
 def test_thresholds_are_of_the_rungs_that_are_named(unit):
     """MOR-005: against the exact model, whose ladder is written out."""

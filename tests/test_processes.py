@@ -44,6 +44,7 @@ def in_two_processes(folder, given):
     )
 
 
+@pytest.mark.tier("full")
 def test_the_tests_of_a_file_run_in_one_process(tmp_path):
     """Under the options of the Makefile; other versions of xdist ignore some of them."""
     for name in ("test_a.py", "test_b.py"):
@@ -56,6 +57,7 @@ def test_the_tests_of_a_file_run_in_one_process(tmp_path):
     assert len(set().union(*processes.values())) == 2
 
 
+@pytest.mark.tier("full")
 def test_a_test_without_end_is_named(tmp_path):
     """After a second here; a test of a machine that is slower than that would be named as well."""
     (tmp_path / "test_waits.py").write_text(

@@ -336,11 +336,8 @@ def smallest(cases):
     return [min(cases, key=lambda case: sum(array.size for array in case.arrays.values()))]
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [smallest, pytest.param(lambda cases: cases[::37], marks=pytest.mark.tier("full"))],
-    ids=["smallest", "more"],
-)
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("chosen", [smallest, lambda cases: cases[::37]], ids=["smallest", "more"])
 def test_any_suite_fits(tmp_path, chosen):
     """Columns, tensors and blocks, with lists, texts and numbers of every width."""
     with candidate_named(f"exec:{python(tmp_path, ENGINE)}", LONG) as candidate:
@@ -360,6 +357,7 @@ def test_any_suite_fits(tmp_path, chosen):
                     assert np.array_equal(given_as, case.arrays[field]), (name, case.name)
 
 
+@pytest.mark.tier("full")
 def test_a_wrong_shape_is_a_mismatch_and_no_failure(tmp_path):
     """PRO-007."""
     text = ENGINE.replace('"x".join(map(str, array.shape))', "array.size")
@@ -476,6 +474,7 @@ class ClockThatWaits:
         return time.monotonic() if self.wanted in self.received else 0.0
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize(
     ("text", "sent", "said"),
     [
@@ -520,6 +519,7 @@ for line in sys.stdin:
     assert set(found["code"].tolist()) == {0x7E}
 
 
+@pytest.mark.tier("full")
 def test_a_question_is_sent_to_its_end_after_an_early_answer():
     """PRO-006: the next one would begin amid it otherwise."""
     text = "echo skip; while read -r word rest; do case $word in case) echo skip;; esac; done"
@@ -564,6 +564,7 @@ def test_an_error_ends_a_program_at_once(tmp_path):
             os.kill(pid, 0)
 
 
+@pytest.mark.tier("full")
 def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
     """PRO-007: it is named, and right fields are compared, here and in other suites."""
     text = ENGINE.replace(
@@ -575,6 +576,7 @@ def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
     assert [result.unknown.names for result in found.results] == [("kode",), ("kode",)]
 
 
+@pytest.mark.tier("full")
 def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
     """PRO-007."""
     wide = '*(f"{number | 1 << 40:X}" for number in array.ravel().tolist())'
@@ -622,6 +624,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
     assert other.verdict == "match"  # the program was started again after the third case
 
 
+@pytest.mark.tier("full", but=["[exec:/nowhere/program-0]"])
 @pytest.mark.parametrize(
     ("candidate", "asked_until"),
     [
@@ -679,6 +682,7 @@ def test_an_interrupt_amid_the_start_leaves_no_program(monkeypatch):
         os.kill(started[0], 0)
 
 
+@pytest.mark.tier("full")
 def test_an_interrupted_run_leaves_no_program(tmp_path):
     text = f"{FOREVER} & echo $$ $! >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; wait"
     # What a shell runs in the background ignores interrupts, and so may we.
@@ -695,6 +699,7 @@ def test_an_interrupted_run_leaves_no_program(tmp_path):
         eventually(lambda pid=pid: not is_running(pid))
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -49,6 +49,7 @@ def suites_by_architecture():
             yield pytest.param(suite, architecture, 1, marks=marks, id=name)
 
 
+@pytest.mark.tier("full", but=["[scale_steps-sm_90]"])
 @pytest.mark.parametrize(("suite", "architecture", "every"), [*suites_by_architecture()])
 def test_suites(suite, architecture, every):
     """Every field that kernels give, from the instructions that a GPU gets."""
@@ -291,6 +292,7 @@ def of_a_warp(text, functions=""):
     return out, memory
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("line", OTHERS | WARPS)
 def test_functions_of_warps(line):
     np.testing.assert_array_equal(of_a_warp(f"{line};")[0], (OTHERS | WARPS)[line])
@@ -302,6 +304,7 @@ def test_questions_to_all_threads(line):
     assert set(found.tolist()) == {OF_PREDICATES[line]}
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("operation", ATOMICS)
 def test_atomics(operation):
     """Of the lanes in ascending order; each finds one less than its number for inc."""

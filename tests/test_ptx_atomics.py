@@ -106,6 +106,7 @@ def test_sums_of_blocks_lose_nothing():
 VECTORS = [(2, "f16"), (4, "bf16"), (8, "f16"), (2, "f16x2"), (4, "bf16x2"), (8, "bf16")]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("operation", ["min", "max", "add"])
 @pytest.mark.parametrize(("count", "kind"), VECTORS)
 @pytest.mark.parametrize("instruction", ["atom", "red"])

@@ -56,6 +56,7 @@ def test_warps_that_write_equal_bytes(order):
             launch(body, order=order)
 
 
+@pytest.mark.tier("full")
 def test_addresses_of_local_memory_have_32_bits():
     """Triton has them in registers of 32 bits, and the generic ones in those of 64."""
     body = """  .local .align 8 .b8 depot[32]; .reg .b32 %SPL; .reg .b64 %SP, %wide;

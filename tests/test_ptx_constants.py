@@ -141,6 +141,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("line", FORMS)
 def test_forms(line):
     more = ".global .u64 y[2] = {x+4*3, generic(x)+-4};"
@@ -243,6 +244,7 @@ def generated(seed):
         yield (mutated(rng, text) if rng.random() < 0.3 else text).strip()
 
 
+@pytest.mark.tier("full")
 def test_generated_expressions():
     """Expressions that ptxas takes have its values, and all others are refused."""
     ptxas.needed()

@@ -86,6 +86,7 @@ def test_pairs_of_binary32(name, mode, words):
     assert run(f"cvt.{mode}{more}.{name}x2.f32", (width, "f32", "f32"), rows) == wanted
 
 
+@pytest.mark.tier("full", but=["[bf16]"])
 @pytest.mark.parametrize("name", HALVES)
 def test_single_halves(name):
     """One number, with .relu, with .satfinite, and with both."""
@@ -113,6 +114,7 @@ def test_packed_halves(source, name, stride):
     assert run(opcode, (width, "b32"), [(one,) for one in rows]) == wanted
 
 
+@pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize("target", HALVES)
 @pytest.mark.parametrize("name", SMALL)
 def test_widening_pairs(name, target):
@@ -131,6 +133,7 @@ def test_widening_pairs(name, target):
     assert found == [a << 16 | b for a, b in pairs_of(clipped)]
 
 
+@pytest.mark.tier("full", but=["[rp]"])
 @pytest.mark.parametrize("words", ["rz.satfinite", "rp.satfinite", "rz", "rp"])
 def test_powers_of_two(words):
     """ue8m0 has no sign; without .satfinite, a number that is too large is NaN."""
@@ -158,6 +161,7 @@ def test_numbers_of_powers_of_two():
     assert run("cvt.rn.bf16x2.ue8m0x2", ("b32", "b16"), rows) == wanted
 
 
+@pytest.mark.tier("full", but=["[rna-rna]"])
 @pytest.mark.parametrize(("mode", "rounding"), [("rna", "rna"), ("rn", "rne"), ("rz", "rtz")])
 def test_tf32(mode, rounding):
     """tf32 has the exponents of binary32, and ten bits of mantissa."""
@@ -227,6 +231,7 @@ def test_random_bits_of_f16():
     assert open_results("cvt.rs.f16x2.f32", types, rows, "nearest") == wanted
 
 
+@pytest.mark.tier("full", but=["[e4m3]"])
 @pytest.mark.parametrize("name", SMALL)
 def test_random_bits_of_fours(name):
     """Two numbers share sixteen bits, the first in reverse; both ends are the neighbours."""

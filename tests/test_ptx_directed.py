@@ -47,6 +47,7 @@ def directed(x, mode):
     return struct.unpack("<Q", struct.pack("<d", -found if x < 0 else found))[0]
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("mode", MODES)
 def test_binary64_by_direction(mode):
     pairs = [(a, b) for a, b in itertools.product(WIDE, WIDE)]
@@ -72,6 +73,7 @@ def test_binary64_by_direction(mode):
     assert zero == (SIGN if mode == "rm" else 0)
 
 
+@pytest.mark.tier("full", but=["[rm]"])
 @pytest.mark.parametrize("mode", MODES)
 def test_square_roots_by_direction(mode):
     """The root is exact if and only if its square is the number."""
@@ -91,6 +93,7 @@ def test_square_roots_by_direction(mode):
                 assert root**2 <= x < above**2
 
 
+@pytest.mark.tier("full")
 def test_extremes_of_three():
     nan = 0x7FC00001
     rows = [(0x3F800000, 0xC0000000, 0x40400000), (nan, 0x3F800000, 0x80000000), (nan, nan, 5)]
@@ -106,6 +109,7 @@ def test_extremes_of_three():
         assert run(f"{name}.f32", ("f32",) * 4, rows) == found, name
 
 
+@pytest.mark.tier("full")
 def test_packed_integers():
     """The first operand is above the second, and both below the third."""
     numbers = [0, 1, 7, 8, 127, 128, 255, 256, 1 << 30, (1 << 32) - 1, (1 << 32) - 9, 1 << 31]

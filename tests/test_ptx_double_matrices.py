@@ -102,6 +102,7 @@ def matrices(random, m, k, count=2):
     return found
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("m", "k", "mode"), [*((*shape, "") for shape in SHAPES), *((16, 8, mode) for mode in MODES)]
 )

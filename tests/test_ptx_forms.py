@@ -46,6 +46,7 @@ SPACES = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("asked", SPACES)
 def test_spaces_of_addresses(space, asked):
@@ -73,6 +74,7 @@ FLOATS = {
 }  # fmt: skip
 
 
+@pytest.mark.tier("full", but=["[min]"])
 @pytest.mark.parametrize("operation", FLOATS)
 def test_reductions_of_binary32(operation):
     """Of 0, -1, -2 and so on; -0 is the number of lane 0."""

@@ -89,6 +89,7 @@ def test_arithmetic(name, op):
     assert run(f"{op}{mode}.{name}", ("b16",) * (len(rows[0]) + 1), rows) == wanted
 
 
+@pytest.mark.tier("full", but=["[bf16]"])
 @pytest.mark.parametrize("name", HALVES)
 def test_two_at_once(name):
     """Each half by itself, also where the other one overflows."""
@@ -113,6 +114,7 @@ def test_products_of_the_whole_range():
     assert run("fma.rn.f16", ("b16",) * 4, rows) == [modelled("fma", row, "f16") for row in rows]
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", HALVES)
 def test_signs_and_extremes(name):
     some = codes(name, 2999)
@@ -134,6 +136,7 @@ def test_signs_and_extremes(name):
     assert run(f"abs.{name}", ("b16", "b16"), each) == [code & 0x7FFF for code in some]
 
 
+@pytest.mark.tier("full")
 def test_modifiers():
     """.ftz, .sat and .relu of f16; of bf16, .relu alone."""
     half, one, small, minus = 0x3800, 0x3C00, 0x0001, 0xBC00
@@ -151,6 +154,7 @@ def test_modifiers():
     assert run("fma.rn.relu.bf16x2", ("b32",) * 4, [(0x3F803F80, 0xBF803F80, 0)]) == [0x3F80]
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", HALVES)
 def test_comparisons(name):
     some = codes(name, 4999)
@@ -195,6 +199,7 @@ def test_comparisons_of_pairs(name):
     assert out.tolist() == wanted
 
 
+@pytest.mark.tier("full")
 def test_two_binary32_numbers():
     one, third = 0x3F800000, 0x3EAAAAAB
     rows = [(one << 32 | third, third << 32 | one, 0)]
@@ -204,6 +209,7 @@ def test_two_binary32_numbers():
     assert run("add.rp.f32x2", ("b64",) * 3, [row[:2] for row in rows]) == [total << 32 | total]
 
 
+@pytest.mark.tier("full", but=["[rn.f32x2]"])
 @pytest.mark.parametrize("kind", ["f64", "f16", "bf16x2", "f32x2", "rn.f32x2"])
 def test_products_that_may_be_contracted(kind):
     """Those of f32x2 also with .rn, as ptxas 13.0 does."""

@@ -82,6 +82,7 @@ def test_integers(kind, name):
     expect(f"{name}.{kind}", (kind,) * 3, TWO[name], defined)
 
 
+@pytest.mark.tier("full", but=["[u64]"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_products(kind):
     """High halves, and products and sums of twice the width."""
@@ -107,6 +108,7 @@ def test_saturating(name):
     expect(f"{name}.sat.s32", ("s32",) * 3, model, pairs)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("width", [16, 32, 64])
 def test_logic_and_shifts(width):
     kind, ones = f"b{width}", (1 << width) - 1
@@ -127,6 +129,7 @@ def test_logic_and_shifts(width):
     expect(f"shl.{kind}", (kind, kind, "u32"), lambda a, n: a << min(n, width) & ones, rows)
 
 
+@pytest.mark.tier("full", but=["[clamp]"])
 @pytest.mark.parametrize("how", ["clamp", "wrap"])
 def test_funnel_shifts(how):
     rows = list(itertools.product(edges(32)[::2], edges(32)[::3], edges(32)))
@@ -140,6 +143,7 @@ def test_funnel_shifts(how):
     expect(f"shf.r.{how}.b32", ("b32",) * 4, right, rows)
 
 
+@pytest.mark.tier("full", but=["[128]"])
 @pytest.mark.parametrize("table", [0x00, 0x3C, 0x80, 0xE8, 0xFE, 0x1B])
 def test_lop3(table):
     def model(a, b, c):
@@ -152,6 +156,7 @@ def test_lop3(table):
     expect("lop3.b32", ("b32",) * 4, model, rows, f", {table}")
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("width", [32, 64])
 def test_counts_of_bits(width):
     each, kind = [(a,) for a in edges(width)], f"b{width}"
@@ -163,6 +168,7 @@ def test_counts_of_bits(width):
         expect(f"bfind.{letter}{width}", ("u32", f"{letter}{width}"), top, each)
 
 
+@pytest.mark.tier("full", but=["[64]"])
 @pytest.mark.parametrize("width", [32, 64])
 def test_fields_of_bits(width):
     """bfe and bfi, with places and lengths beyond the register."""
@@ -273,6 +279,7 @@ def modelled(name, mode, operands):
     return rounded(x + y, mode, signs[0] << 31 if same else down)
 
 
+@pytest.mark.tier("full", but_one_in=15)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "fma"])
 def test_binary32(name, mode):
@@ -344,6 +351,7 @@ def test_flushing_of_nearly_normal_numbers_of_binary64(mode):
     assert run(f"cvt.{mode}.ftz.f32.f64", ("f32", "f64"), rows) == wanted
 
 
+@pytest.mark.tier("full", but_one_in=12)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["add", "mul", "div", "fma"])
 def test_flushing(name, mode):
@@ -361,6 +369,7 @@ def test_flushing(name, mode):
     assert run(f"{name}.{mode}.ftz.f32", ("f32",) * (len(rows[0]) + 1), rows) == wanted
 
 
+@pytest.mark.tier("full", but=["[max]"])
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_extremes(name):
     """A number wins over NaN, and NaN over a number with .NaN; -0 is below +0."""
@@ -381,6 +390,7 @@ def test_extremes(name):
 # ---------------------------------------------------------------------- conversions
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["f16", "bf16"])
 def test_narrowing(name, mode):
@@ -406,6 +416,7 @@ def test_widening():
         assert run(f"cvt.f32.{name}", ("f32", "b16"), [(code,) for code in codes]) == wanted
 
 
+@pytest.mark.tier("full", but=["[s16]"])
 @pytest.mark.parametrize("kind", ["s32", "u32", "s16", "u8"])
 def test_to_integers(kind):
     """Numbers are clamped to the integers; NaN is 0."""
@@ -424,6 +435,7 @@ def test_to_integers(kind):
         assert found == [one & (1 << width) - 1 for one in wanted]
 
 
+@pytest.mark.tier("full", but=["[u32]"])
 @pytest.mark.parametrize("kind", ["s32", "u32", "s64", "u64"])
 def test_from_integers(kind):
     values = [*edges(int(bits_of(kind))), (1 << 24) + 1, (1 << 24) + 3, (1 << 25) + 2]

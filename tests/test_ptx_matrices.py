@@ -91,7 +91,7 @@ def expected(case, codes):
     return found
 
 
-@pytest.mark.tier("full", but=["[hopper", "[ada_fp8-e4m3-e5m2", "[ampere"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_products_of_the_exact_model(case):
     """DOT-004, DOT-005, DOT-007, DOT-008, DOT-010: common numbers, and any codes."""
@@ -193,6 +193,7 @@ def test_matrices_are_stored_and_transposed(trans):
     np.testing.assert_array_equal(found[:, 2:].reshape(8, 8), stored.T)
 
 
+@pytest.mark.tier("full")
 def test_a_copy_is_there_when_it_was_waited_for():
     read = "ld.shared.u32 %r4, [%r3]; ld.shared.u32 %r5, [%r3+4]; "
     hinted = COPIED.replace("global", "global.L2::cache_hint").replace("16;", "16, %d2;")
@@ -221,6 +222,7 @@ APART = """st.shared.u32 [%r3], %r1; bar.sync 0; setp.eq.u32 %p0, %r1, 7; setp.e
   bar.sync 0; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [all]; """
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("order", [0, 1, 7])
 def test_a_copy_races_from_its_begin_until_it_was_waited_for(order):
     """It races with reads before it, unless a barrier lies between; not with equal bytes."""

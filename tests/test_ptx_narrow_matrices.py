@@ -56,6 +56,7 @@ def scale_registers(random, codes, selectors):
     return found
 
 
+@pytest.mark.tier("full", but=["[mxf8f6f4-e2m1-e2m3-ue8m0-1]"])
 @pytest.mark.parametrize("case", SCALED, ids=lambda case: "-".join(map(str, case[:5])))
 def test_products_with_scales(case):
     """DOT-006 to DOT-010: codes and scales about one, and any; a sample of the entries."""
@@ -100,6 +101,7 @@ def signed(codes, bits):
     return codes.astype(np.int64) - (codes >> (bits - 1) & 1).astype(np.int64) * (1 << bits)
 
 
+@pytest.mark.tier("full", but=["[m8n8k16-u8-u8-]"])
 @pytest.mark.parametrize(("shape", "a", "b", "clamped"), INTEGERS)
 def test_products_of_integers(shape, a, b, clamped):
     """They wrap, or are clamped, at the ends of 32 bits."""

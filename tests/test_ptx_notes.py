@@ -90,6 +90,7 @@ def verified(opcode, more=()):
     return verify(PythonFunction("kernel:run", Candidate(launch)), suites)
 
 
+@pytest.mark.tier("full")
 def test_a_mismatch_names_the_option():
     """The suite has subnormal numbers; what matches has no notes."""
     found = verified("mul.rn.ftz.f32", [ONE])

@@ -75,6 +75,7 @@ NANS = {
 WIDTHS = {"bf16": "b16", "tf32": "b32"}
 
 
+@pytest.mark.tier("full")
 def test_nans_that_are_open():
     """The NaN of the GPU is that of one end, and its line is named."""
     for opcode, (*operands, wanted) in NANS.items():

@@ -243,6 +243,7 @@ def test_binary64():
     assert run("max.f64", ("b64",) * 3, [(0, 1 << 63), (5, 0x7FF8 << 48)]) == [0, 5]
 
 
+@pytest.mark.tier("full")
 def test_kinds_of_numbers():
     """A zero counts as normal."""
     kinds = {
@@ -258,6 +259,7 @@ def test_kinds_of_numbers():
         assert run(f"testp.{name}.f32", ("pred", "b32"), [(one,) for one in FLOATS]) == wanted
 
 
+@pytest.mark.tier("full", but=["[bf16]"])
 @pytest.mark.parametrize("name", ["f16", "bf16"])
 def test_sums_with_halves(name):
     """Each half is a number of binary32, and the sum is rounded once."""

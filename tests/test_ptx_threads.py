@@ -297,6 +297,7 @@ OTHER_CALLS = {
 }
 
 
+@pytest.mark.tier("full", but=["[redux.sync.a]"])
 @pytest.mark.parametrize("calls", OTHER_CALLS, ids=lambda calls: calls[0][:12])
 def test_lanes_that_come_to_different_calls_of_one_line(calls):
     """As inline PTX has them; an aligned instruction is another one at another place."""

@@ -96,6 +96,7 @@ ONE = {
 }
 
 
+@pytest.mark.tier("full", but=["[rsqrt.approx]"])
 @pytest.mark.parametrize("name", ONE)
 def test_bounds(name):
     """The bounds are those of the manual: in ulp, relative, or absolute."""
@@ -177,6 +178,7 @@ def sums(product, total, function="", inputs=NUMBERS):
     return found, [f"line {each.line}: {each.why}" for each in module["run"].undefined]
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("total", "sign"),
     [
@@ -195,6 +197,7 @@ def test_products_that_may_be_contracted(total, sign):
     assert "--fmad=false" in undefined[0]
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize(
     ("product", "total", "wanted"),
     [
@@ -260,6 +263,7 @@ TIMES = """
 """
 
 
+@pytest.mark.tier("full")
 def test_ways_of_a_product_to_its_sum():
     """All of them at once would be one kernel's; each is a module of its own."""
     for way, lines in WAYS.items():
@@ -280,6 +284,7 @@ SCALED = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize("lines", SCALED)
 def test_a_product_and_a_power_of_two_may_be_rounded_as_one(lines):
     """It is noted if that changes bits: if the product alone overflows, or is subnormal."""
@@ -405,6 +410,7 @@ NOTED = {  # the bits at the nearest number, below and above
 }  # fmt: skip
 
 
+@pytest.mark.tier("full")
 def test_what_is_open_for_some_operands():
     """The bits of a NaN and of an unwritten register are noted; the others are refused."""
     for line, (words, wanted) in NOTED.items():

@@ -132,7 +132,7 @@ def places(width, count):
             yield thread, (register, bit), (row, column)
 
 
-@pytest.mark.tier("full", but=["fp16_f16-(64", "hopper_bf16-", "[-(128"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[5]}-{case[3]}")
 def test_products_of_the_exact_model(case):
     """DOT-004, DOT-005, DOT-007, DOT-008, DOT-010, in a sample of the rows."""

@@ -71,6 +71,7 @@ def cases_that(are_wanted):
     return {name for name, parameters in cases.items() if are_wanted(parameters)}
 
 
+@pytest.mark.tier("full")
 def test_cases_of_a_marker(done):
     wanted = cases_that(lambda p: p["format"] in ("e4m3", "e2m1") and p["scale_rule"] == "rceil")
     ran = {
@@ -100,6 +101,7 @@ def test_a_failure_names_field_place_bits_ulp_and_cause(done):
     assert "assert_bit_exact.py" not in done.stdout  # the frame of the assertion is hidden
 
 
+@pytest.mark.tier("full")
 def test_names_that_are_wrong_are_refused(tmp_path):
     for name, arguments in {
         "suite": "'mx_block'",

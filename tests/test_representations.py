@@ -144,6 +144,7 @@ def test_error_sums_of_given_numbers(shape, seed, dtype, block):
     ]
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_error_sums_behind_the_first_strip(dtype):
     """ERR-004: of each block, where rows are longer than a strip."""

@@ -36,6 +36,7 @@ def written(where, suite, name, text):
     (where / suite / name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
+@pytest.mark.tier("full", but=["[decisions-testfloat]"])
 @pytest.mark.parametrize("kind", ENDINGS)
 @pytest.mark.parametrize("suite", ["decode", "mx_blocks", "decisions"])
 def test_the_way_back_of_an_export(tmp_path, kind, suite):
@@ -45,6 +46,7 @@ def test_the_way_back_of_an_export(tmp_path, kind, suite):
     assert (result.verdict, result.is_complete) == ("match", True)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_mismatches_are_diagnosed(tmp_path, kind):
     """As those of any candidate."""
@@ -122,6 +124,7 @@ WRONG = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [(name, text, said) for name, texts in WRONG.items() for text, said in texts.items()],
@@ -212,6 +215,7 @@ def as_lines(arrays):
     return "\n".join(" ".join(f"{entry:x}" for entry in row) for row in rows)
 
 
+@pytest.mark.tier("full", but=["[mem]"])
 @pytest.mark.parametrize("kind", ["txt", "mem", "words of rows", "fields"])
 def test_files_of_tensors(tmp_path, kind):
     """Fields one after the other in a file, rows as words of a memory, a file for each field."""

@@ -110,6 +110,7 @@ def differing(outcome):
     return int(re.fullmatch(rf"FAIL (\d+) of {count()}", lines[-1])[1])
 
 
+@pytest.mark.tier("full")
 def test_all_vectors_pass(tmp_path, vectors):
     """ENC-001 to ENC-004, ENC-006, ENC-008, ENC-009 and ENC-011."""
     assert simulated(tmp_path, vectors, ENCODER) == (0, [f"PASS {count()} vectors"])
@@ -174,6 +175,7 @@ def test_all_structs_can_be_included(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.tier("full")
 def test_the_commands_of_its_readme(tmp_path):
     """Each does as the text says; the second run of the encoder is to fail."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")

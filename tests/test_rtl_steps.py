@@ -112,6 +112,7 @@ def with_bug(tmp_path, name, bug):
     return tmp_path / name
 
 
+@pytest.mark.tier("full", but=["[e2m1]"])
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_all_scales_pass(tmp_path, vectors, fmt):
     """SCL-001, SCL-002, GAM-001 to GAM-005; and every cover point is reached."""
@@ -141,6 +142,7 @@ def test_the_planted_bugs_are_found(tmp_path, vectors, bench):
     assert (status, lines[-1].split()[0]) == (1, "FAIL")
 
 
+@pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize("name", SCALE_BUGS)
 def test_a_bug_of_the_scale_is_found(tmp_path, vectors, name):
     changed = with_bug(tmp_path, "gam_scale.sv", SCALE_BUGS[name])
@@ -155,6 +157,7 @@ def test_a_bug_of_the_decision_is_found(tmp_path, vectors, name):
     assert (status, lines[-1].split()[0]) == (1, "FAIL")
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("name", NORMALIZED_BUGS)
 def test_a_bug_of_the_part_of_both_is_found(tmp_path, vectors, name):
     """By one of them: few ranges end at a subnormal number."""

@@ -351,6 +351,7 @@ def test_recipes_of_own_tensors(recipe):
     assert bits == {"mx9": 9, "mx6": 6, "mx4": 4, "bfp16": 8.5, "bfp16_carry": 8.5}[kind]
 
 
+@pytest.mark.tier("full")
 def test_a_record_is_compared_with_its_fields():
     x = numbers_at_edges(6, rows=20)
     expected = mor_ref.quantize_shared(x, "mx6")

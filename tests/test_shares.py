@@ -1,23 +1,24 @@
 """Shares of the tests, which a run can be split into."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def collected(*options):
-    """Return what pytest says of the tests of a small file with these options."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *options]
-    done = subprocess.run(
-        [*command, "tests/test_extras.py"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def collected(*options, of="tests/test_extras.py"):
+    """Return what pytest says of the tests of a small file, or of others, with these options."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *options, of]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
-def collected_tests(*options):
-    return [line for line in collected(*options).splitlines() if "::" in line]
+def collected_tests(*options, **of):
+    return [line for line in collected(*options, **of).splitlines() if "::" in line]
 
 
 def test_each_test_is_in_one_share():
@@ -29,3 +30,19 @@ def test_each_test_is_in_one_share():
 def test_a_share_is_one_of_those_that_there_are():
     said = collected("--share=3/3")
     assert "share is '3/3'; give a number below that of all shares: 0/4" in said
+
+
+def sampled_tests(path):
+    """Yield the names of the tests of a file of which a usual run has some."""
+    for node in ast.parse(path.read_text()).body:
+        marks = [ast.unparse(mark) for mark in getattr(node, "decorator_list", [])]
+        if any("mark.tier(" in mark and "but" in mark for mark in marks):
+            yield f"{path.relative_to(ROOT).as_posix()}::{node.name}"
+
+
+@pytest.mark.tier("full")
+def test_of_each_sampled_test_a_usual_run_has_some():
+    usual = {line.split("[")[0] for line in collected_tests(of="tests")}
+    sampled = {name for path in (ROOT / "tests").glob("test_*.py") for name in sampled_tests(path)}
+    assert len(sampled) > 100
+    assert sampled <= usual

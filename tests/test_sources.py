@@ -97,6 +97,7 @@ def named(library, name):
     return ctypes.c_void_p(library.mor_format_named(name.encode()))
 
 
+@pytest.mark.tier("full", but=["[language0-mor_ref_dpi.c]"])
 @pytest.mark.parametrize("name", ["mor_ref.c", "mor_ref_dpi.c"])
 @pytest.mark.parametrize("language", [["-std=c99"], ["-std=c++17", "-x", "c++"]])
 def test_no_compiler_warns(tmp_path, name, language):
@@ -121,6 +122,7 @@ def test_nothing_is_computed_in_floating_point(tmp_path):
     built(tmp_path, ["gcc", "-std=c99", "-mgeneral-regs-only", "-c", "mor_ref.c"])
 
 
+@pytest.mark.tier("full")
 def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
     """ENC-001 to ENC-016, DEC-001 to DEC-003, SCL-001 to SCL-005, GAM-001 to GAM-005, ERR-001.
 
@@ -130,6 +132,7 @@ def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
     assert verified(program, SAMPLE) == len(SAMPLE)
 
 
+@pytest.mark.tier("full")
 def test_it_says_nothing_of_what_it_lacks(tmp_path, monkeypatch):
     """Its table has the operations of every chapter from the formats to MX."""
     chapters = ("encode", "decode", "scale", "quantize", "error", "decide", "mor", "nvfp4", "mx")
@@ -278,6 +281,7 @@ int main(void) {
 """
 
 
+@pytest.mark.tier("full")
 def test_a_threshold_out_of_range_is_0(tmp_path):
     """MOR-002: 0 < t <= 1. Sanitizers end the program if a denominator divides that is 0."""
     (tmp_path / "it.c").write_text(OUT_OF_RANGE)
@@ -285,6 +289,7 @@ def test_a_threshold_out_of_range_is_0(tmp_path):
     assert subprocess.run([tmp_path / "it"], check=False).returncode == 0
 
 
+@pytest.mark.tier("full")
 def test_the_command_writes_every_file(tmp_path):
     out = tmp_path / "there" / "it"
     done = forking.mor_ref("sources", "--out", out, cwd=tmp_path)
@@ -304,6 +309,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path):
     assert "out is ''; give a directory" in done.stderr
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("text", "status", "said"),
     [

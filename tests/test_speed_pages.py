@@ -108,7 +108,7 @@ PAGE = """<style>{style}</style><body data-theme="{theme}"><p class="of-picture"
 <img src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='540'/%3E"></p>"""
 
 
-@pytest.mark.tier("full", but=["[light-dark-dark]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("system", "theme", "kind"),
     [

@@ -8,6 +8,7 @@ from mor_ref.operations import random_words
 from mor_ref.operations.random_numbers import Draws
 
 
+@pytest.mark.tier("full", but_one_in=8)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_kept_inputs_come_first(name):
     fields = ENTRIES[name.split("/")[0]]["fields"]
@@ -23,6 +24,7 @@ def test_the_kept_inputs_come_first(name):
     assert {len(line) for line in out.splitlines()} == {len(expected[0])}
 
 
+@pytest.mark.tier("full")
 def test_the_same_lines_every_time():
     lengths = 3000, 3000, 2500
     first, again, shorter = (run("gen", E4M3, "--seed", 7, "--count", n)[1] for n in lengths)
@@ -35,6 +37,7 @@ def test_the_same_lines_every_time():
     assert sum(same[size:]) < 100
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_same_lines_in_chunks_of_any_size(name):
     stream = stream_named(name)

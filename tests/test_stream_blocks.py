@@ -40,6 +40,7 @@ def check(stream, lines, piece=1 << 16, sent=None):
     return count, said
 
 
+@pytest.mark.tier("full", but=["[mx_blocks/int8_mx.even.2]"])
 @pytest.mark.parametrize("name", FIRST)
 def test_the_bundled_blocks_come_first_and_then_random_ones(name):
     stream = stream_named(name)
@@ -67,6 +68,7 @@ def test_the_same_blocks_in_chunks_of_any_size(name):
     assert some.count(b"\n") == 1500
 
 
+@pytest.mark.tier("full", but=["[mx_blocks/e4m3.floor]"])
 @pytest.mark.parametrize("name", FIRST)
 def test_the_exact_model_is_a_right_device_for_blocks(name):
     stream = stream_named(name)
@@ -87,6 +89,7 @@ def test_random_blocks_are_in_the_domain_and_match(name):
     assert check(stream, stream.answer.written(asked(stream, some)))[1] == []
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("name", ALL[::7])
 def test_blocks_have_every_kind_of_number(name):
     stream = stream_named(name)
@@ -127,6 +130,7 @@ def lines_of_a_deviation(name, deviation, count):
     return check(stream, stream.answer.written(answers))[1]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(("name", "deviation"), sorted(PLANTED))
 def test_random_blocks_find_a_planted_mistake(name, deviation):
     """More than once, or a seed would decide."""
@@ -149,6 +153,7 @@ def rounded_to_bf16(x):
     return x & np.uint32(0xFFFF0000)
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("name", [MX, NVFP4])
 @pytest.mark.parametrize(
     "seen", [without_the_last, without_negative_ones, without_nan, rounded_to_bf16]
@@ -217,6 +222,7 @@ def test_another_block_than_the_one_that_was_sent():
         check(stream, wrong, 100, Sent(inputs_of(stream, 5)))
 
 
+@pytest.mark.tier("full")
 def test_the_results_of_a_line_are_chosen():
     stream = with_results(stream_named(MX), ["y", "scale"])
     lines = stream.answer.written(asked(stream, drawn(stream, 9)))
@@ -250,6 +256,7 @@ def test_tiles_of_16_rows_have_the_bits_of_the_exact_model(case):
         assert found["block_scale"][k] == right["block_scale"][0, 1]
 
 
+@pytest.mark.tier("full")
 def test_a_stream_of_tiles_and_zeros_of_the_other_sign():
     """The command lists what it takes, and counts what it allows."""
     name = "nvfp4_blocks/te:16x16"
@@ -282,6 +289,7 @@ STREAMS = [
 ]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_stream_describes_a_wrong_line(name):
     """The first line has a bit flipped in its last result."""
@@ -295,6 +303,7 @@ def test_every_stream_describes_a_wrong_line(name):
     assert stream.results[-1].name in said[0]
 
 
+@pytest.mark.tier("full", but=["[dot_integers/few]"])
 @pytest.mark.parametrize("name", ["matmul/exact.mx.32.e4m3.e2m1", "dot_integers/few"])
 def test_a_wrong_line_of_codes_is_a_mismatch(name):
     status, out, _ = run("gen", name, "--count", 1, "--seed", 3)

@@ -12,6 +12,7 @@ from streaming import E4M3, MAIN, answered, joined, random_lines, run
 from mor_ref.cli import stream as command
 
 
+@pytest.mark.tier("full")
 def test_a_pipe_of_commands():
     _, lines, _ = run("gen", E4M3, "--count", 3000)
     status, out, err = run("ver", E4M3, text=joined(answered(E4M3, lines.splitlines())))
@@ -25,6 +26,7 @@ def started(*arguments, before="", **streams):
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **streams)
 
 
+@pytest.mark.tier("full")
 def test_a_reader_that_has_seen_enough():
     process = started("gen", E4M3, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"00000000\n"
@@ -46,6 +48,7 @@ def test_a_pipe_that_takes_a_few_bytes_at_once(monkeypatch):
     assert written == b"00000000\n00000001\n00800000\n"
 
 
+@pytest.mark.tier("full")
 def test_a_report_that_nobody_reads():
     reading, writing = os.pipe()
     os.close(reading)
@@ -58,6 +61,7 @@ def test_a_report_that_nobody_reads():
     os.close(writing)
 
 
+@pytest.mark.tier("full")
 def test_an_interrupt_is_quiet():
     process = started("gen", E4M3, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
@@ -66,6 +70,7 @@ def test_an_interrupt_is_quiet():
     assert (process.returncode, err) == (130, b"")
 
 
+@pytest.mark.tier("full")
 def test_an_interrupted_check_says_how_far_it_came():
     process = started(
         "ver", E4M3, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

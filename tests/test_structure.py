@@ -97,6 +97,7 @@ def test_no_other_place_is_claimed_of_a_deviation(share):
     assert {key: words for key, words in claims.items() if key not in of_order} == {}
 
 
+@pytest.mark.tier("full")
 def test_every_report_has_the_structure():
     """The console, the page and JSON."""
 
@@ -152,6 +153,7 @@ def test_what_a_deviation_leaves_has_a_structure_too():
     assert "only if column >= 30: " in text
 
 
+@pytest.mark.tier("full")
 def test_where_a_deviation_holds_is_said():
     """Other cases match which it would change: the condition is what separates them."""
     (diagnosis,) = in_format("ties_away", "e5m2", "quantize_steps").diagnosis.suites
@@ -165,12 +167,14 @@ def test_where_a_deviation_holds_is_said():
     )
 
 
+@pytest.mark.tier("full")
 def test_what_is_explained_has_no_structure():
     found = verify(planted("ties_away"), suites_in(bundled_files(), ["quantize_steps"]))
     assert found.diagnosis.suites[0].is_explained
     assert found.diagnosis.suites[0].structures == ()
 
 
+@pytest.mark.tier("full", but=["[1]"])
 @pytest.mark.parametrize("seed", range(3))
 def test_mistakes_without_structure_have_none(seed):
     """Bits that flip at random: no place and no condition."""
@@ -184,6 +188,7 @@ def test_mistakes_without_structure_have_none(seed):
     assert structures_of(list(samples_of(evidence))) == []
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("name", "suite", "words"),
     [
@@ -233,6 +238,7 @@ def test_one_entry_that_matches_is_said_as_one():
     assert line.endswith("in all 3 entries that differ; it would also change 1 entry that matches")
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("without_pairs")
 @pytest.mark.parametrize(
     ("move", "said"),

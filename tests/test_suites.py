@@ -88,6 +88,7 @@ def test_one_step_of_an_error_sum_changes_the_decision(start, policy, wanted):
             assert choices(tensor, policy) == wanted[tensor.name.split("_")[1]], tensor.name
 
 
+@pytest.mark.tier("full", but=["[mean_in_floating_point-tensor]"])
 @pytest.mark.parametrize(
     ("deviation", "policy"),
     [

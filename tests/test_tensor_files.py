@@ -329,6 +329,7 @@ def test_a_file_that_gguf_writes_is_read(tmp_path):
 # ---------------------------------------------------------------------- memory
 
 
+@pytest.mark.tier("full")
 def test_numbers_of_safetensors_are_read_when_they_are_looked_at(tmp_path):
     """Of four tensors of 32 MiB each, codes of one take 8 MiB, and parts of y some more."""
     import tracemalloc

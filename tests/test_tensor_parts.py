@@ -70,6 +70,7 @@ def test_a_cause_is_named_in_files_of_large_tensors(tmp_path, monkeypatch):
     assert " mismatches are explained by `mx_as_floor` (rules" in text
 
 
+@pytest.mark.tier("full")
 def test_the_structure_of_scales_is_that_of_the_whole_field(tmp_path, monkeypatch):
     """Parts of them do not show that the swizzle is forgotten."""
     monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 300)
@@ -93,7 +94,7 @@ def test_a_cause_is_named_also_where_scales_depend_on_the_whole_tensor(tmp_path,
     assert ("truncation",) in named(written(tmp_path, recipe, "truncation"))
 
 
-@pytest.mark.tier("full", but=["[nvfp4:te:1x16]", "[nvfp4:te_row]", "[e4m3:fp32:tensor]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     "recipe", [*OTHERS, "mxfp8:rceil", "nvfp4:te_row", "e5m2:e8m0:column", "mx9", "int4:1x32"]
 )
@@ -117,6 +118,7 @@ def test_parts_have_the_expected_bits_of_the_whole(recipe):
         assert part.arrays["x"].size <= LARGEST_SMALL
 
 
+@pytest.mark.tier("full")
 def test_what_is_left_out_is_left_out_of_parts():
     """Bits that a deviation would have there do not speak against it."""
     recipe = "mxfp8:rceil"
@@ -138,6 +140,7 @@ def test_what_is_left_out_is_left_out_of_parts():
     assert all(np.array_equal(one.left_out, ~one.differs) for one in compared)
 
 
+@pytest.mark.tier("full")
 def test_no_part_stands_for_a_decision_on_the_whole_tensor():
     operation, case, found = answer_of("mor:tensor")
     whole = type(case)("x", case.parameters, case.arrays | found)

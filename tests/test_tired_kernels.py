@@ -44,6 +44,7 @@ def structures(recipe, kernel):
     return structures_of(list(samples_of(evidence_of(Tired(recipe, kernel, ())))))
 
 
+@pytest.mark.tier("full", but_one_in=9)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_tired_kernel_is_named(name):
     """And its counts are of the plain array, without padding."""
@@ -83,7 +84,7 @@ def with_a_wrong_last_block(x):
     return {"scale": scale, "code": codes(x, scale)}
 
 
-@pytest.mark.tier("full", but=["[floor_and_codes_one_row_late]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", TWICE)
 def test_a_deviation_keeps_its_name_next_to_a_structure(name, monkeypatch):
     """Also if it is in one field alone, and less than half of all mismatches."""
@@ -92,7 +93,7 @@ def test_a_deviation_keeps_its_name_next_to_a_structure(name, monkeypatch):
         assert re.search(words, text), text
 
 
-@pytest.mark.tier("full", but=["[with_a_wrong_last_block]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     "kernel", [with_noise, with_a_wrong_last_block, every_third_row_is_rounded_down]
 )
@@ -122,6 +123,7 @@ def cut_toward_zero(x, first):
     return found | {"code": found["code"] - is_above.astype(np.uint8)}
 
 
+@pytest.mark.tier("full")
 def test_a_deviation_of_a_few_columns_comes_before_a_constant(monkeypatch):
     """It would change many others; each code that differs is one less."""
     text = said_of(Tired("mxfp8", partial(cut_toward_zero, first=96), ()), monkeypatch)
@@ -132,6 +134,7 @@ def test_a_deviation_of_a_few_columns_comes_before_a_constant(monkeypatch):
     assert "expected one - 1" not in text
 
 
+@pytest.mark.tier("full")
 def test_a_deviation_of_another_suite_may_hold_in_a_part_of_a_large_tensor(monkeypatch):
     random, found = np.random.default_rng(7), []
     for suite, rows, columns, first in (("corners", 8, 64, 0), ("own", 80, 224, 192)):
@@ -224,6 +227,7 @@ def test_a_short_field_is_explained_if_its_values_are_no_chance(name):
 ROWS = "e4m3:fp32:row"
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", ["error_truncated", None])
 def test_a_deviation_of_a_short_field_is_named_next_to_displaced_codes(name, monkeypatch):
     """Eight error sums, all different; and none is named where each is one less."""
@@ -256,6 +260,7 @@ def test_swapped_nibbles_of_rows_of_odd_length_are_one_mistake(monkeypatch):
     assert line.startswith("code: the two nibbles of each byte are swapped, in all ")
 
 
+@pytest.mark.tier("full")
 def test_copies_are_no_further_evidence():
     """The same two entries in twenty tensors are those of two entries."""
     first, *_ = cases_of("mxfp8")
@@ -271,6 +276,7 @@ def test_copies_are_no_further_evidence():
     assert displacement(entries) is None
 
 
+@pytest.mark.tier("full", but=["[mxfp8-mxfp8]"])
 @pytest.mark.parametrize(("recipe", "kernel"), [("mxfp8", mxfp8), ("nvfp4", nvfp4)])
 def test_the_kernels_are_right_before_the_mistake(recipe, kernel):
     assert structures(recipe, kernel) == []
@@ -284,6 +290,7 @@ def by_reciprocal(_, largest, amax):
     return IdealScale(bits & 0x7FFFFF, (bits >> 23) - 127)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("suite", ["scale_steps", pytest.param("quantize", marks=FULL)])
 def test_a_scale_by_a_reciprocal_is_named(suite):
     """SCL-002: also at an amax whose reciprocal is subnormal, or beyond binary32."""

@@ -50,7 +50,7 @@ def forgetful():
     torch._dynamo.reset()
 
 
-@pytest.mark.tier("full", but=["[encode]", "[mx]", "[mor]"])
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("name", CALLS)
 def test_torch_compile_calls_it_as_it_is(name):
@@ -73,7 +73,7 @@ def test_torch_compile_calls_it_as_it_is(name):
     assert graphs, "torch compiled nothing"
 
 
-@pytest.mark.tier("full", but=["[overall]", "[packed]", "[map]"])
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("name", READ)
 def test_torch_compile_reads_records_as_they_are(name):
@@ -96,6 +96,7 @@ def test_torch_compile_reads_records_as_they_are(name):
     assert len(operations) == 2, operations
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("forgetful")
 def test_a_call_before_torch_compile_changes_nothing():
     mor_ref.mor(X)

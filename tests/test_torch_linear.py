@@ -244,7 +244,7 @@ def test_vmap_is_refused():
 # Both warnings are torch's own.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
-@pytest.mark.tier("full", but=["[mor_tensor]", "[mxfp8]", "[nvfp4_random]"])
+@pytest.mark.tier("full", but=["[mor_tensor]"])
 @pytest.mark.parametrize("recipe", NAMES)
 def test_torch_compile_gives_the_same_bits(recipe):
     """In one graph, unless the recipe has a state."""

@@ -350,6 +350,7 @@ def test_a_width_that_is_none_is_refused(draw, width):
         getattr(mt, draw)(recording, width=width)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("width", [5.0, 10.0])
 def test_pictures_are_drawn(tmp_path, width):
     """Panels are next to each other, or below each other; a bar of colours is one more."""

@@ -215,6 +215,7 @@ def same_parameters(a, b):
     return all(map(torch.equal, a.state_dict().values(), b.state_dict().values()))
 
 
+@pytest.mark.tier("full", but=["[fp8_lm]"])
 @needs("torch")
 @pytest.mark.parametrize("recipe", SOME)
 def test_two_runs_have_the_same_bits_with_any_number_of_threads(recipe, monkeypatch):
@@ -226,6 +227,7 @@ def test_two_runs_have_the_same_bits_with_any_number_of_threads(recipe, monkeypa
     assert same_parameters(one, other)
 
 
+@pytest.mark.tier("full", but=["[mor_tensor]"])
 @needs("torch")
 @pytest.mark.parametrize("recipe", SOME)
 def test_a_run_that_goes_on_has_the_bits_of_the_run_that_was_not_stopped(recipe):
@@ -269,6 +271,7 @@ def test_the_state_matters(recipe):
     assert not same_parameters(model, without)
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @needs("torch")
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("recipe", SOME)
@@ -587,6 +590,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(call, message):
     model(torch.ones(1, 4))  # nothing was changed
 
 
+@pytest.mark.tier("full")
 # Torch's own warning.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @needs("torch")

@@ -21,6 +21,7 @@ from mor_ref.verify.running.suites import suites_in
 __all__ = ["module"]  # a fixture
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("candidate", "status", "message"),
     [
@@ -65,6 +66,7 @@ def test_reports_begin_with_the_verdict():
     assert verdict == last == "numba: match (2 match, 0 mismatch, 0 not run)"
 
 
+@pytest.mark.tier("full")
 def test_reports(module):
     assert (
         run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.json").returncode == 1
@@ -90,7 +92,7 @@ GIVE_RESULTS = "give one with SUITE.safetensors files, or with directories SUITE
 GIVE = "; give MODULE:FUNCTION of a module that is installed or in the working directory"
 
 
-@pytest.mark.tier("full", but=["nowhere"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("candidate", "said"),
     [
@@ -133,6 +135,7 @@ def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):
     assert "Not asked: <code>decisions</code>" in page
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
@@ -188,6 +191,7 @@ def test_a_time_that_is_none_is_refused_for_every_candidate():
                 candidate_named(name, seconds)
 
 
+@pytest.mark.tier("full")
 def test_progress(module):
     """Both callbacks are called, with the suites in turn; a diagnosis is on show while it lasts."""
     asked = []

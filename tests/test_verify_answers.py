@@ -52,6 +52,7 @@ def test_candidates_see_no_expected_values():
     assert all(names == given for names in seen)
 
 
+@pytest.mark.tier("full")
 def test_a_directory_of_results(tmp_path):
     results = {}
     for case in golden.load("decisions"):
@@ -84,6 +85,7 @@ def without_a_field_in_some(found):
     return found if len(found["y"]) > 3000 else in_part(found)
 
 
+@pytest.mark.tier("full", but_one_in=6)
 @pytest.mark.parametrize(
     ("change", "plain", "strict"),
     [
@@ -107,6 +109,7 @@ def test_answers_in_part(change, plain, strict):
         assert (record["complete"], record["results"][0]["complete"]) == (is_complete,) * 2
 
 
+@pytest.mark.tier("full")
 def test_complete_on_the_command_line(module):
     """A suite that is incomplete is a failure, also next to one that matches."""
     suites = (*DECISIONS, "--suite", "mx")

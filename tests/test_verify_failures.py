@@ -6,6 +6,7 @@ import shutil
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import pytest
 from safetensors.numpy import save_file
 from verifying import DECIDING, MANIFEST, entries_of, failure_of, module, on, run
 
@@ -48,6 +49,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
     )
 
 
+@pytest.mark.tier("full")
 def test_what_was_compared_next_to_a_failure_is_reported(module):
     """PRO-010, for functions as well: in all reports, and never as a match.
 
@@ -135,6 +137,7 @@ def test_every_status_has_a_test_that_does_not_pass(tmp_path):
     assert counts(strange) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
 
 
+@pytest.mark.tier("full")
 def test_a_mismatch_before_a_failure_is_one(module):
     """And it is diagnosed; what comes of the run is still that it failed."""
     done = run(module, "candidate:breaking_wrong", "--suite", "decisions", "--report", "r.xml")
@@ -194,6 +197,7 @@ def test_complete_asks_for_suites_that_are_known(tmp_path):
         assert verify(candidate, suites_in(bundled_files(), ["decisions"])).verdict == "match"
 
 
+@pytest.mark.tier("full")
 def test_a_directory_in_which_nothing_is_known(module):
     """The status is 3, and the message has the found and the expected."""
     directory = module / "results"
@@ -263,6 +267,7 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
     assert found.verdict == "match"
 
 
+@pytest.mark.tier("full")
 def test_each_case_is_a_test():
     """In JUnit: its differences, why it failed, or that it has no answer."""
 

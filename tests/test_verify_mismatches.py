@@ -104,6 +104,7 @@ def whole_scales(wrong):
     return PythonFunction("whole_scales", function)
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_a_number_without_a_shape_is_one_entry(tmp_path):
     found = verify(whole_scales(0), suites_in(bundled_files(), ["nvfp4_torchao"]))
@@ -129,6 +130,7 @@ def test_a_number_without_a_shape_is_not_many_entries():
     assert "has shape (), and (" in str(found.results[0].differences[0])
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_how_much_differs_is_said_of_how_much():
     """And entries that cannot be compared are counted apart."""

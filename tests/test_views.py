@@ -37,6 +37,7 @@ def test_packed():
         assert np.array_equal(seen(case.arrays["code"], ["packed"], {}), case.arrays["packed"])
 
 
+@pytest.mark.tier("full")
 def test_packed_columns():
     """VEC-003, VEC-005: a kernel that quantizes columns packs the rows of its result."""
     name = "code@transposed@packed"

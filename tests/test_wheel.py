@@ -6,6 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from extras import imported
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,7 @@ print(mor_ref.__file__, len(bundled_digests()), *mor_ref.encode([1.0, -2.0], "e4
 """
 
 
+@pytest.mark.tier("full")
 def test_a_wheel_works_away_from_its_source(tmp_path):
     imported("build")
     subprocess.run(

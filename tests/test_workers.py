@@ -105,6 +105,7 @@ def dying(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.tier("full")
 def test_a_shard_that_kills_every_worker_is_given_up():
     with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
         list(processes().in_order(dying, [(1,)]))

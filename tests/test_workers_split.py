@@ -51,6 +51,7 @@ CASES = [
 ]
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_codes_of_workers_are_those_of_the_engine(case):
     """In chunks of all kinds: subnormal, normal, and of NaN."""
@@ -119,6 +120,7 @@ def test_small_suites_come_first_and_then_the_largest(tmp_path):
     assert begun == ["error_steps", "decisions", "encode", "mx", "quantize"]
 
 
+@pytest.mark.tier("full")
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
     honest = shards.Outcome.of.__func__
 
@@ -145,6 +147,7 @@ def test_a_suite_that_is_made_is_digested_once(tmp_path, monkeypatch):
     assert digested.count((tmp_path / "negative" / "decisions.safetensors").read_bytes()) == 1
 
 
+@pytest.mark.tier("full")
 def test_making_reports_each_case_and_each_deviation(tmp_path):
     steps = []
     make(["decisions", "error_steps"], tmp_path, Size(), on_step=steps.append)
@@ -185,7 +188,7 @@ def candidate(tmp_path, monkeypatch):
     return named
 
 
-@pytest.mark.tier("full", but=["wrong"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("function", ["wrong", "failing"])
 def test_what_workers_find_is_what_is_found_here(candidate, function):
     """Also if a candidate fails in some cases."""
@@ -197,6 +200,7 @@ def test_what_workers_find_is_what_is_found_here(candidate, function):
     assert found[0].verdict == {"wrong": "mismatch", "failing": "failed"}[function]
 
 
+@pytest.mark.tier("full")
 def test_answers_that_changed_between_processes_are_noticed(candidate, monkeypatch):
     """Where they are read: a worker passes them on with the one checksum that they have."""
     honest, load, sums = zlib.crc32, pickle.load, []
@@ -211,6 +215,7 @@ def test_answers_that_changed_between_processes_are_noticed(candidate, monkeypat
     assert "the result of a shard changed on its way from the worker" in found.failures[0].message
 
 
+@pytest.mark.tier("full")
 def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
     """Processes pickle questions and answers, and know no directory but the one in a question."""
     monkeypatch.chdir(tmp_path)
@@ -237,6 +242,7 @@ def function(operation, parameters, inputs):
 """
 
 
+@pytest.mark.tier("full")
 def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_path):
     """Earlier comparisons stay; so does it if a worker cannot open the candidate."""
     monkeypatch.chdir(tmp_path)
@@ -278,6 +284,7 @@ def function(operation, parameters, inputs):
 """
 
 
+@pytest.mark.tier("full")
 def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch):
     """A file after it was corrected, and the same name in another directory."""
     name = "corrected_of_workers:function"

@@ -55,6 +55,7 @@ def test_each_pattern_is_of_one():
     assert [n for n in patterns if not any(fnmatch(name, n) for name in BY_NAME)] == []
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("source", INFINITY)
 def test_no_amax_shows_them(source):
     """Every number of the source is the amax of a block, and the pairs of significands."""
