@@ -40,6 +40,26 @@ def test_an_operation_without_an_answer_is_not_run():
     assert "not run, the candidate has no answer" in next(report.lines(found))
 
 
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("decide", "2 suites not run, %s: decode, mx"),
+        ("", "3 suites not run, %s: decisions, decode, mx"),
+    ],
+)
+def test_one_line_names_all_suites_without_an_answer(answered, said):
+    """So the suites that differ are not lost among the others."""
+
+    def function(operation, parameters, inputs):
+        found = OPERATIONS[operation].exact(parameters, inputs) if operation == answered else None
+        return found and dict(found)
+
+    suites = suites_in(bundled_files(), ["decisions", "decode", "mx"])
+    lines = list(report.lines(verify(PythonFunction("some", function), suites)))
+    silent = [line for line in lines if "no answer" in line]
+    assert silent == [said % "the candidate has no answer"]
+
+
 def test_candidates_see_no_expected_values():
     seen = []
 

@@ -14,21 +14,32 @@ from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown_names import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
+_NO_ANSWER = "not run, the candidate has no answer"
 
 
 def lines(verification: Verification) -> Iterator[str]:
     """Yield the verdict, the results by suite with their explanations, and the summary.
 
     If the candidate could not be opened, the first line says why. The verdict is also the last
-    line, where the eye is in a terminal. The line of a suite that is alone says it already.
+    line, where the eye is in a terminal. The line of a suite that is alone says it already. One
+    line names all suites without an answer.
     """
     if verification.not_opened:
         yield verification.not_opened.message
     if len(verification.results) > 1:
         yield verdict_line(verification)
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
+    silent = []
     for result in verification.results:
-        yield from suite_lines(result, diagnoses.get(result.suite))
+        found = list(suite_lines(result, diagnoses.get(result.suite)))
+        if found == [f"{result.suite}: {_NO_ANSWER}"]:
+            silent.append(result.suite)
+        else:
+            yield from found
+    if len(silent) == 1:
+        yield f"{silent[0]}: {_NO_ANSWER}"
+    elif silent:
+        yield f"{len(silent)} suites {_NO_ANSWER}: {listed(silent)}"
     if verification.not_asked:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
