@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import forking
 import pytest
@@ -281,6 +282,17 @@ def test_the_help_of_options_lists_the_catalogues(monkeypatch):
     names = {option.name: option.help for option in command.get_params(asked)}
     assert names["policy"] == "tensor (default), two_way, three_way, nvfp4 or mine."
     assert names["scaling"] == "gam (default), e8m0 or fp32."
+
+
+COMMANDS = typer.main.get_command(cli.app).commands
+GOLDEN = [("golden", name) for name in COMMANDS["golden"].commands]
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), *GOLDEN], ids=" ".join)
+def test_help_names_values_and_no_types_of_python(command):
+    """And no example is cut off."""
+    text = mor_ref(*command, "--help", columns="80")
+    assert re.findall(r"<\w+|list\[|…|\.\.\.\]\.\.\.", text) == []
 
 
 def test_paragraphs_of_help_are_wrapped_once():

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.commands import Command
+from mor_ref.cli.commands import Command, Group
 from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
@@ -41,6 +41,7 @@ from mor_ref.cli.stream_commands import generate_cases, verify_lines
 
 app = typer.Typer(
     name="mor-ref",
+    cls=Group,
     help="Find out which bit of an FP8, MX or NVFP4 kernel is wrong, and why.",
     no_args_is_help=True,
     add_completion=False,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 OF_A_CATALOGUE = "A name of a catalogue."  # until the help of the command is asked for
 
@@ -31,7 +31,40 @@ def _each_once(parse: Callable[..., Any], args: list[str]) -> Any:
     return values, rest, order
 
 
-class Command(TyperCommand):
+def _no_type(ctx: Any) -> None:
+    """Show no type next to the name of an argument."""
+    del ctx
+
+
+class _InWords:
+    """The parameters of a command for its help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with their help in words.
+
+        The value of an option has the name of the option, not a type of Python. A flag has no
+        value. The help of an option that takes a name of a catalogue lists the names; the first is
+        the default.
+        """
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command
+        for one in found:
+            if one.param_type_name == "argument":
+                one.display_type_rich = _no_type
+            elif getattr(one, "is_flag", False) or "--help" in one.opts:
+                one.metavar = ""
+            elif one.metavar is None:
+                one.metavar = one.opts[0].removeprefix("--").upper()
+            if getattr(one, "help", None) == OF_A_CATALOGUE:
+                default, *others, last = _names_of(one.name)
+                one.help = f"{', '.join([f'{default} (default)', *others])} or {last}."
+        return found
+
+
+class Group(_InWords, TyperGroup):
+    """A group of commands of Typer."""
+
+
+class Command(_InWords, TyperCommand):
     """A command of Typer, which alone would take the last of several values silently."""
 
     def make_parser(self, ctx: Any) -> Any:
@@ -53,18 +86,3 @@ class Command(TyperCommand):
             if said == str(error):
                 raise
             raise ValueError(said) from error
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters.
-
-        The help of a flag names no value, for it has none. The help of an option that takes a name
-        of a catalogue lists the names; the first is the default.
-        """
-        found: list[Any] = super().get_params(ctx)
-        for option in found:
-            if getattr(option, "is_flag", False):
-                option.metavar = ""
-            if getattr(option, "help", None) == OF_A_CATALOGUE:
-                default, *others, last = _names_of(option.name)
-                option.help = f"{', '.join([f'{default} (default)', *others])} or {last}."
-        return found

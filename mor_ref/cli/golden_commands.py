@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.commands import Group
 from mor_ref.cli.options import ExecutorOption, JsonOption
 
 golden_commands = typer.Typer(
-    help="List, make and check suites of golden vectors.", no_args_is_help=True
+    cls=Group, help="List, make and check suites of golden vectors.", no_args_is_help=True
 )
 
 
@@ -32,7 +33,7 @@ def list_suites(
 def make_suites(
     out: Annotated[str, typer.Option(metavar="DIR", help="Directory of the suites.")],
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="SUITE...", help="Suites to make; default: all.")
+        list[str] | None, typer.Argument(metavar="SUITE", help="Suites to make; default: all.")
     ] = None,
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
