@@ -116,4 +116,5 @@ def test_a_difference_is_real_only_if_its_whole_interval_is_outside():
 
 def test_the_primary_figure_is_the_mean_of_the_last_tenth():
     assert last_tenth([9.0] * 18 + [1.0, 2.0]) == 1.5
+    assert last_tenth([9.0] * 18 + [4.0]) == 4.0  # 1.9 steps: the last one
     assert last_tenth([3.0, 4.0]) == 4.0
