@@ -74,7 +74,7 @@ class Nvfp4:
     error: ErrorSums
     profile: Nvfp4Profile
     _tile: tuple[int, int]
-    _found: in_nvfp4.Nvfp4
+    _found: in_nvfp4.Nvfp4Arrays
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
@@ -95,7 +95,7 @@ class Mx:
     fmt: Format
     scale_rule: str
     _block: int
-    _found: in_mx.Mx
+    _found: in_mx.MxArrays
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:

@@ -12,7 +12,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
 
 
-class Mx(NamedTuple):
+class MxArrays(NamedTuple):
     """A tensor in MX."""
 
     codes: Array
@@ -20,7 +20,7 @@ class Mx(NamedTuple):
     error: ErrorSums
 
 
-def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> Mx:
+def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> MxArrays:
     """Quantize a tensor to MX."""
     parts = partition(x.array.shape, (1, block))
     amax = extremes(device, x, parts, ALL).amax
@@ -29,10 +29,12 @@ def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> Mx:
     codes = device.empty(x.array.shape, np.uint8)
     error = no_errors(device, partition(x.array.shape, "tensor").grid)
     run_team(device, "mx", "mx_elements", x, parts, scale, to, codes, *error)
-    return Mx(codes, scale, error)
+    return MxArrays(codes, scale, error)
 
 
-def dequantize(device: Device, found: Mx, fmt: Format, block: int, to: Target = "f32") -> Array:
+def dequantize(
+    device: Device, found: MxArrays, fmt: Format, block: int, to: Target = "f32"
+) -> Array:
     """Return the values of the codes, as bits of the target."""
     parts = partition(found.codes.shape, (1, block))
     y = device.empty(found.codes.shape, WORDS[to])

@@ -35,7 +35,7 @@ class TileScales(NamedTuple):
     decode: Array
 
 
-class Nvfp4(NamedTuple):
+class Nvfp4Arrays(NamedTuple):
     """A tensor in NVFP4."""
 
     codes: Array
@@ -127,7 +127,7 @@ def nvfp4(
     profile: Nvfp4Profile,
     tile: tuple[int, int],
     whole: GlobalScales | None = None,
-) -> Nvfp4:
+) -> Nvfp4Arrays:
     """Quantize a tensor to NVFP4, with the given global scales or its own."""
     whole = whole or global_scales(device, x, profile)
     found = tile_scales(device, x, profile, tile, whole)
@@ -137,7 +137,7 @@ def nvfp4(
     tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
     arguments = (x.array, tiles, rule.row, codes, packed)
     launch(device, "nvfp4", f"nvfp4_elements_{x.source}", strips(x), *arguments)
-    return Nvfp4(codes, packed, found, whole)
+    return Nvfp4Arrays(codes, packed, found, whole)
 
 
 def at_random(
@@ -166,7 +166,7 @@ def errors(
 
 def dequantize(
     device: Device,
-    found: Nvfp4,
+    found: Nvfp4Arrays,
     profile: Nvfp4Profile,
     tile: tuple[int, int],
     to: Target = "f32",

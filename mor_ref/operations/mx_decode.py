@@ -36,10 +36,10 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Decode on a device."""
     from mor_ref.cuda.errors import no_errors
-    from mor_ref.cuda.mx import Mx, dequantize
+    from mor_ref.cuda.mx import MxArrays, dequantize
 
     fmt, code = as_format(parameters["format"]), arrays["code"]
-    given = Mx(code, arrays["scale"].reshape(-1, 1), no_errors(device, (1, 1)))
+    given = MxArrays(code, arrays["scale"].reshape(-1, 1), no_errors(device, (1, 1)))
     return {"y": dequantize(device, given, fmt, code.shape[1])}
 
 
