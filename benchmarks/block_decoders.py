@@ -1,6 +1,6 @@
 """Other libraries' way back from NVFP4 and MX; they are given our codes and scales.
 
-What a library stores in another way is made so before it is timed.
+Arrays that a library stores in another way are converted before the timing.
 """
 
 import importlib

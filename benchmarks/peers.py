@@ -1,6 +1,6 @@
 """Other libraries' conversions and quantizers, called as their users call them, on one thread.
 
-What writes into room that is there already is given some, as ours is.
+A contender that can write into an existing array gets one, as ours does.
 """
 
 import functools

@@ -3,7 +3,7 @@
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
-ADDRESS = "http://docs.test/"  # answered from files: the search needs addresses that are no files
+ADDRESS = "http://docs.test/"  # answered from files: the search needs addresses other than of files
 WIDTH, HEIGHT = 1440, 900
 RESULTS, SCREENS = 8, 3  # what a reader looks at: results of a search, and screens of a page
 FINISHED = "/finished|did not match/.test(document.querySelector('#search-results').textContent)"

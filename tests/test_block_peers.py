@@ -1,6 +1,6 @@
 """NVFP4 and MX quantizers that no one here wrote: each has the bits of its profile or rule.
 
-What is known to differ is left out by name, and `KNOWN` pins down each such difference. The sign of
+Known differences are left out by name, and `KNOWN` pins down each such difference. The sign of
 a scale is dropped: only a NaN has one, by accident of the processor.
 """
 

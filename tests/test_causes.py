@@ -238,7 +238,7 @@ def test_scale_codes_wrap_as_those_of_gguf_do():
 
 @needs("gguf")
 def test_scales_saturate_as_those_of_gguf_do():
-    """NVF-002: e4m3 without a sign, on normal numbers that are no ties, which gguf rounds up."""
+    """NVF-002: e4m3 without a sign, on normal numbers other than ties, which gguf rounds up."""
     quants = imported("gguf.quants")
     s = np.random.default_rng(0).uniform(2**-6, 500, 2000).astype(np.float32)
     s = np.concatenate([s, np.float32([247.9, 248, 256, 448, np.inf])])

@@ -119,7 +119,7 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
 def test_every_unit_of_the_chapter_is_what_the_engine_gives():
     """MOR-001 to MOR-004: each is decided as shown, and together they take every rung.
 
-    What decides without a metric decides two of them: an infinity, and that all are zeros.
+    Two of them are decided without a metric: one has an infinity, and one has zeros alone.
     """
     chapter = (ROOT / "spec" / "policies.md").read_text()
     taken, without_metric = set(), set()

@@ -611,7 +611,7 @@ def test_the_scales_that_are_used_are_named(name):
 
 @pytest.mark.tier("full")
 def test_a_few_entries_follow_from_the_parameter_of_other_fields():
-    """One mantissa, and some exponents: alone, they are no evidence."""
+    """One mantissa, and some exponents: alone, they are not evidence."""
 
     def change(x, _):
         parameters = PARAMETERS["quantize"] | {"scaling": "e8m0"}

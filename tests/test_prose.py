@@ -21,6 +21,7 @@ INSTEAD = {
     r"\bvoices?\b": "implementation",
     r"\bheld to\b": "checked against, or compared with",
     r"(?<!there )\bis no (?!more\b|longer\b|less\b)[a-z]+": "is not a",
+    r"(?<!there )\bare no (?!more\b|longer\b|less\b)[a-z]+": "are not",
     r"\bleave (?:it|them|the group) away\b": "omit",
     r"\bof which\b": "a sentence of its own",
     r"\bthe kept\b|\bkept (?:digests|files|ones|rates|vectors)\b": "the bundled",
@@ -37,7 +38,8 @@ INSTEAD = {
 }
 WORDS_THAT_GO = {"beside", "besides", "folder", "folders", "tell", "telling", "tells", "told"}
 WORDS_THAT_GO |= {"voice", "voices"}
-IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
+A_NOUN_FIRST = {rf"(?<=\. )(?-i:What)\b{NO_QUESTION}": "a noun: the rest"}
+IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"} | A_NOUN_FIRST
 NO_VERBS = (
     *("A", "All", "An", "At", "Each", "Every", "For", "How", "In", "It", "No", "None", "Of", "One"),
     *("So", "Some", "That", "The", "Their", "There", "These", "This", "Those", "What", "When"),
@@ -141,7 +143,8 @@ def no_verbs_in(text: str) -> Iterator[str]:
 def found_in_file(name: str) -> list[str]:
     text = (ROOT / name).read_text()
     if name.endswith((".md", ".html")):
-        return list(found_in(without_fences(text), INSTEAD))
+        # The title of a rule may be "What a unit becomes".
+        return [*found_in(without_fences(text), INSTEAD), *found_in(text, A_NOUN_FIRST)]
     if not name.endswith(".py"):
         return [line for comment in comments_of_c(text) for line in found_in(comment, INSTEAD)]
     in_manifest = name.startswith(IN_MANIFEST)
@@ -278,7 +281,8 @@ def test_prose_of_help():
     [
         ("Three voices; a folder of\nwhich the kept is no link.", 5),
         ("It is no longer so, there is no limit, and `folder`.\n```\nheld to\n```\n", 0),
-        ("What is given. What is kept.", 1),
+        ("What is given. What is kept. What for? What is it?", 2),
+        ("They are no links; there are no links, and they are no longer so.", 1),
         ("The errors tell of it, tell all of it apart; given back beside\nit.", 4),
         ("The profiles part; it stands for x, and stands there, as I told. It gives up.", 4),
         ("Name what is left, and the rest of what was. Of what? Ask: what is it?", 3),

@@ -59,7 +59,7 @@ Explorer.formats = (() => {
   const numberOf = (bits, source) =>
     (source === "f64" ? ofBinary64(BigInt(bits)) : value(formats[source], Number(bits)));
 
-  // The rounding that is meant where none is asked for (ENC-003, ENC-013 and ENC-016).
+  // The default rounding of a format (ENC-003, ENC-013 and ENC-016).
   function roundingFor(fmt, rounding, special) {
     if (rounding) return rounding;
     return fmt.isPowerOfTwo ? special.powerOfTwoRounding : "rne";

@@ -83,7 +83,7 @@ def _write_own_pages(app: Sphinx, failure: Exception | None) -> None:
 def _as_written(*found: Any) -> tuple[str | None, str | None]:
     """Return a signature with the types as the code writes them, not as NumPy spells them.
 
-    Fields of a record whose names begin with an underscore are no part of it.
+    Fields of a record whose names begin with an underscore do not count.
     """
     shown = (part and _ARRAY.sub(r"~numpy.typing.NDArray[\1]", part) for part in found[-2:])
     shown = (part and _DTYPE.sub("~numpy.typing.DTypeLike", part) for part in shown)

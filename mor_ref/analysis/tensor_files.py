@@ -126,7 +126,7 @@ def _index(file: str) -> Placed:
 
 
 def _of_parts(whole: str, wanted: Mapping[str, set[str] | None]) -> Placed:
-    """Yield the tensors of several files, as those of one; None takes all of a file."""
+    """Yield the tensors of several files, as if from one file; None takes all of a file."""
     found: dict[str, tuple[Path, Tensor]] = {}
     for part, names in wanted.items():
         there = {placed[1].name: placed for placed in _placed(part)}

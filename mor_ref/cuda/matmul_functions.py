@@ -49,9 +49,9 @@ def matmul(
     """Return A @ B as matrix instructions compute it, as `mor_ref.matmul` does.
 
     Operands are records of `quantize`, `quantize_mx` or `quantize_nvfp4` on the GPU, both of one
-    kind, or arrays of float32, float16, bfloat16 or int8. Along K, the blocks of one operand are as
-    long as those of the other one, or a multiple. Results of `mor` have no codes on a GPU: under
-    f32_fma and f32_pairwise, their output is multiplied.
+    kind, or arrays of float32, float16, bfloat16 or int8. Along K, the length of the
+    blocks of one operand is a multiple of the length of the other's. Results of `mor` have no codes
+    on a GPU: under f32_fma and f32_pairwise, their output is multiplied.
     """
     rule = dot_profile(profile)
     known_name("out", out, OUTPUTS)

@@ -25,7 +25,7 @@ _ROUNDED |= {"cvt.rn.f32.s32", "cvt.rzi.s32.f32"}  # of integers: exact, rounded
 _ROUNDED |= {f"cvt.rn.satfinite.{name}x2.f32" for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")}
 _ROUNDED |= {f"cvt.rn.f16x2.{name}x2" for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")}
 _ROUNDED |= {"cvt.f32.f16", "cvt.rp.satfinite.ue8m0x2.f32", "cvt.rz.satfinite.ue8m0x2.f32"}
-# In kernels of these names a product and a sum are rounded as one, as AFF-007 has it.
+# In kernels of these names a product and a sum are rounded once (AFF-007).
 _FUSED = re.compile(r"affine_fused_\w+")
 
 

@@ -166,7 +166,7 @@ def check_scales(lowest: float, highest: float) -> None:
 
 
 def check_zero_points(lowest: int, highest: int, grid: IntegerGrid) -> None:
-    """Refuse given zero points between these that are no integers of the grid (AFF-006)."""
+    """Refuse given zero points, from lowest to highest, beyond the grid (AFF-006)."""
     if not grid.lowest <= lowest <= highest <= grid.highest:
         raise ValueError(
             f"zero_point has numbers that {grid.name} lacks; give integers from {grid.lowest} to "

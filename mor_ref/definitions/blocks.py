@@ -83,7 +83,7 @@ def as_cut(argument: str, cut: Cut) -> Cut:
 
 
 def in_parameters(cut: Cut) -> str | list[int]:
-    """Return a cut as a parameter of suites has it."""
+    """Return a cut in the form of a parameter of suites."""
     return cut if isinstance(cut, str) else list(cut)
 
 

@@ -1,6 +1,6 @@
 """The chapter on integers with zero points: one loop over rows for every profile and block.
 
-What a profile lacks is None in its rule, so that each kind of profile is compiled by itself.
+A step that a profile lacks is None in its rule, so each kind of profile is compiled by itself.
 """
 
 from typing import Any, NamedTuple

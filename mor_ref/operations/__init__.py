@@ -1,7 +1,7 @@
 """The operations of the suites: one declaration for each, which everything else reads.
 
-A declaration has the parameters, the fields and the three implementations. That of an operation on
-single numbers or blocks has their random inputs, too; tensors are made by the suites.
+A declaration has the parameters, the fields and the three implementations. An operation on single
+numbers or blocks also declares random inputs; suites make tensors.
 """
 
 from mor_ref.operations.affine import AFFINE

@@ -79,9 +79,10 @@ class Integers:
         return np.where(is_word, signed + (1 << 8 * self.size), signed)
 
     def extended(self, words: Unsigned, width: int) -> Unsigned:
-        """Return words of so many bits as those of the field: those of a grid get their sign.
+        """Return words of a width as words of the field; the sign of words of a grid is extended.
 
-        It is in the highest bit of the grid if no higher one is set, or else in that of the word.
+        The sign is the highest bit of the grid if no higher bit of the word is set. Otherwise it is
+        the highest bit of the word.
         """
         grid = self.grid
         if grid is None or not grid.bits <= width < 8 * self.size:

@@ -21,7 +21,7 @@ _SUMS = tuple(f"{name}_squares" for name in CANDIDATES)
 
 
 def _tensor(arrays: Arrays, which: str) -> Arrays:
-    """Return the arrays of a tensor as those of `mix_errors`."""
+    """Return the arrays of a tensor by the names that `mix_errors` has."""
     prefix = f"{which}_" if which else ""
     return {name: arrays[f"{prefix}{name}"] for name in _GIVEN}
 

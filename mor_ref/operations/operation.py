@@ -1,6 +1,6 @@
 """The declaration of an operation: parameters, fields and three implementations.
 
-That of an operation on single numbers or single blocks has random inputs, too.
+An operation on single numbers or single blocks also declares random inputs.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -149,14 +149,14 @@ class Operation:
     the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
     `cuda` is None.
     `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
-    most numbers of a row that is a block. `way_back` is that of a tensor, from its codes and
-    scales to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
+    most numbers of a row that is a block. `way_back` leads from the codes and scales of a tensor
+    to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
 
-    `whole_amax` is that of an operation that takes an amax, and `needs_all` says whether a part of
-    a tensor depends on the rest in another way. If a block `ignores_zeros`, more of them do not
-    change what its numbers become. Its scale may be one that `follows_extremes`: the minimum and
-    the maximum of the block. `rounded` names the field that codes are the nearest to. `tried`
-    returns the names of the representations that a case has fields NAME.FIELD of.
+    `whole_amax` declares the amax of the whole tensor, if the operation takes it. `needs_all` says
+    whether a part of a tensor depends on the rest in another way. If a block `ignores_zeros`,
+    further zeros change no code. If its scale `follows_extremes`, it comes from the minimum and the
+    maximum of the block. `rounded` names the field whose nearest values the codes are. `tried`
+    returns the names of the representations that have fields NAME.FIELD in a case.
     """
 
     name: str

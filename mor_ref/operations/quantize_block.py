@@ -116,7 +116,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
-    """Draw amaxes as those of the operation `scale`, and ties at the scale that they make.
+    """Draw amaxes as the operation `scale` does, and ties at the scale that they lead to.
 
     In one row of four, the block has the amax of the group.
     """

@@ -23,9 +23,10 @@ class Candidate:
     `module(text)` is the module of a PTX text. If PTX leaves bits of a launched kernel open,
     `launch` is called again: with all open instructions at either end of the bounds of PTX, with
     each line alone at either end, and some times with each execution at an end that is drawn. The
-    answer is the correctly rounded one, and `remarks` count the entries that change. What is not
-    open for all operands is named if an entry changes with it. `notes` name the contracted and
-    flushing instructions that had another result than without these options of the compiler.
+    answer is the correctly rounded one, and `remarks` count the entries that change. An
+    instruction that is open for some operands only is named if an entry changes with it. `notes`
+    name the contracted and flushing instructions that had another result than without these
+    options of the compiler.
     """
 
     def __init__(self, launch: Callable[..., Fields | None]) -> None:

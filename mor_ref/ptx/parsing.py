@@ -125,7 +125,7 @@ def _take_head(source: Text, found: re.Match[str], head: dict[str, str]) -> int:
 def _take_function(
     function: Function, functions: dict[str, Function], defined: set[str] | None
 ) -> None:
-    """Add a function: a definition, or a declaration if there are no names of those defined."""
+    """Add a function: a definition, or a declaration if `defined` is None."""
     name = function.name
     if defined is None:
         functions.setdefault(name, function)

@@ -54,8 +54,8 @@ class Remark:
 class Undefined(Remark):
     """An instruction whose bits PTX leaves open.
 
-    `always` is false if the bits matter for some operands only, or not at all, as those of a
-    register that a compiler fills up a pair with.
+    `always` is false if the bits matter for some operands only, or not at all. An example of the
+    latter is a register that only completes a pair.
     """
 
     always: bool = True

@@ -23,7 +23,7 @@ __all__ = ["assert_bit_exact"]
 
 
 class _Callable(ModuleType):
-    """A module that can be called, as the name of the function is that of the package."""
+    """A module that can be called: the function `verify` has the name of the package."""
 
     def __call__(
         self,

@@ -2,7 +2,8 @@
 
 `PYTHONPATH=tests python -m gpu.ptx_launches` runs these tests, and needs ptxas but no GPU. As a
 plugin of pytest this module repeats each launch on the CPU: in three orders of threads, and with
-bits that PTX leaves open at both ends. What depends on the order, or on an address, is left out.
+bits that PTX leaves open at both ends. Results that depend on the
+order, or on an address, are left out.
 """
 
 import ctypes

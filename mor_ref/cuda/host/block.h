@@ -1,5 +1,5 @@
 // A block of CUDA threads on one thread of the CPU: they run in turn, and wait for one another at
-// barriers and in the functions of warps. What is undefined on a GPU is an error here.
+// barriers and in the functions of warps. Undefined behaviour on a GPU is an error here.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,13 +1,13 @@
 """Digests of the codes of all 2^32 binary32 inputs.
 
 The inputs are taken in ascending order of their bits, in 256 chunks of 2^24. A code is written in
-the smallest whole number of bytes, lowest byte first. Kept are the SHA-256 of all codes and the
-CRC-32 of each chunk.
+the smallest whole number of bytes, lowest byte first. A digest is the SHA-256 of all codes and
+the CRC-32 of each chunk.
 
 The expected digests come from `mor_ref.exact` alone. Rounding is monotonic, so that the codes of
 ascending magnitudes form runs: `runs` finds the ends of each by bisection, and the codes of a chunk
-are the runs written out. So is stochastic rounding where all inputs have one random word; there are
-too many words to keep a digest for each, and expected digests are made when they are asked for.
+are the runs written out. Stochastic rounding is monotonic as well if all inputs have one random
+word. There are too many words to bundle a digest for each: the exact model makes it on demand.
 """
 
 import base64

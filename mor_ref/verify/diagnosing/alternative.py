@@ -71,7 +71,7 @@ def surprise(one: Alternative, marks: Marks) -> float:
     """Return the bits of surprise of the marked values, if they are by accident.
 
     The chance of a value is its share of the expected ones: of the field, or of the case if larger.
-    Copies are no further evidence: entries with equal bits and equal neighbours count once.
+    Copies are not further evidence: entries with equal bits and equal neighbours count once.
     """
     e = one.entries
     places = _once(e, np.flatnonzero(marks))

@@ -26,7 +26,7 @@ _COMPARED = 1 << 22  # entries of lines that are compared with each other
 
 
 def displacement(entries: Entries) -> Alternative | None:
-    """Return what entries have instead of the expected bits: all of them, or most of them.
+    """Return the bits that all or most entries have instead of the expected ones.
 
     A map is tried on some entries that differ; those that explain the most are tried on all.
     """

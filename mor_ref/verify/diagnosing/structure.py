@@ -49,7 +49,7 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
 def _with_parameters(found: list[Structure], entries: Entries) -> list[Structure]:
     """Return structures, one of them with another field if a parameter explains it as well.
 
-    A few entries are no evidence alone, such as one mantissa, but with the other fields.
+    A few entries, such as one mantissa, are not evidence alone. With the other fields they are.
     """
     field, of = entries.field, len(entries.differing)
     if any(one.is_whole and one.words.startswith(OF_PARAMETERS) for one in found):
@@ -226,10 +226,10 @@ def _next_to(one: Alternative, other: Alternative) -> Structure | None:
 
 
 def _may_be_by_accident(instead: Alternative, where: Condition | None) -> bool:
-    """Return whether entries may have something without a cause, as others match that would not.
+    """Return whether an alternative may fit by accident: it would change other entries that match.
 
-    Next to each number may be the result of another rounding. What is not explained by a place is
-    taken for a race if the bits are of far away.
+    The number next to an expected one may be the result of another rounding. If no place explains
+    the entries, bits from far away are taken for a race.
     """
     if not instead.kept or (where is not None and not instead.is_of_place):
         return False

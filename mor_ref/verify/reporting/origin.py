@@ -48,7 +48,7 @@ def origin_here(candidate: str, vectors: Path) -> Origin:
 
 
 def _of_vectors(manifest: Path) -> str:
-    """Return the digest of a manifest, which has those of all suites; "" for a user's tensors."""
+    """Return the digest of a manifest, which has the digests of all suites; "" without one."""
     return f"SHA-256 {digest_of([manifest])} of {manifest.name}" if manifest.is_file() else ""
 
 
