@@ -1,4 +1,4 @@
-"""Whether the processor computes as IEEE 754 has it, which other libraries can change.
+"""Modes of the processor: whether it computes by IEEE 754. Other libraries can change them.
 
 A library may set a thread to round in another direction, or to flush subnormal numbers. The modes
 are those of binary32 and binary64 alike, so Python's own floats show them, in a tenth of a

@@ -94,7 +94,7 @@ class _Reader:
         return self.take(self.number("Q")).decode()
 
     def value(self, kind: int) -> Any:
-        """Return a number or a text of metadata; None for a list, which nobody needs."""
+        """Return a number or a text of metadata; None for a list, as no caller needs one."""
         if kind in _VALUES:
             return self.number(_VALUES[kind])
         if kind == _TEXT:

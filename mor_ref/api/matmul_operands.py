@@ -55,7 +55,7 @@ class Side:
 
     @property
     def transposed(self) -> "Side":
-        """The same of the transpose."""
+        """The operand of the transposed matrix."""
         return Side(
             self.name,
             tuple(rung and rung.transposed for rung in self.rungs),

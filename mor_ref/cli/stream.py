@@ -91,7 +91,7 @@ def run_ver(
 
 
 def _counts(lines: int, found: int, other_bits: int) -> str:
-    """Return the verdict, and how many lines and entries it is of."""
+    """Return the verdict, and how many lines and entries were compared."""
     verdict = "mismatch" if found else "match" if lines else "not run"
     allowed = f", {counted(other_bits, 'entry')} with other bits allowed" if other_bits else ""
     return f"{verdict}, {counted(lines, 'line')}, {found:,} of them wrong{allowed}"

@@ -17,7 +17,7 @@ class ErrorSums(NamedTuple):
 
 
 def no_errors(device: Device, shape: tuple[int, ...]) -> ErrorSums:
-    """Return error sums of nothing yet."""
+    """Return error sums of zero, to which kernels add."""
     return ErrorSums(*(device.filled(shape, np.uint64, 0) for _ in range(3)))
 
 

@@ -98,7 +98,7 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
 
 
 def _counted(found: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":
-    """Return the error sum of numbers that come so many times each."""
+    """Return the error sum of numbers, each with its count."""
     from mor_ref.exact.errors import ErrorSum, error_sum
 
     total = ErrorSum()

@@ -64,7 +64,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
-    """Quantize each block in a row after another that holds the amax of the group alone."""
+    """Quantize each block in a row, behind a block that has only the amax of the group."""
     from mor_ref import quantize
 
     x, width = arrays["x"], arrays["x"].shape[1]
@@ -93,7 +93,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
-    """Quantize each block in a row after another that holds the amax of the group alone."""
+    """Quantize each block in a row, behind a block that has only the amax of the group."""
     from mor_ref.cuda import quantization
     from mor_ref.cuda.launching import Bits
 

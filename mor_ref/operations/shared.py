@@ -81,7 +81,7 @@ def stored(found: "Shared") -> Arrays:
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y of codes (SHX-006).
 
-    An infinity and a NaN that passed are lost, and the sign of zeros in two's complement.
+    Codes do not hold an infinity or a NaN that passed, nor the sign of zeros in two's complement.
     """
     kind, code = shared_kind(parameters["kind"]), arrays["code"].astype(np.int64)
     columns, half = code.shape[1], 1 << kind.magnitude_bits

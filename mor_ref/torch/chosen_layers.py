@@ -15,7 +15,8 @@ def chosen_layers(
 ) -> dict[str, nn.Module]:
     """Return the layers that are included and not excluded, by name.
 
-    A pattern that matches nothing is refused, as it is a wrong name. The usual ones may match none.
+    A pattern that matches nothing is refused: it is a wrong name. The default patterns may match
+    nothing.
     """
     kept = there if include is None else _matching("include", include, there)
     if exclude is USUALLY_EXCLUDED:

@@ -18,8 +18,8 @@ _writer: "Connection | None" = None  # in a process whose steps are listened to
 def step_done(name: str) -> None:
     """Say that a step of this name is done; only a process of `listening` is heard.
 
-    So short a message is written whole or not at all: processes share the pipe without a lock,
-    which one that is killed would keep.
+    So short a message is written whole or not at all, so processes share the pipe without a lock.
+    A process that is killed would never release a lock.
     """
     if _writer is not None:
         with suppress(OSError):  # the listener has ended

@@ -32,7 +32,7 @@ def edges(
 ) -> Arrays:
     """Return a, b and c of rows at the edges of a profile, filled up with zeros.
 
-    They are each `step`th of all, from one of the first on.
+    These are every `step`th row of all, from one of the first rows on.
     """
     found = [row for row in _rows(profile, of, length) if has_all(row, of)]
     return arrays_of(found[first % step :: step], profile, of, length)

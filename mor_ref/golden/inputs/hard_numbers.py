@@ -128,7 +128,7 @@ def fits(value: float, amax: float, source: str) -> bool:
 
 
 def is_of(value: float, source: str) -> bool:
-    """Return whether a number is one of a source, exactly."""
+    """Return whether a source format has a number exactly."""
     low, high, bits = SOURCES[source]
     if value == 0:
         return True

@@ -166,7 +166,7 @@ def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
 def sources(shape: tuple[int, ...], views: list[str], parameters: Parameters) -> list[Unsigned]:
     """Return the entries of a plain array that go into each entry of a view, counted from 1.
 
-    0 stands for none: that is padding. There is an array for each entry that goes into one.
+    0 is padding. If several entries go into one, there is an array for each of them.
     """
     found: list[Unsigned] = [np.arange(1, math.prod(shape) + 1, dtype=np.uint64).reshape(shape)]
     for view in views:

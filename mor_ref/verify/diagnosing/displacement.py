@@ -42,7 +42,7 @@ def displacement(entries: Entries) -> Alternative | None:
 def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternative]]:
     """Yield the bits that some entries have instead, and those of all others that differ.
 
-    The entries of the second are without the differences that the first explains.
+    The second structure is of the entries that the first one does not explain.
     """
     of = len(entries.differing)
     parts = [*_displaced(entries, _LEAST_PART), *frequent_value(entries)]
@@ -67,7 +67,7 @@ def _displaced(entries: Entries, least: float) -> list[Alternative]:
 
 
 def _is_claimed(one: Alternative) -> bool:
-    """Return whether it is more than chance, and explains more than it would change."""
+    """Return whether an alternative is more than chance, and explains more than it changes."""
     of = len(one.entries.differing)
     is_all = one.explained == of
     if one.explained < 2 or not (is_all or (2 * one.explained >= of and not one.of_all)):
@@ -78,7 +78,7 @@ def _is_claimed(one: Alternative) -> bool:
 
 
 def _share(one: Map, entries: Entries, at: Integers) -> float:
-    """Return the share of some entries that differ which a map explains."""
+    """Return the share that a map explains of some entries that differ."""
     source = one.source(entries, at)
     is_right = (source >= 0) & (entries.expected[source] == entries.given[at])
     return float(np.count_nonzero(is_right)) / max(len(at), 1)

@@ -91,7 +91,7 @@ class Sample:
 
 
 def some_of(samples: list[Sample], elements: int, *, of_rows: bool) -> list[Sample]:
-    """Return some that stand for all, from the first to the last, up to a number of elements."""
+    """Return evenly spread samples, from the first to the last, up to a number of elements."""
     if of_rows:
         share = max(elements // max(len(samples), 1), 1)
         return [e.rows(_spread(np.arange(e.length), max(share // e.width, 1))) for e in samples]

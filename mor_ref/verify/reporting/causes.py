@@ -96,7 +96,7 @@ def _alike(one: Found) -> tuple[object, ...]:
 
 
 def _clearest_first(suites: Sequence[Found]) -> tuple[Found, ...]:
-    """Return suites by how few fields differ, then by how much does; normative ones first."""
+    """Return the suites in order: normative, few fields that differ, a large share of entries."""
 
     def order(one: Found) -> tuple[bool, int, float]:
         result, _ = one

@@ -95,7 +95,7 @@ def _cards(causes: Sequence[Cause], sections: "Sections", *, is_comparable: bool
 
 
 def _explained(causes: Sequence[Cause]) -> int:
-    """Return how many mismatches have a known cause; 0 if no deviation is one."""
+    """Return how many mismatches have a known cause; 0 if no cause is a deviation."""
     if not any(cause.kind == "deviation" for cause in causes):
         return 0
     return sum(cause.mismatches for cause in causes if cause.is_known)

@@ -1,4 +1,4 @@
-"""Sentences on the structure of mismatches: what entries have instead, and where they lie."""
+"""Sentences on the structure of mismatches: the bits and the places of the entries that differ."""
 
 from collections.abc import Collection, Iterator, Sequence
 
