@@ -227,7 +227,7 @@ def rows_read_eight_too_early(x):
     return found | {"scale": found["scale"][rows]}
 
 
-@tired("mxfp8", r"scale: an entry differs only if the place of the largest .*, mod 2 is 1: ")
+@tired("mxfp8", r"scale: each entry is that of the amax of the columns .* column & 1 = 0, in all ")
 def amax_of_even_lanes(x):
     return {"scale": scales(np.abs(in_blocks(x)[:, :, ::2]).max(axis=2))}
 

@@ -257,7 +257,7 @@ def _of_parts() -> Iterator[tuple[str, Amaxes]]:
         half = f"half of the {name}s of its block"
         yield f"the first {half}", _of_lines(axis, lambda k: 2 * k < len(k))
         yield f"the last {half}", _of_lines(axis, lambda k: 2 * k >= len(k))
-        for m in _POWERS[:-1]:
+        for m in (1, *_POWERS[:-1]):
             where = f"the {name}s of its block with {name} & {m}"
             yield f"{where} = 0", _of_lines(axis, lambda k, m=m: k & m == 0)
             yield f"{where} = {m}", _of_lines(axis, lambda k, m=m: k & m > 0)
