@@ -470,3 +470,45 @@ def codes_toward_zero(x, scale):
     powers = np.repeat(np.exp2(scale.astype(np.float64) - 127), SIDE, axis=1)[:, : x.shape[1]]
     found = np.abs(code.view(ml_dtypes.float8_e4m3fn).astype(np.float64))
     return code - (found > np.abs(x / powers)).astype(np.uint8)
+
+
+# ---------------------------------------------------------------------- FP8 with scales in binary32
+
+
+def fp8(x):
+    """Quantize blocks of 128 columns to e4m3; this kernel is right."""
+    amax = np.abs(in_blocks(x, 128)).max(axis=2)
+    return {"amax": amax, "scale": (np.float32(448) / amax).astype(np.float32)}
+
+
+@tired("e4m3:fp32:1x128", r"scale: each entry is amax / 448, .*, not 448 / amax, in all 148 ")
+def decode_scales(x):
+    return {"scale": (fp8(x)["amax"] / np.float32(448)).view(np.uint32)}
+
+
+@tired("e4m3:fp32:tensor", r"scale: each entry is the inverse of the expected one, .*, in all 2 ")
+def decode_scale_of_a_tensor(x):
+    return {"scale": np.array([[np.abs(x).max() / np.float32(448)]]).view(np.uint32)}
+
+
+@tired("e4m3:fp32:1x128", r"scale: each entry is the inverse of the expected one, .*, in all 148 ")
+def scales_inverted(x):
+    return {"scale": (np.float32(1) / fp8(x)["scale"]).view(np.uint32)}
+
+
+@tired(
+    "nvfp4", r"global_encode_scale: each entry is the inverse of the expected one, .*, in all 2 "
+)
+def global_scale_inverted(x):
+    return {
+        "global_encode_scale": mor_ref.quantize_nvfp4(x)
+        .global_decode_scale.reshape(1)
+        .view(np.uint32)
+    }
+
+
+@tired("e4m3:fp32:tensor", r"scale: each entry is the inverse of .*, in the entry that differs;")
+def decode_scale_of_one_tensor(x):
+    amax = fp8(x)["amax"].max(keepdims=True)
+    scale = np.float32(448) / amax if len(x) == 48 else amax / np.float32(448)
+    return {"scale": scale.view(np.uint32)}

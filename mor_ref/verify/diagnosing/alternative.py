@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks, spread
 
@@ -20,7 +21,8 @@ class Alternative:
     `words` say it of an entry. `values` are the bits that each entry would have, where there are
     any: `is_there`. It `is_of_place` if they are the expected bits of another place. If it
     `needs_a_place`, it is nothing without a condition that says why others match. If it is
-    `of_all`, it is nothing unless all entries that differ have these bits.
+    `of_all`, it is nothing unless all entries that differ have these bits. `sure` are the bits of
+    surprise of each value, if they are known.
     """
 
     words: str
@@ -30,6 +32,7 @@ class Alternative:
     is_of_place: bool = True
     needs_a_place: bool = False
     of_all: bool = False
+    sure: NDArray[np.float64] | None = None
 
     @cached_property
     def explains(self) -> Marks:
@@ -86,7 +89,8 @@ def surprise(one: Alternative, marks: Marks) -> float:
     sizes = (e.rows * e.columns)[places]
     is_own = is_known & (keys[position] == own)
     of_case = np.where(is_own, in_case[position], 0) / sizes
-    return float(-np.log2(np.clip(np.maximum(share, of_case), 1e-9, 1.0)).sum())
+    bits = -np.log2(np.clip(np.maximum(share, of_case), 1e-9, 1.0))
+    return float((bits if one.sure is None else np.maximum(bits, one.sure[places])).sum())
 
 
 def _once(e: Entries, places: Integers) -> Integers:

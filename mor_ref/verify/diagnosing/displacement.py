@@ -8,6 +8,7 @@ import numpy as np
 from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.exchanged_axes import exchanged_axes
+from mor_ref.verify.diagnosing.inverse_scales import inverse_scales
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
 from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
@@ -31,7 +32,7 @@ def displacement(entries: Entries) -> Alternative | None:
     A map is tried on some entries that differ; those that explain the most are tried on all.
     """
     found = [*_displaced(entries, 1 / 2), *other_bits(entries)]
-    found += [*other_layouts(entries), *other_blocks(entries)]
+    found += [*other_layouts(entries), *other_blocks(entries), *inverse_scales(entries)]
     claims = [one for one in found if _is_claimed(one)]
     if not any(one.explained == len(entries.differing) and not one.kept for one in claims):
         more = (*other_parameters(entries), *other_reaches(entries), *other_scales(entries))
@@ -70,7 +71,9 @@ def _is_claimed(one: Alternative) -> bool:
     """Return whether an alternative is more than chance, and explains more than it changes."""
     of = len(one.entries.differing)
     is_all = one.explained == of
-    if one.explained < 2 or not (is_all or (2 * one.explained >= of and not one.of_all)):
+    if one.explained < (2 if one.sure is None else 1) or not (
+        is_all or (2 * one.explained >= of and not one.of_all)
+    ):
         return False
     if not is_all and one.kept > one.explained:
         return False

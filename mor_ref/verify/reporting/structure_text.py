@@ -65,7 +65,8 @@ def _share(one: Structure, *, is_rest: bool) -> str:
     )
     matching = f"{one.kept:,} entries that match" if one.kept > 1 else "1 entry that matches"
     kept = f"; it would also change {matching}" if one.kept else ""
-    return f"{of} {_nouns(one)} that differ{_of_sample(one)}{kept}"
+    who = f"{of} {_nouns(one)} that differ" if one.of > 1 else f"the {one.noun} that differs"
+    return f"{who}{_of_sample(one)}{kept}"
 
 
 def _of_sample(one: Structure) -> str:
