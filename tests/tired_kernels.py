@@ -512,3 +512,28 @@ def decode_scale_of_one_tensor(x):
     amax = fp8(x)["amax"].max(keepdims=True)
     scale = np.float32(448) / amax if len(x) == 48 else amax / np.float32(448)
     return {"scale": scale.view(np.uint32)}
+
+
+# ---------------------------------------------------------------------- blocks of two sizes
+
+
+@tired("mxfp8", r"code: each entry is that of x with the scale of blocks of 1x16 numbers, in all ")
+def codes_with_a_scale_for_16(x):
+    """Store the scales of 32 numbers, and round with those of 16."""
+    return mxfp8(x) | {"code": codes(x, scales(np.abs(in_blocks(x, 16)).max(axis=2)), 16)}
+
+
+@tired(
+    "nvfp4",
+    r"code: each entry is that of x with the block_scale of blocks of 1x32 numbers, in all ",
+)
+def codes_with_a_scale_for_32(x):
+    wide = in_blocks(x, 32)
+    largest = np.broadcast_to(np.abs(wide).max(axis=2, keepdims=True), wide.shape)
+    first = mor_ref.quantize_nvfp4(largest.reshape(len(x), -1)[:, : x.shape[1]])
+    found = mor_ref.quantize_nvfp4(x)
+    decode = first.block_scale.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    decode *= found.global_decode_scale.reshape(()).view(np.float32)
+    encode = np.repeat(np.float32(1) / decode, 16, axis=1)[:, : x.shape[1]]
+    scaled = np.clip(x * encode, -6, 6)
+    return nvfp4(x) | {"code": scaled.astype(ml_dtypes.float4_e2m1fn).view(np.uint8)}

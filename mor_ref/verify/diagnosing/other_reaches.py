@@ -44,7 +44,7 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
     if not _is_of_amax(e, operation):
         return
     places = e.slices
-    known = [k for k, one in enumerate(e.samples) if _is_finite(one)]
+    known = [k for k, one in enumerate(e.samples) if is_finite(one)]
     count = {k: int(np.count_nonzero(e.differs[places[k]])) for k in known}
     some = [k for k in sorted(known, key=lambda k: -count[k])[:_CASES] if count[k]]
     for reach in _reaches(e) if some else ():
@@ -79,7 +79,8 @@ def _is_of_amax(e: Entries, operation: Operation) -> bool:
     return axes == "grid" and fmt in (_OF_EXTREMES if of_extremes else _NUMBERS) and is_small
 
 
-def _is_finite(one: Sample) -> bool:
+def is_finite(one: Sample) -> bool:
+    """Return whether all numbers of a case are finite."""
     asked = one.question
     numbers = tensor_of(asked.arrays["x"], asked.parameters["source"])
     return bool(np.isfinite(numbers.astype(np.float32)).all())
@@ -90,7 +91,7 @@ def _explains(e: Entries, reach: _Reach, k: int, places: slice) -> bool:
     return found is not None and bool((found[differs] == e.given[places][differs]).all())
 
 
-def _with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
+def with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     """Return a field of a case with other amaxes of blocks.
 
     All numbers of a block become its amax. The amax of the whole tensor stays.
@@ -167,7 +168,7 @@ def _reaches(e: Entries) -> Iterator[_Reach]:
     yield from _of_global_scales(e)
     of_extremes = OPERATIONS[e.samples[0].operation].follows_extremes
     name, computed = (
-        ("minimum and maximum", _with_extremes) if of_extremes else ("amax", _with_amaxes)
+        ("minimum and maximum", _with_extremes) if of_extremes else ("amax", with_amaxes)
     )
     for words, amaxes in _amaxes(rows, columns):
         yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
@@ -190,7 +191,7 @@ def _of_several(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
     for m in _POWERS:
         for down, right in ((1, m), (m, 1), (m, m)):
             size = f": of {down * rows}x{right * columns} numbers" if rows else ""
-            yield f"{down}x{right} blocks{size}", _grouped(down, right)
+            yield f"{down}x{right} blocks{size}", grouped(down, right)
 
 
 def _of_global_scales(e: Entries) -> Iterator[_Reach]:
@@ -226,7 +227,7 @@ def _over(axes: tuple[int, ...]) -> Amaxes:
     )[:, 0, :, 0]
 
 
-def _grouped(down: int, right: int) -> Amaxes:
+def grouped(down: int, right: int) -> Amaxes:
     """Return the amax of groups of blocks; the last groups may be smaller."""
 
     def amaxes(magnitudes: Unsigned) -> Unsigned:

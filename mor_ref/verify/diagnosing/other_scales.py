@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,11 @@ from mor_ref.verify.diagnosing.scaled_cases import (
     ScaledField,
     cases_of,
     fields_of,
+)
+from mor_ref.verify.diagnosing.scales_of_other_blocks import (
+    OtherBlocks,
+    block_of,
+    other_block_sizes,
 )
 
 _CODES = ("code", "packed")
@@ -123,9 +129,35 @@ def _scales(field: ScaledField) -> Iterator[_Choice]:
         without = _ones(field, others)
         words = f"with the given {_names(own)}, and without {_names(others)}"
         yield _Choice(words, lambda one, at: _at(one.given, at) | without(one, at))
+    yield from _of_other_sizes(field, [name for name in own if field.axes(name) == "grid"])
     alone = [[name] for name in taken if field.axes(name) in PARTS]
     for names in dict.fromkeys(map(tuple, (own, *alone))):
         yield from _elsewhere(field, names)
+
+
+def _of_other_sizes(field: ScaledField, names: list[str]) -> Iterator[_Choice]:
+    """Yield the choices of scales of smaller and of larger blocks, if a block has one scale."""
+    blocks = {block_of(one) for one in field.entries.samples} if len(names) == 1 else set()
+    if len(blocks) == 1 and field.operation.ignores_zeros:
+        for size, other in other_block_sizes(blocks.pop()):
+            words = f"with the {names[0]} of blocks of {size}"
+            yield _Choice(words, _of_size(field, names[0], other))
+
+
+def _of_size(
+    field: ScaledField, name: str, blocks: OtherBlocks
+) -> Callable[[ScaledCase, Integers], Fields]:
+    """Return the scales of other blocks; the own one if there is no other."""
+    e = field.entries
+    scales = cache(lambda k: blocks.scales(e.samples[k], name))
+
+    def fields(one: ScaledCase, at: Integers) -> Fields:
+        here = one.places[at]
+        found = scales(int(e.case[here[0]])) if len(here) else None
+        own = one.known[name][at]
+        return {name: own if found is None else found[e.row[here], e.column[here]]}
+
+    return fields
 
 
 def _elsewhere(field: ScaledField, names: tuple[str, ...]) -> Iterator[_Choice]:
