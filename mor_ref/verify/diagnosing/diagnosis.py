@@ -168,7 +168,7 @@ class _Search:
 
     @property
     def _has_structure(self) -> bool:
-        return any(one.is_of_all for one in self._structures[:1])
+        return any(one.is_of_all or one.is_of_most for one in self._structures[:1])
 
     def _guessed(self) -> list[Explanation]:
         """Return guesses, or the deviation with entries in other places if that explains more."""

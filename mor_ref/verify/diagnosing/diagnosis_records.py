@@ -62,6 +62,12 @@ class Structure:
             return self.explained == self.of or self.other is not None
         return self.condition is not None and self.condition.is_exact
 
+    @property
+    def is_of_most(self) -> bool:
+        """Whether it says what most entries have, and exactly where."""
+        where = self.condition
+        return bool(self.words) and where is not None and where.is_exact and where.is_of_places
+
 
 @dataclass(frozen=True)
 class Explanation:

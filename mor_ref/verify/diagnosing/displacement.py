@@ -26,12 +26,14 @@ _PAIRED = "[i, j ^ 1]"  # the words of a map: the other code of the same byte
 _COMPARED = 1 << 22  # entries of lines that are compared with each other
 
 
-def displacement(entries: Entries) -> Alternative | None:
+def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | None:
     """Return the bits that all or most entries have instead of the expected ones.
 
-    A map is tried on some entries that differ; those that explain the most are tried on all.
+    A map is tried on some entries that differ; those that explain the most are tried on all. One
+    value in place of another is nothing if it `is_rest`: any two values are two of these.
     """
-    found = [*_displaced(entries, 1 / 2), *other_bits(entries)]
+    of_bits = [one for one in other_bits(entries) if one.sure is None or not is_rest]
+    found = [*_displaced(entries, 1 / 2), *of_bits]
     found += [*other_layouts(entries), *other_blocks(entries), *inverse_scales(entries)]
     claims = [one for one in found if _is_claimed(one)]
     if not any(one.explained == len(entries.differing) and not one.kept for one in claims):
@@ -54,7 +56,7 @@ def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternati
     ]
     for one in sorted(likely, key=lambda one: -one.explained)[:_PARTS]:
         rest = replace(entries, differs=entries.differs & ~one.explains)
-        other = displacement(rest)
+        other = displacement(rest, is_rest=True)
         if other is not None and other.explained == len(rest.differing):
             yield one, other
 

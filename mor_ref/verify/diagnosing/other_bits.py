@@ -19,7 +19,7 @@ _STUCK = 3  # bits that are stuck together
 
 def other_bits(entries: Entries) -> Iterator[Alternative]:
     """Yield what entries have instead that is not of another place of the field."""
-    of_values = _one_value, _one_bit_inverted, _offset, _mirrored, _complement
+    of_values = _one_value, _one_for_another, _one_bit_inverted, _offset, _mirrored, _complement
     for try_one in (*of_values, _stuck, _bits_reversed, _bytes_reversed):
         found = try_one(entries)
         if found is not None:
@@ -40,9 +40,31 @@ def _one_value(e: Entries) -> Alternative | None:
 
 
 def _value(e: Entries, value: int) -> Alternative:
+    words = f"each {e.noun} is {_said(e, value)}"
+    return _everywhere(e, words, np.full(e.size, value, np.uint64))
+
+
+def _said(e: Entries, value: int) -> str:
     fmt = _format_of(e)
-    said = shown(value, fmt) if fmt is not None else f"{value:#x}"
-    return _everywhere(e, f"each {e.noun} is {said}", np.full(e.size, value, np.uint64))
+    return shown(int(value), fmt) if fmt is not None else f"{int(value):#x}"
+
+
+def _one_for_another(e: Entries) -> Alternative | None:
+    """Return the one value that all wrong entries have in place of another, such as 0 for -0.
+
+    A NaN is none: deviations name the steps that it comes from.
+    """
+    given, expected = (np.unique(bits[e.differing]) for bits in (e.given, e.expected))
+    fmt = _format_of(e)
+    nans = formats[fmt].nan_codes if fmt is not None and fmt in formats else ()
+    if len(given) > 1 or len(expected) > 1 or any(int(expected[0]) in codes for codes in nans):
+        return None
+    is_one = e.expected == expected[0]
+    words = f"each {e.noun} that is to be {_said(e, expected[0])} is {_said(e, given[0])}"
+    found = _everywhere(e, words, np.where(is_one, given[0], e.expected))
+    if found.kept:
+        return None
+    return replace(found, sure=np.full(e.size, -np.log2(is_one.mean())))  # none of the others
 
 
 def _has_several(e: Entries) -> bool:

@@ -32,7 +32,8 @@ class OtherBlocks(NamedTuple):
                 parts = tuple(side // many for side, many in zip(sides, self.times, strict=True))
                 arrays = {**one.question.arrays, "x": _spread(x, sides, parts)}
                 found = operation.engine(one.question.parameters, arrays)[name]
-                return of_numbers(found, parts, x.shape)
+                each = of_numbers(found, parts, x.shape)
+                return each if each.shape == x.shape else None  # of a block that ends too soon
             grid = [-(-size // side) for size, side in zip(x.shape, sides, strict=True)]
             found = with_amaxes(grouped(*self.times), one, name)
             return of_numbers(found.reshape(grid), sides, x.shape)

@@ -14,6 +14,7 @@ from mor_ref.verify.diagnosing.condition import condition
 from mor_ref.verify.diagnosing.diagnosis_records import Condition, Structure
 from mor_ref.verify.diagnosing.displacement import displacement, two_displacements
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
+from mor_ref.verify.diagnosing.other_bits import frequent_value
 from mor_ref.verify.diagnosing.other_parameters import OF_PARAMETERS, other_parameters
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
@@ -187,8 +188,26 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
         )
     where = condition(entries, entries.differs, entries.matches) if is_first else None
     if where is None:
-        return None
+        return _one_value_somewhere(entries, nothing)
     return replace(nothing, condition=where)
+
+
+def _one_value_somewhere(entries: Entries, nothing: Structure) -> Structure | None:
+    """Return the one value that most wrong entries have, if others say exactly where."""
+    for one in frequent_value(entries):
+        is_most = 2 * one.explained >= nothing.of > one.explained
+        if is_most and one.kept and surprise(one, one.explains) >= LEAST_BITS:
+            where = condition(entries, one.explains, one.would_change, of_places_only=True)
+            if where is not None and where.is_exact:
+                where = replace(where, is_of_changed=True)
+                return replace(
+                    nothing,
+                    words=one.words,
+                    explained=one.explained,
+                    kept=one.kept,
+                    condition=where,
+                )
+    return None
 
 
 def _of_two(one: Alternative, other: Alternative) -> Structure | None:
