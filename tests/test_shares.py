@@ -33,7 +33,7 @@ def test_a_share_is_one_of_those_that_there_are():
 
 
 def sampled_tests(path):
-    """Yield the names of the tests of a file of which a usual run has some."""
+    """Yield the names of the tests of a file that a usual run has a share of."""
     for node in ast.parse(path.read_text()).body:
         marks = [ast.unparse(mark) for mark in getattr(node, "decorator_list", [])]
         if any("mark.tier(" in mark and "but" in mark for mark in marks):
