@@ -339,3 +339,16 @@ def test_files_of_integers_may_be_as_wide_as_their_grid(tmp_path, ending):
         file.write_bytes(FILES[ending](codes))
         found = mor_ref.verify(f"dir:{tmp_path}", inputs={"x": x}, recipe="int8")
         assert [one.count for one in found.results[0].differences] == [1] * change
+
+
+@pytest.mark.usefixtures("undiagnosed")
+def test_signed_codes_are_shown_as_integers():
+    """Their bits are words of 32 bits, 4294967169 for -127."""
+
+    def one_up(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        return {**found, "code": found["code"] + (found["code"] >> 31)}
+
+    x = np.array([[1, -1, 0.5]], np.float32)
+    report = str(mor_ref.verify(one_up, inputs={"x": x}, recipe="int8"))
+    assert "[0, 1]: -126 where -127 is expected, +1; x[0, 1] is" in report

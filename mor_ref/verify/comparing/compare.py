@@ -15,7 +15,7 @@ from mor_ref.golden.model.suite import Case, Field
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.fields import bytes_of, format_meant, grid_of
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.cells import picture_of_marks
@@ -119,6 +119,7 @@ class ComparedField:
             for place in [tuple(map(int, np.unravel_index(places[kind.place], shape)))]
         )
         picture = picture_of_marks(self.differs, whole.row, whole.shape)
+        grid = None if asked is None else grid_of(self.suite_field, asked.parameters)
         return Difference(
             *names,
             self.count,
@@ -131,6 +132,7 @@ class ComparedField:
             kinds,
             nibbles,
             self.padding,
+            are_signed=grid is not None and grid.signed,
         )
 
     def _kinds(self, nibbles: str | None) -> list[MismatchKind]:

@@ -40,7 +40,8 @@ class Difference:
     into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
     the same meaning. `kinds` say how they differ, the most frequent first. `nibbles` is the format
     of the two codes in each entry, if it is a byte that has two. `padding` counts the entries of
-    the padding of a view that differ as well; all else is of the plain array.
+    the padding of a view that differ as well; all else is of the plain array. Integers that
+    `are_signed` are words of 32 bits in two's complement.
     """
 
     case: str
@@ -57,6 +58,7 @@ class Difference:
     kinds: tuple[KindOfEntries, ...] = ()
     nibbles: str | None = None
     padding: int = 0
+    are_signed: bool = False
 
     def __add__(self, more: "Difference") -> "Difference":
         """Return the difference of two strips of a field."""
@@ -100,10 +102,17 @@ class Difference:
 
     def number(self, bits: int) -> str:
         """Return the bits of an entry in hexadecimal, and the number or the codes that it has."""
-        return shown(bits, self.format) if self.nibbles is None else byte_shown(bits, self.nibbles)
+        if self.nibbles is None:
+            return shown(self._integer(bits), self.format)
+        return byte_shown(bits, self.nibbles)
 
     def apart(self, entry: Entry) -> str:
         """Return the distance of the bits from the expected ones; '' if one is a NaN."""
         if self.nibbles is None:
-            return distance(entry.actual, entry.expected, self.format)
+            found, right = self._integer(entry.actual), self._integer(entry.expected)
+            return distance(found, right, self.format)
         return distance_of_nibbles(entry.actual, entry.expected, self.nibbles)
+
+    def _integer(self, bits: int) -> int:
+        is_negative = self.are_signed and bits >> 31 == 1
+        return bits - (1 << 32) if is_negative else bits
