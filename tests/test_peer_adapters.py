@@ -12,6 +12,7 @@ from extras import imported, needs
 
 import mor_ref
 from mor_ref import golden
+from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import own_recipe
@@ -295,19 +296,28 @@ def test_tensor_cores_lose_the_sign_of_zero():
 @pytest.mark.tier("full")
 @needs("torch", "mmasim")
 def test_the_dot_products_of_the_suites_are_those_of_mmasim():
-    """DOT-008: but for an infinite or NaN c under cdna3_fp8, and a sum of -2^-266 under cdna1_bf16.
-
-    Both have names.
-    """
+    """DOT-008: but for an infinite or NaN c under cdna3_fp8, which has a name."""
     names = ["dot_chunks", "dot", "dot_scaled"]
     found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), names))
-    assert [result.answered for result in found.results] == [217, 266, 46]
+    assert [result.answered for result in found.results] == [226, 269, 46]
     cases = {d.case for result in found.results for d in result.differences}
-    assert cases == {"cdna3_fp8.e5m2fnuz.e5m2fnuz", "cdna1_bf16.bf16.bf16.specials"}
-    of_chunks, of_rows = (one.explanations for one in found.diagnosis.suites)
-    infinite, small = "dot_cdna3_loses_an_infinite_c", "dot_cdna1_small_sums_are_plus_zero"
-    assert [one.deviations for one in of_chunks] == [(infinite,)]
-    assert [one.deviations for one in of_rows] == [(infinite, small)]
+    assert cases == {"cdna3_fp8.e5m2fnuz.e5m2fnuz"}
+    explanations = [one.explanations for one in found.diagnosis.suites]
+    infinite = "dot_cdna3_loses_an_infinite_c"
+    assert [[one.deviations for one in found] for found in explanations] == [[(infinite,)]] * 2
+
+
+@needs("torch", "mmasim")
+@pytest.mark.parametrize("profile", ["cdna1_bf16", "cdna3_bf16"])
+def test_zeros_that_fill_an_instruction_of_mmasim_lose_no_sign(profile):
+    """DOT-003, DOT-015, DOT-017: they fill a chunk, as a -0 in a chunk of zeros becomes +0."""
+    columns = DOT_PROFILES[profile].chunk
+    one, other = np.zeros((2, 1, columns), np.uint16)
+    one[0, -1], other[0, -1] = 0x8001, 0x0001  # -2^-266
+    parameters = {"dot_profile": profile, "format_a": "bf16", "format_b": "bf16"}
+    given = {"a": one, "b": other, "c": np.zeros(1, np.uint32)}
+    found = peer_named("mmasim").functions["dot"](parameters, given)
+    assert found["result"].tolist() == [0x80000000]
 
 
 @pytest.mark.tier("full")

@@ -18,6 +18,7 @@ from mor_ref.verify.candidates.peers.peer import Peer, f32_bits
 
 _DTYPES = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 _ROWS, _COLUMNS, _DEPTH = 16, 8, 32  # of an instruction
+_ENDS_EARLY = ("e_fdpa", "tr_fdpa", "gtr_fdpa")  # families in which a sum can be -0
 
 
 def decode(parameters: Parameters, inputs: Arrays) -> Answer | None:
@@ -44,7 +45,8 @@ def decode(parameters: Parameters, inputs: Arrays) -> Answer | None:
 def dot(parameters: Parameters, inputs: Arrays) -> Answer | None:
     """Add up by the instruction of the profile; zeros fill its last chunk.
 
-    In tr_fdpa, a whole chunk of zeros would lose the sign of a -0.
+    On CDNA 1 and 3 the last instruction is as many chunks as there are: a whole chunk of zeros
+    would lose the sign of a -0.
     """
     profile = DOT_PROFILES[parameters["dot_profile"]]
     if not is_simulated(profile):
@@ -52,9 +54,7 @@ def dot(parameters: Parameters, inputs: Arrays) -> Answer | None:
     of = formats[parameters["format_a"]], formats[parameters["format_b"]]
     name, block = parameters.get("scale_format"), parameters.get("scale_block")
     _, length = operation(profile, of, name, block)
-    more = -inputs["a"].shape[1] % length
-    if profile.family == "tr_fdpa" and more >= profile.chunk:
-        return None
+    more = -inputs["a"].shape[1] % (profile.chunk if profile.family in _ENDS_EARLY else length)
     a, b = (np.pad(inputs[one], ((0, 0), (0, more))) for one in "ab")
     scales, fmt = None, formats[name] if name else None
     if fmt is not None and block:
