@@ -45,6 +45,12 @@ def test_the_report_is_written_as_a_page(tmp_path):
     assert "mx_log2_in_floating_point" in (tmp_path / reports.PAGE).read_text("utf-8")
 
 
+def test_readme_multiplies_and_names_the_page_on_products():
+    said = (ROOT / "README.md").read_text("utf-8")
+    assert "(docs/guide/dot.md)" in said
+    assert any(">>> mor_ref.matmul(" in block.text for block in blocks_of(ROOT / "README.md"))
+
+
 @pytest.mark.parametrize("name", ["e4m3", "e5m2"])
 def test_the_tables_of_one_tensor_are_what_the_engine_gives(name):
     found = mor_ref.quantize(X, name, block=(2, 2))
