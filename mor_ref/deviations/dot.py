@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.dot import CUTS, WITHOUT_C, DotProfile
+from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
@@ -18,7 +18,6 @@ from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
 _ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
-_FILLED = {"dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, or is larger."}
 _NOWHERE = -9999  # an exponent below all others
 
 
@@ -46,26 +45,9 @@ def dot_terms_rounded_down(_: Reference, value: float | Fraction, unit: int) -> 
     return math.floor(Fraction(value) / Fraction(2) ** unit)
 
 
-def _is_halved(profile: DotProfile) -> bool:
-    return profile.family in (*CUTS, "e_fdpa")
-
-
-def _is_of_nvidia(profile: DotProfile) -> bool:
+def is_of_nvidia(profile: DotProfile) -> bool:
+    """Return whether a tensor core adds up chunks itself."""
     return profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
-
-
-@deviation(dot.chunk_length, where=_is_halved, rules=("DOT-003",), domain=DOTS)
-def dot_chunks_are_half_as_long(reference: Reference, profile: DotProfile) -> int:
-    """A chunk has half of its products, as in the instruction of another architecture."""
-    return int(reference(profile)) // 2
-
-
-@deviation(
-    dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_FILLED
-)
-def dot_chunks_are_twice_as_long(reference: Reference, profile: DotProfile) -> int:
-    """A chunk has twice as many products."""
-    return 2 * int(reference(profile))
 
 
 def _is_of_chunks(_products: list[Product], profile: DotProfile) -> bool:
@@ -85,7 +67,7 @@ def dot_tail_left_out(
 
 
 @deviation(
-    dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
+    dot.chunk_length, where=is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
 )
 def dot_rows_are_one_chunk(_: Reference, profile: DotProfile) -> int:
     """All products of a row are one chunk."""

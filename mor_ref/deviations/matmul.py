@@ -57,22 +57,28 @@ def matmul_pieces_reversed(reference: Reference, a: Blocks, b: Blocks) -> Pieces
     return found
 
 
-@deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
-def matmul_first_scale_for_all(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
+_SCALED = matmul.pieces, matmul.entry_with_scales  # steps that read the scales of blocks
+
+
+@deviation(*_SCALED, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_first_scale_for_all(reference: Reference, a: Blocks, b: Blocks, *profile: Any) -> Any:
     """All blocks of a row have the scale of its first one."""
-    return [
-        (replace(one, scale=a[0].scale), replace(other, scale=b[0].scale))
-        for one, other in reference(a, b)
-    ]
+    return reference(*map(_with_first_scale, (a, b)), *profile)
 
 
-@deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
-def matmul_scales_of_the_other_operand(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
+def _with_first_scale(row: Blocks) -> Blocks:
+    """Return blocks with the scale of the first one that has one; those of bfloat16 have none."""
+    first = next((block.scale for block in row if block.fmt is not _BF16), 1.0)
+    return [b if b.fmt is _BF16 else replace(b, scale=first) for b in row]
+
+
+@deviation(*_SCALED, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_scales_of_the_other_operand(
+    reference: Reference, a: Blocks, b: Blocks, *profile: Any
+) -> Any:
     """The scales of B lie in reverse along K, as in a transposed array of scales."""
-    return [
-        (one, replace(other, scale=last.scale))
-        for (one, other), last in zip(reference(a, b), reversed(b), strict=True)
-    ]
+    other = [replace(one, scale=last.scale) for one, last in zip(b, reversed(b), strict=True)]
+    return reference(a, other, *profile)
 
 
 @deviation(matmul.exact_factor, rules=("GEM-003",), domain=IN_PRODUCTS)
