@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mor_ref import formats, golden
+from mor_ref import decode, formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.matmul import Block, entry
@@ -72,3 +72,23 @@ def test_the_first_scale_is_that_of_the_first_block_with_a_scale():
     with applied(DEVIATIONS["matmul_first_scale_for_all"]):
         found = entry([wide, *scaled], ones, DOT_PROFILES["exact"])
     assert found == 1 + 0.5 + 0.5
+
+
+def test_sums_in_binary32_are_those_of_a_loop_on_a_cpu():
+    """DOT-007: products of e4m3 and sums of float32 are rounded by NumPy, one after the other."""
+    operation, known = cases("dot", "hopper_fp8")
+    differing = compared = 0
+    for case in known:
+        if case.parameters["format_a"] == case.parameters["format_b"] == "e4m3":
+            a, b = (decode(case.arrays[name], "e4m3").astype(np.float32) for name in "ab")
+            c = case.arrays["c"].view(np.float32)
+            with np.errstate(all="ignore"):
+                for k in range(a.shape[1]):
+                    c = c + a[:, k] * b[:, k]
+            found = np.array(
+                results(operation, case.parameters, case.arrays, "dot_added_in_binary32"), np.uint32
+            ).view(np.float32)
+            np.testing.assert_array_equal(found, c)
+            compared += c.size
+            differing += np.count_nonzero(c != case.arrays["result"].view(np.float32))
+    assert differing > compared / 10 > 10

@@ -1,0 +1,32 @@
+"""Dot products that differ: tensor cores that add up as a loop on a CPU does."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import DOTS
+from mor_ref.exact import dot_binary32, dot_nvidia
+from mor_ref.exact.dot_terms import Chunk, Product
+from mor_ref.exact.encoding import encode
+
+
+@deviation(
+    dot_nvidia.t_fdpa, dot_nvidia.gst_fdpa, rules=("DOT-007", "DOT-009", "DOT-010"), domain=DOTS
+)
+def dot_added_in_binary32(
+    _: Callable[..., Any], part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Products are added to c one after the other, in binary32, and none is cut, as on a CPU."""
+    for one in part:
+        a, b = one.a.value * one.scale_a.value, one.b.value * one.scale_b.value
+        c = dot_binary32.fused(a, b, c)
+    if profile.result == "f16":
+        fmt = formats["f16"]
+        c = fmt.value(encode(c, fmt, "rne", SpecialCases(overflow="ieee")))
+    return Chunk(0, 0, c)
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))
