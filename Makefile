@@ -22,8 +22,8 @@ ENDED := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true --max
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE) $(ENDED)
 
-# What test leaves out: the same on more inputs, formats, suites, schedules and compilers. SHARE=0/4 is
-# the first quarter of it.
+# What test leaves out: the same on more inputs, formats, suites, schedules and compilers. SHARE=0/6 is
+# the first sixth of it.
 test-full: .venv/installed
 	$(BIN)/python -m pytest -n auto $(BY_FILE) $(ENDED) --tier=full $(if $(SHARE),--share=$(SHARE)) tests
 
