@@ -179,13 +179,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
         if _may_be_by_accident(instead, where):
             instead, where = None, None
     if instead is not None:
-        return replace(
-            nothing,
-            words=instead.words,
-            explained=instead.explained,
-            kept=instead.kept,
-            condition=where,
-        )
+        return _with(nothing, instead, where)
     where = condition(entries, entries.differs, entries.matches) if is_first else None
     if where is None:
         return _one_value_somewhere(entries, nothing)
@@ -199,15 +193,15 @@ def _one_value_somewhere(entries: Entries, nothing: Structure) -> Structure | No
         if is_most and one.kept and surprise(one, one.explains) >= LEAST_BITS:
             where = condition(entries, one.explains, one.would_change, of_places_only=True)
             if where is not None and where.is_exact:
-                where = replace(where, is_of_changed=True)
-                return replace(
-                    nothing,
-                    words=one.words,
-                    explained=one.explained,
-                    kept=one.kept,
-                    condition=where,
-                )
+                return _with(nothing, one, replace(where, is_of_changed=True))
     return None
+
+
+def _with(nothing: Structure, one: Alternative, where: Condition | None) -> Structure:
+    """Return a structure with an alternative, and with the condition of its entries."""
+    return replace(
+        nothing, words=one.words, explained=one.explained, kept=one.kept, condition=where
+    )
 
 
 def _of_two(one: Alternative, other: Alternative) -> Structure | None:
