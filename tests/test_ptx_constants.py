@@ -96,8 +96,8 @@ st.global.f32 [%d1+12], 1.0000000596046448; st.global.b32 [%d1+16], (0f3F800000)
 
 def of_one(line, more=""):
     """Run a line of a kernel: x is an array of 16 words, %d1 its address, %r1 goes out."""
-    text = f"""{more}
-.global .align 8 .u32 x[16] = {{{", ".join(map(str, range(100, 116)))}}};
+    text = f""".global .align 8 .u32 x[16] = {{{", ".join(map(str, range(100, 116)))}}};
+{more}
 .visible .entry run(.param .u64 out, .param .align 8 .b8 given[32]) {{
 .reg .b64 %d<4>; .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .pred %p<3>; .reg .b16 %h<3>;
 .shared .align 16 .b8 s[64]; .local .align 8 .b8 own[32];

@@ -21,8 +21,8 @@ TEXT = f"""{HEADER}
   mov.u32 %r4, 0; cvt.u16.u32 %h1, %r2;
 LOOP: mad.lo.u32 %r5, %r4, {THREADS}, %r2; mul.wide.u32 %d2, %r5, 8; add.s64 %d2, %d1, %d2;
   ld.global.u32 %r6, [%d2]; ld.global.u32 %r7, [%d2+4]; add.u32 %r8, %r3, %r7;
-  brx.idx %r6, KINDS;
 KINDS: .branchtargets NEXT, STORE, LOAD, WARP, BLOCK, STRONG_STORE, STRONG_LOAD;
+  brx.idx %r6, KINDS;
 STORE: st.shared.u8 [%r8], %h1; bra NEXT;
 LOAD: ld.shared.u8 %h2, [%r8]; bra NEXT;
 STRONG_STORE: st.volatile.shared.u8 [%r8], %h1; bra NEXT;

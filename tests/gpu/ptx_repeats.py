@@ -4,6 +4,7 @@ Workers share the sessions. A kernel that fails leaves its process without a GPU
 ends it: then another process goes on with the next session.
 """
 
+import ctypes
 import faulthandler
 import json
 import os
@@ -23,6 +24,7 @@ from gpu.ptx_launches import ALIGNED, TESTS, Address, read
 from mor_ref.cuda.device import cupy
 
 PATIENCE = 20  # seconds, for a module or a launch
+_LOG_AND_ITS_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER and its size in bytes
 _SHOWN = 6  # differences of an array
 _MOST_WRONG = 20  # after which a process that ended is not begun again
 _QUIET = re.compile(r"(?:ld|st|mov|cvta|ret|mul\.wide|add\.s64|mad\.wide)\b")
@@ -62,17 +64,31 @@ class Report:
 def for_driver(text):
     """Return a module with the newest version of PTX that the driver knows."""
     major, minor = divmod(cupy().cuda.runtime.driverGetVersion() // 10, 100)
-    return re.sub(r"\.version\s+\S+", f".version {major - 4}.{minor}", text, count=1)
+    version = f".version {major - 4}.{minor}"
+    return re.sub(r"\.version\s+\S+", version, text.rstrip("\0"), count=1)
+
+
+def why_refused(text):
+    """Return the first line that the driver's compiler writes of a module that it refuses."""
+    log, module = ctypes.create_string_buffer(1 << 12), ctypes.c_void_p()
+    options = (ctypes.c_int * 2)(*_LOG_AND_ITS_SIZE)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+    ctypes.CDLL("libcuda.so.1").cuModuleLoadDataEx(
+        ctypes.byref(module), text.encode(), 2, options, values
+    )
+    line = log.value.decode().partition("\n")[0]
+    return re.sub(r".*, line \d+; ", "", line)
 
 
 def repeated(session, path):
     """Return what a session is on the GPU, a part of a report; CuPy loads a path once."""
-    path.write_text(for_driver(session.text), "utf-8")
+    text = for_driver(session.text)
+    path.write_text(text, "utf-8")
     try:
         module = cupy().RawModule(path=str(path))
         kernels = {each.kernel: module.get_function(each.kernel) for each in session.launches}
     except Exception as error:  # noqa: BLE001  # the driver has many
-        return {"refused": [str(error)]}
+        return {"refused": [why_refused(text) or str(error)]}
     said = {"compared": 0, "opened": 0, "wrong": []}
     for launch in session.launches:
         arrays = run(kernels[launch.kernel], launch)
