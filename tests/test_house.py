@@ -1,6 +1,7 @@
 """The house rules: which way imports point, style, types, and the cost of starting."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -180,14 +181,16 @@ def part_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def imports_of(path):
     """Return the modules of this package that a module imports anywhere in its code."""
-    return imports_among(path, ast.walk(ast.parse(path.read_text())))
+    return list(imports_among(path, ast.walk(ast.parse(path.read_text()))))
 
 
+@functools.cache
 def loads_of(path):
     """Return the modules of this package that a module imports when it is loaded."""
-    return imports_among(path, ast.parse(path.read_text()).body)
+    return list(imports_among(path, ast.parse(path.read_text()).body))
 
 
 def imports_among(path, nodes):

@@ -18,7 +18,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import llvmlite
@@ -39,10 +39,13 @@ def code_digest() -> str:
     """Return a digest of all that kernels come from: the engine's code, and the compilers."""
     _load_engine()
     digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
-    for name in sorted(sys.modules):
-        if name.startswith(f"{_ENGINE}."):
-            for part in _parts_of_module(sys.modules[name]):
-                digest.update(f"{len(part)} {part}".encode())
+    known: dict[int, bytes] = {}  # by the places of values in memory: modules share most of them
+    for module in sorted(name for name in sys.modules if name.startswith(f"{_ENGINE}.")):
+        for name, value in sorted(vars(sys.modules[module]).items()):
+            if not name.startswith("__"):
+                if id(value) not in known:
+                    known[id(value)] = _digest_of_value(value)
+                digest.update(f"{module}.{name} ".encode() + known[id(value)])
     return digest.hexdigest()[:32]
 
 
@@ -53,11 +56,10 @@ def _load_engine() -> None:
         importlib.import_module(f"{_ENGINE}.{module.name}")
 
 
-def _parts_of_module(module: ModuleType) -> Iterator[str]:
-    for name, value in sorted(vars(module).items()):
-        if not name.startswith("__"):
-            for part in _parts_of_value(value):
-                yield f"{module.__name__}.{name} {part}"
+def _digest_of_value(value: object) -> bytes:
+    """Return a digest of a value that kernels may be made of, and nothing for others."""
+    parts = [f"{len(part)} {part}" for part in _parts_of_value(value)]
+    return hashlib.sha256("".join(parts).encode()).digest() if parts else b""
 
 
 def _parts_of_value(value: object) -> Iterator[str]:
@@ -81,13 +83,15 @@ def _parts_of_value(value: object) -> Iterator[str]:
                 yield from _parts_of_value(member.fget if isinstance(member, property) else member)
 
 
-def _parts_of_code(code: CodeType) -> Iterator[str]:
-    yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
+@functools.cache  # code never changes
+def _parts_of_code(code: CodeType) -> tuple[str, ...]:
+    parts = [f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _parts_of_code(constant)
+            parts += _parts_of_code(constant)
         else:
-            yield repr(sorted(constant) if isinstance(constant, frozenset) else constant)
+            parts.append(repr(sorted(constant) if isinstance(constant, frozenset) else constant))
+    return tuple(parts)
 
 
 def cache_directory() -> Path:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -29,7 +30,8 @@ Files = Iterator[tuple[str, bytes]]
 
 def _hexadecimal(array: np.ndarray[Any, Any]) -> list[str]:
     width = 2 * array.itemsize
-    return [f"{value:0{width}x}" for value in array.ravel().tolist()]
+    digits = array.astype(array.dtype.newbyteorder(">")).tobytes().hex()
+    return [digits[k : k + width] for k in range(0, len(digits), width)]
 
 
 def _meanings(entry: Entry, case: Case) -> list[str]:
@@ -61,8 +63,8 @@ def _rows(case: Case, *, between: str) -> list[str]:
     """Return a line for each row: all entries of all fields in turn, in hexadecimal."""
     columns = []
     for array in case.arrays.values():
-        wide = array.reshape(len(array), -1)
-        columns.append([between.join(_hexadecimal(row)) for row in wide])
+        entries, in_row = iter(_hexadecimal(array)), array.size // max(1, len(array))
+        columns.append([between.join(islice(entries, in_row)) for _ in array])
     return [between.join(row) for row in zip(*columns, strict=True)]
 
 

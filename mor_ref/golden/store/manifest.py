@@ -188,11 +188,13 @@ _WHOLE = _record(
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Return the manifest of a directory; refuse one of another version."""
+    """Return the manifest of a directory, which readers share: nothing in it may be changed.
+
+    One of another version is refused.
+    """
     path = directory / MANIFEST
     try:
-        content = read_inside(directory, MANIFEST, _LARGEST)
-        unread = _checked(content)
+        return _checked(read_inside(directory, MANIFEST, _LARGEST))
     except FileNotFoundError:
         raise GoldenError(
             f"{path} is not there; make the suites with mor-ref golden make"
@@ -201,19 +203,16 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     except _UnusableError as error:
         raise GoldenError(f"{path} {error}") from error
-    found: dict[str, Any] = unread.pop() if unread else json.loads(content)
-    return found
 
 
 @functools.lru_cache(maxsize=4)
-def _checked(content: bytes) -> list[dict[str, Any]]:
-    """Return a list with the manifest, for the first reader to take: each has a copy of its own.
+def _checked(content: bytes) -> dict[str, Any]:
+    """Return the manifest that a content is; all but one of this version is refused.
 
-    All but a manifest of this version is refused. A content that is one is not checked again:
-    the bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
+    The bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
     """
     try:
-        manifest = json.loads(
+        manifest: dict[str, Any] = json.loads(
             content.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_no_number
         )
     except (ValueError, RecursionError) as error:
@@ -231,7 +230,7 @@ def _checked(content: bytes) -> list[dict[str, Any]]:
         _check_distinct("suites", manifest["suites"])
     except _FaultError as fault:
         raise _UnusableError(f"is not a manifest: {fault}; {AGAIN}") from fault
-    return [manifest]
+    return manifest
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

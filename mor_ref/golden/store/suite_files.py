@@ -1,5 +1,6 @@
 """Files of golden vectors: written whole or not at all, and read with suspicion."""
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -188,7 +189,7 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
                 f"{', '.join([*missing, *strange])[:100]!a}; {AGAIN}"
             )
         ordered = {name: found[name] for name in order if name in found}
-        parameters = entry["cases"][case]
+        parameters = copy.deepcopy(entry["cases"][case])
         try:
             check_arrays(entry["operation"], parameters, ordered)
         except OperationError as error:

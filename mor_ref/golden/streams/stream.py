@@ -85,17 +85,17 @@ def _of_suite(text: str) -> Stream:
             f"blocks: take one of {', '.join(streamed)}, or use mor-ref verify"
         )
     name = _case_named(suite, case, list(entry["cases"]))
-    arrays = next(one.arrays for one in load(suite) if one.name == name)
-    inputs, results = _columns_of(entry, name, arrays)
+    bundled = next(one for one in load(suite) if one.name == name)
+    inputs, results = _columns_of(entry, name, bundled.arrays)
     stream = Stream(
         suite,
         name,
         entry["operation"],
-        entry["cases"][name],
+        bundled.parameters,
         inputs,
         results,
         domain,
-        {column.name: arrays[column.name] for column in inputs},
+        {column.name: bundled.arrays[column.name] for column in inputs},
     )
     return with_results(stream, domain.answers) if domain.answers else stream
 
