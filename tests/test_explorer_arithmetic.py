@@ -179,4 +179,6 @@ def test_a_threshold_of_which_t_is_0(page):
 
 def test_every_id_that_is_named_is_a_rule():
     texts = [path.read_text() for path in EXPLORER.glob("*.js")]
-    assert {rule for text in texts for rule, _ in ids_in(text)} <= {rule.id for rule in rules_of(ROOT / "spec")}
+    assert {rule for text in texts for rule, _ in ids_in(text)} <= {
+        rule.id for rule in rules_of(ROOT / "spec")
+    }
