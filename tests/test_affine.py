@@ -71,6 +71,7 @@ def choices(profile):
     ]
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("profile", AFFINE_PROFILES)
 def test_the_engine_is_the_exact_model(profile):
     """AFF-001 to AFF-009: every shape, source and block, with special numbers."""

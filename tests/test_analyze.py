@@ -36,6 +36,7 @@ def fields(record, wanted):
     return {name: record[name] for name in wanted}
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -73,6 +74,7 @@ def test_numbers_in_the_other_byte_order_are_the_same_numbers(run):
     assert fields(first, wanted) == fields(second, wanted) == wanted
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
 @pytest.mark.parametrize("shape", [(), (0,), (0, 4), (4, 0), (1,), (5,), (2, 0, 3)])

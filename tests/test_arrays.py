@@ -346,6 +346,7 @@ def test_out_stays_as_it_was_when_something_is_wrong():
 # ---------------------------------------------------------------------- threads
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 200_001])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.usefixtures("two_threads")

@@ -271,6 +271,7 @@ def first(stored):
     return " ".join(forms[type(value)].format(value) for value in values)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("peer", "recipe", "numbers", "theirs", "ours"), [*starmap(needing, KNOWN)], **by_name
 )

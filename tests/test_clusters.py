@@ -258,6 +258,7 @@ def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
             pass
 
 
+@pytest.mark.tier("full")
 def test_no_dask_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (

@@ -47,7 +47,7 @@ def through_kernels(a, b, given):
     return kernels.dot(Host(), *pair, c, given["profile"], given["formats"], own, keeps=True)
 
 
-@pytest.mark.tier("full", but_one_in=2)
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("profile", DOT_PROFILES)
 def test_the_kernels_are_the_exact_model(profile):
     """DOT-001 to DOT-020: zeros, subnormal numbers, infinities, NaN and sums that cancel."""

@@ -151,6 +151,7 @@ CALLS = {
 EVERY_CALL = [(name, *call) for name, calls in CALLS.items() for call in calls]
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(("name", "argument", "options"), EVERY_CALL, ids=str)
 def test_every_function_gives_what_the_host_gives(cupy, name, argument, options):
     x = numbers("f32")

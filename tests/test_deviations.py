@@ -106,7 +106,7 @@ def test_the_manifest_has_a_witness_for_every_pair():
 
 
 # Of a large suite another one has the operation, on tensors of fewer numbers.
-@pytest.mark.tier("full", but_one_in=48)
+@pytest.mark.tier("full", but_one_in=96)
 @pytest.mark.parametrize(
     ("name", "elements"), [(name, n) for name in SUITES for n in elements_of(name)]
 )

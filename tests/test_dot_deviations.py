@@ -25,6 +25,7 @@ def results(operation, parameters, arrays, name):
         return operation.exact(parameters, arrays)["result"].tolist()
 
 
+@pytest.mark.tier("full", but=["-16]"])
 @pytest.mark.parametrize(
     ("name", "chunk"),
     [("dot_chunks_are_half_as_long", 16), ("dot_chunks_are_twice_as_long", 64)],

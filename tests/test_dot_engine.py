@@ -104,7 +104,7 @@ def check(a, b, arguments):
     assert mor_ref.dot(a, b, **arguments).view(np.uint32).tolist() == last
 
 
-@pytest.mark.tier("full", but_one_in=6)
+@pytest.mark.tier("full", but_one_in=12)
 @pytest.mark.parametrize("profile", DOT_PROFILES)
 def test_the_engine_is_the_exact_model(profile):
     """DOT-001 to DOT-020: also zeros, subnormal numbers, infinities, NaN and sums that cancel."""

@@ -71,6 +71,7 @@ def end_in_negative_zeros(rows, fmt, profile):
         rows["a"][::2, 0] = rows["b"][::2, 0] = fmt.bias - 63 << fmt.mantissa_bits
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @needs("torch", "mmasim")
 @pytest.mark.parametrize("name", SIMULATED)
 def test_the_exact_model_is_mmasim(name):

@@ -52,6 +52,7 @@ def ends_of(x, codes, fmt):
     return np.isin(codes, largest) | ~np.isfinite(as_float64(x))
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("fmt", ALL, ids=by_name)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_midpoints_and_neighbours(dtype, fmt):

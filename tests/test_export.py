@@ -202,6 +202,7 @@ def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("kind", ["jsonl", "c", "npz"])
 @pytest.mark.parametrize("suite", [s for s, entry in ENTRIES.items() if entry["elements"] < 17_000])
 def test_every_suite_can_be_a_file(tmp_path, kind, suite):

@@ -68,6 +68,7 @@ def test_a_given_amax_of_nvfp4(profile, tile):
             assert (whole == np.float32(PROFILES[profile].range) / np.float32(3.5)).all()
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("profile", [name for name in PROFILES.specified if "4over6" not in name])
 @pytest.mark.parametrize("scale", [768.0, float(np.float32(0.3)), 2.0**-126, 2.0**127 * 1.5])
 def test_a_given_global_scale_of_nvfp4(profile, scale):
@@ -129,6 +130,7 @@ def test_the_measured_amax_can_be_given():
         assert np.array_equal(found.codes, right.codes)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("amax", AMAXES)
 @pytest.mark.parametrize("scaling", ["gam", "e8m0", "fp32"])
 def test_a_given_amax_of_groups_or_blocks(scaling, amax):

@@ -244,6 +244,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(("change", "message"), CHANGES)
 def test_a_manifest_that_is_wrong_somewhere(tmp_path, change, message):
     """VEC-002."""

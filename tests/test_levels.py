@@ -69,6 +69,7 @@ def weights_at_edges(kind, arithmetic, seed=0, rows=40, columns=24):
     return w, alpha
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_the_engine_is_the_exact_model(kind, arithmetic):

@@ -77,6 +77,7 @@ def without_saturated(measures):
     return {name: n for name, n in vars(measures).items() if name != "saturated"}
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(
     ("dtype", "with_specials"),
     [(np.float32, False), (BF16, True), (np.float16, False), (np.float64, True)],

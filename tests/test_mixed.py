@@ -170,6 +170,7 @@ def test_a_layer_has_one_candidate():
         mor_ref.mix_layer([])
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("candidates", CANDIDATES, ids=lambda one: one[0])
 @pytest.mark.parametrize("block", ["tensor", "row", "column", (4, 8)], ids=str)
 def test_the_engine_has_the_bits_of_the_exact_model(candidates, block):

@@ -87,6 +87,7 @@ def exact_codes_of_16_bits(target):
     return exact_codes(sixteen_bits(kind), found, rounding)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("target", TARGETS)
 @IN_EACH_MODE
 def test_encode_is_right_in_every_mode(target, mode):

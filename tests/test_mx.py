@@ -41,6 +41,7 @@ def test_any_tensor(shape, seed, dtype, fmt, rule, block):
     assert differing(found, exact_mx(x, fmt, rule, block)) == {}
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("fmt", ELEMENTS)
 def test_every_exponent_and_the_edges_of_every_binade(fmt):
     """MXS-002 to MXS-006: each power of two with its neighbours, subnormals included."""

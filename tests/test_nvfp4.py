@@ -37,6 +37,7 @@ def test_any_tensor(shape, seed, dtype, pair):
     assert differing(found, exact_nvfp4(x, *pair)) == {}
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize(("profile", "tile"), PAIRS, ids=str)
 @pytest.mark.parametrize("value", [0.0, -0.0, 2.0**-149, 1e-38, 3.4e38, np.inf, 1e-36])
 def test_tensors_of_one_value(profile, tile, value):

@@ -66,6 +66,7 @@ def test_a_users_own_format():
     assert differing(found, exact_quantize(x, int8, block=(2, 10))) == {}
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("scaling", SCALINGS)
 @pytest.mark.parametrize(
     ("exponent_bits", "mantissa_bits", "bias", "specials"),
@@ -217,6 +218,7 @@ def test_a_tall_column_of_whole_errors():
     assert found.error.nonzero.tolist() == [[4500]]
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("shape", [(3, 2049), (257, 3), (600, 1), (1, 70000), (16, 65540)], ids=str)
 @pytest.mark.parametrize("block", ["tensor", "row", "column", (300, 2100)], ids=str)
 def test_beyond_one_strip_and_one_part(shape, block):

@@ -81,6 +81,7 @@ def numbers_at_edges(seed, rows=300):
     return (words | signs).astype(np.uint32).view(np.float32)
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize("profile", SHARED_PROFILES)
 @pytest.mark.parametrize("kind", SHARED_KINDS)
 def test_the_engine_is_the_exact_model(kind, profile):

@@ -98,7 +98,7 @@ def one_process(recipe):
     return {"weights": dict(model.state_dict()), "state": state(model)}
 
 
-@pytest.mark.tier("full", but=["[fp8_delayed-fsdp]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_two_processes_train_as_one_would(two_processes, wrapper, recipe):

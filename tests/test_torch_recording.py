@@ -92,6 +92,7 @@ TREATMENTS = torch and {
 }
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("name", TREATMENTS or ["needs torch"])
 @pytest.mark.parametrize("axis", ["row", "column"])
 def test_sums_are_exact_and_flushed_elements_are_counted(name, axis):
