@@ -246,6 +246,7 @@ def test_a_scheduler_without_workers(monkeypatch):
             pass
 
 
+@pytest.mark.tier("full")
 def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
     """Before it gets a shard, which would end it."""
     cluster.wait_for_both()

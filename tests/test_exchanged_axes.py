@@ -174,6 +174,7 @@ OTHER_ORDERS = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("name", OTHER_ORDERS)
 def test_another_order_has_another_name(name):
     order, words = OTHER_ORDERS[name]

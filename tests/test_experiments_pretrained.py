@@ -104,6 +104,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
         weights.directory()
 
 
+@pytest.mark.tier("full")
 def test_the_model_is_made_of_its_files(tmp_path):
     from safetensors.torch import save_file
 

@@ -122,6 +122,7 @@ def test_history():
         fp8lm.history(fp8lm.History(()), 1.0)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("fmt", ["e4m3", "e5m2"])
 @pytest.mark.parametrize("sums", SUMS)
 @pytest.mark.parametrize("profile", REDUCTIONS)

@@ -100,6 +100,7 @@ def test_encode_is_right_in_every_mode(target, mode):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "fmt", ["e4m3", LOWEST, "bf16", "f32"], ids=lambda fmt: getattr(fmt, "name", fmt)
@@ -120,6 +121,7 @@ def test_encode_of_wide_numbers(dtype, fmt, mode):
     np.testing.assert_array_equal(codes, expected)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("count", [1, 13, 32])
 @IN_EACH_MODE
 def test_encode_at_random(count, mode):
@@ -205,6 +207,7 @@ REFUSING = {
 }
 
 
+@pytest.mark.tier("full", but_one_in=4)
 @pytest.mark.parametrize("name", REFUSING)
 @IN_EACH_MODE
 @pytest.mark.usefixtures("two_threads")

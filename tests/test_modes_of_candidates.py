@@ -28,7 +28,7 @@ def run(operation, parameters, inputs):
 """
 
 
-@pytest.mark.tier("full", but=["[FTZ]"])
+@pytest.mark.tier("full")
 @IN_EACH_MODE
 def test_a_module_that_changes_them_is_compared_and_diagnosed(mode, tmp_path, monkeypatch):
     name = f"candidate_{mode.replace(' ', '_')}"

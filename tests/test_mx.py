@@ -17,6 +17,7 @@ SHAPES = [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
 ELEMENTS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("fmt", ELEMENTS)
 @pytest.mark.parametrize("rule", SCALE_RULES)
 def test_every_record_is_that_of_the_exact_model(fmt, rule):

@@ -17,6 +17,7 @@ FLT_MAX = np.finfo(np.float32).max
 F = np.float32
 
 
+@pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize(("profile", "tile"), PAIRS, ids=str)
 def test_every_record_is_that_of_the_exact_model(profile, tile):
     for seed, shape in enumerate(

@@ -168,9 +168,10 @@ def found_in_file(name: str) -> list[str]:
     return [*lines, *(no_verbs_in(text) if begins_with_verbs else ())]
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_prose(name):
-    lines = found_in_file(name)
+@pytest.mark.parametrize("directory", sorted({str(Path(name).parent) for name in FILES}))
+def test_prose(directory):
+    names = [name for name in FILES if str(Path(name).parent) == directory]
+    lines = [f"{name}: {line}" for name in names for line in found_in_file(name)]
     assert not lines, "\n".join(lines)
 
 

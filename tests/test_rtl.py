@@ -123,6 +123,7 @@ def test_the_planted_bug_is_found(tmp_path, vectors):
     assert len(shown) == 10 < differing(outcome)
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_bug_is_found(tmp_path, vectors, mutant):
     old, new = MUTANTS[mutant]

@@ -14,6 +14,7 @@ from mor_ref.exact.training import is_saturated
 RUNG = 1
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize("divides", [False, True], ids=["multiplies", "divides"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize(

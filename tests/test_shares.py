@@ -21,6 +21,7 @@ def collected_tests(*options, **of):
     return [line for line in collected(*options, **of).splitlines() if "::" in line]
 
 
+@pytest.mark.tier("full")
 def test_each_test_is_in_one_share():
     shares = [collected_tests(f"--share={number}/3") for number in range(3)]
     assert all(shares)

@@ -50,7 +50,7 @@ def test_exponents_of_scales_turn_above_the_largest(name):
         assert exponents == [-binade, -binade - 1]
 
 
-@pytest.mark.tier("full", but=["significand1"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("significand", [Fraction(7, 4), Fraction(3, 2), Fraction(15, 8)])
 def test_hard_divisors_are_nearer_to_ties_than_others(significand):
     def from_tie(divisor):

@@ -66,7 +66,7 @@ def trained(make, recipe, checkpointing=False):
     return model, names, losses
 
 
-@pytest.mark.tier("full", but=["[mor_tensor-llama]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("make", COUNTS)
 @pytest.mark.parametrize("recipe", ["mor_tensor", "nvfp4_random"])
 def test_a_model_of_transformers_trains(make, recipe):

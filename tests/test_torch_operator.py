@@ -173,7 +173,7 @@ def test_a_view_is_quantized_as_its_copy():
         assert y.is_contiguous()
 
 
-@pytest.mark.tier("full", but=["[nvfp4]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("kind", ["mor", "delayed", "mx", "nvfp4", "unquantized"])
 def test_opcheck_passes(kind):
     treatment = {
