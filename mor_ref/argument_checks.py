@@ -25,9 +25,20 @@ def known_name(
     candidates = {name: name for name in names} | dict(also or {})
     near = difflib.get_close_matches(text, candidates, n=1)
     hint = f"did you mean {candidates[near[0]]!r}? " if near else ""
-    choice = f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)
+    choice = _choice(text, names)
     raise UnknownNameError(f"{argument} is {given!r}, which is not known; {hint}take {choice}")
 
+
+def _choice(text: str, names: list[str]) -> str:
+    """Return the names to choose from: of many those that are like the text, if any are."""
+    near = difflib.get_close_matches(text, names, n=_MOST_SHOWN)
+    like = [name for name in names if name in near or text in name.lower()]
+    if len(names) > _MOST_SHOWN and 0 < len(like) <= _MOST_SHOWN:
+        return f"one of {', '.join(like)}, or of the {len(names) - len(like)} others"
+    return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)
+
+
+_MOST_SHOWN = 24  # of the names of a catalogue, in a message
 
 # Names go to programs as one token, into the names of cases, and into files (PRO-002).
 _NAME_OF_A_ROW = re.compile("[A-Za-z][A-Za-z0-9_-]*")

@@ -8,7 +8,7 @@ import pytest
 from worker_pools import two_threads
 
 import mor_ref
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 
 __all__ = ["two_threads"]  # a fixture
 
@@ -30,6 +30,11 @@ OF_DOT = [
     ),
     (ROWS[:, :3], {}, "b has the shape (2, 64); give that of a, (2, 3)"),
     (ROWS.astype(np.float32), {}, "a has dtype float32"),
+    (
+        ROWS,
+        {"profile": "hopper_fp8_promoted", "scales": (np.ones((2, 1)), np.ones((2, 1)))},
+        "scales[0] has dtype float64; give the dtype of f32, or codes of f32 as unsigned integers",
+    ),
     (
         ROWS.view(ml_dtypes.float8_e5m2),
         {},
@@ -112,6 +117,17 @@ def test_whole_numbers_are_taken_as_c():
             mor_ref.dot(ROWS[:1], ROWS[:1], c)
 
 
+def test_of_many_profiles_those_like_the_given_one_are_named():
+    with pytest.raises(ValueError, match="did you mean 'hopper_fp8'") as refused:
+        mor_ref.dot(ROWS, ROWS, profile="hoper_fp8")
+    named = str(refused.value).partition("take one of ")[2].split(", ")
+    assert named.pop() == f"or of the {len(DOT_PROFILES) - len(named)} others"
+    assert len(named) == 12
+    assert set(named) > {"hopper_fp8", "hopper_fp8_f16", "hopper_fp8_promoted", "hopper_bf16"}
+    with pytest.raises(ValueError, match=f"take one of {', '.join(DOT_PROFILES)}$"):
+        mor_ref.dot(ROWS, ROWS, profile="h100")
+
+
 def test_single_codes_are_refused():
     """DOT-001."""
     with pytest.raises(ValueError, match="a and b are single codes; give rows of codes"):
@@ -136,6 +152,7 @@ OF_MATMUL = [
     (X[0], X.T, {}, "A has the shape (64,); give a matrix, rows and columns"),
     (X, X.T[None], {}, "B has the shape (1, 64, 4); give a matrix, rows and columns"),
     (np.ones((4, 64)), X.T, {}, "A is of type ndarray and dtype float64; give a record of mor"),
+    (ROWS, X.T, {}, "whose dtype is a format; codes of e4m3 are .view(ml_dtypes.float8_e4m3fn)"),
     ([[1.0]], X.T, {}, "A is of type list and dtype None; give a record of mor, quantize"),
     (X, X.T, {"out": "e4m3"}, "out is 'e4m3', which is not known"),
     (X, X.T, {"profile": "hopper"}, "profile is 'hopper', which is not known"),

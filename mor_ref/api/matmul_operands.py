@@ -156,10 +156,12 @@ def _format_of(x: Any, argument: str) -> Format:
     if name is None and str(getattr(x, "dtype", "")).removeprefix("torch.") == INT8.name:
         name = "int8"
     if name is None or found.packed:
+        is_of_codes = getattr(getattr(x, "dtype", None), "kind", None) == "u"
+        view = "; codes of e4m3 are .view(ml_dtypes.float8_e4m3fn)" if is_of_codes else ""
         raise TypeError(
             f"{argument} is of type {type(x).__name__} and dtype {getattr(x, 'dtype', None)}; give "
             "a record of mor, quantize, quantize_mx or quantize_nvfp4, or an array whose dtype is "
-            "a format"
+            f"a format{view}"
         )
     return operand_format(name)
 
