@@ -75,21 +75,24 @@ def test_the_first_scale_is_that_of_the_first_block_with_a_scale():
     assert found == 1 + 0.5 + 0.5
 
 
-def test_sums_in_binary32_are_those_of_a_loop_on_a_cpu():
-    """DOT-007: products of e4m3 and sums of float32 are rounded by NumPy, one after the other."""
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("dot_added_in_binary32", np.float32), ("dot_added_in_binary64", np.float64)],
+)
+def test_sums_in_binary32_and_binary64_are_those_of_a_loop_on_a_cpu(name, dtype):
+    """DOT-007: products of e4m3 and sums are rounded by NumPy, one after the other."""
     operation, known = cases("dot", "hopper_fp8")
     differing = compared = 0
     for case in known:
         if case.parameters["format_a"] == case.parameters["format_b"] == "e4m3":
-            a, b = (decode(case.arrays[name], "e4m3").astype(np.float32) for name in "ab")
-            c = case.arrays["c"].view(np.float32)
+            a, b = (decode(case.arrays[side], "e4m3").astype(dtype) for side in "ab")
             with np.errstate(all="ignore"):
+                c = case.arrays["c"].view(np.float32).astype(dtype)
                 for k in range(a.shape[1]):
                     c = c + a[:, k] * b[:, k]
-            found = np.array(
-                results(operation, case.parameters, case.arrays, "dot_added_in_binary32"), np.uint32
-            ).view(np.float32)
-            np.testing.assert_array_equal(found, c)
+                c = c.astype(np.float32)
+            codes = results(operation, case.parameters, case.arrays, name)
+            np.testing.assert_array_equal(np.array(codes, np.uint32).view(np.float32), c)
             compared += c.size
             differing += np.count_nonzero(c != case.arrays["result"].view(np.float32))
     assert differing > compared / 10 > 10
