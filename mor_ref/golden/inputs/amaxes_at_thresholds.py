@@ -1,4 +1,4 @@
-"""Amaxes next to which scales turn, at many magnitudes.
+"""Amaxes next to the thresholds of scales, at many magnitudes.
 
 Approximate logarithms and quotients are exact near 1, but wrong next to thresholds far from 1.
 """
@@ -27,9 +27,9 @@ SOME_STEPS = (-1, 0, 1, 2)
 _EXPONENTS_OF_ENDS = (127, -126, -130)
 _LARGEST = 0x7F7FFFFF
 _HARD = 8  # divisors to each side of a tie
-# Amaxes of groups and of blocks that a search has found. Some have equal mantissas, and the rebuilt
-# scale times the amax rounds above the largest number. Others have mantissas that differ by a step
-# or two, which the quotient of the scales does not show.
+# Pairs of amaxes, of a group and a block, that a search has found. Some have equal mantissas, and
+# the rebuilt scale times the amax rounds above the largest number. Others have mantissas that
+# differ by a step or two, but the quotient of their scales does not show it.
 _FOUND = (
     (0x44C1F630, 0x3FC1F630), (0x4487C862, 0x3F87C862), (0x44C1F62F, 0x3FC1F630),
     (0x44F3A645, 0x3FF3A646), (0x44D2BC35, 0x3FD2BC35), (0x44D2BC34, 0x3FD2BC35),
@@ -45,7 +45,7 @@ _FOUND = (
 def around(
     point: Fraction, binades: Iterable[int] = BINADES, steps: Iterable[int] = STEPS
 ) -> list[int]:
-    """Return binary32 numbers so many steps from a point times powers of two, and at both ends."""
+    """Return binary32 numbers `steps` from point * 2^k, for each binade k and at both ends."""
     exponent, steps, found = floor_log2(point), tuple(steps), []
     for binade in (*binades, *(end - exponent for end in _EXPONENTS_OF_ENDS)):
         at = point * Fraction(2) ** binade
@@ -56,15 +56,15 @@ def around(
 
 
 def with_subnormal_reciprocals(point: Fraction) -> tuple[int, int]:
-    """Return the last two binades of a point: the reciprocals of such amaxes are subnormal."""
+    """Return the k for which point * 2^k is in binade 126 or 127: its reciprocal is subnormal."""
     return 126 - floor_log2(point), 127 - floor_log2(point)
 
 
 @functools.cache
 def hard_divisors(significand: Fraction) -> tuple[int, ...]:
-    """Return the divisors of a number in [1, 2) with the quotients nearest to a tie, on both sides.
+    """Return the divisors of `significand` whose quotients are nearest to a tie, on both sides.
 
-    Of all 2^23 significands, these are the first that an approximate division rounds wrongly.
+    All are in [1, 2). Of the 2^23 divisors, an approximate division rounds these wrongly first.
     """
     whole = int(significand * (1 << 23))
     divisors = np.arange(1 << 23, 1 << 24, dtype=np.int64)
@@ -78,14 +78,14 @@ def hard_divisors(significand: Fraction) -> tuple[int, ...]:
 
 
 def hard_amaxes(fmt: Format) -> list[int]:
-    """Return the amaxes of ideal scales that are nearly halfway between two numbers."""
+    """Return amaxes whose ideal scales are nearly halfway between two numbers."""
     largest = Fraction(fmt.largest)
     points = hard_divisors(largest / Fraction(2) ** floor_log2(largest))
     return [bits for p in points for bits in around(Fraction(p, 1 << 23), SOME_BINADES, (0,))]
 
 
 def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
-    """Return amaxes of groups, and of blocks in them, whose mantissas are equal or nearly equal."""
+    """Return pairs of amaxes, of a group and a block in it, with nearly equal mantissas."""
     pairs = []
     points = [Fraction(fmt.largest), *(Fraction(s, 1 << 23) for s in SIGNIFICANDS[2::3])]
     for point, binade in itertools.product(points, (110, 60, 5, -5, -60)):
@@ -97,7 +97,7 @@ def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
 
 
 def edge_pairs_of_gam() -> tuple[Bits, Bits]:
-    """Return amaxes of groups and of blocks in them: edges, and next to equal mantissas."""
+    """Return pairs of amaxes, of a group and a block in it: edges, and nearly equal mantissas."""
     edges = amaxes()
     pairs = []
     some = edges[:: max(1, edges.size // 40)].tolist()
@@ -113,15 +113,15 @@ def edge_pairs_of_gam() -> tuple[Bits, Bits]:
 
 
 def found_pairs_of_gam() -> tuple[Bits, Bits]:
-    """Return amaxes of groups and of blocks in them at which GAM-003 is easily decided wrongly."""
+    """Return pairs of amaxes, of a group and a block in it, that expose errors in GAM-003."""
     groups, blocks = np.array(_FOUND, np.uint32).T
     return groups, blocks
 
 
 def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
-    """Return amaxes of tensors and of tiles in them, next to ties of the scales of tiles in e4m3.
+    """Return pairs of amaxes, of a tensor and a tile, next to a tie of the tile's e4m3 scale.
 
-    `reach` is the stored scale of a tile whose amax is that of the tensor.
+    `reach` is the stored scale of a tile that has the amax of the tensor.
     """
     scales = values_of(as_format("e4m3"))
     ties = [(a + b) / 2 for a, b in itertools.pairwise(scales[8:]) if b <= reach]
@@ -138,6 +138,6 @@ def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
 
 
 def nearly_equal_mantissas() -> Tensor:
-    """Return pairs of rows: the first has the amax of a group, the second of a block in it."""
+    """Return pairs of rows: one has the amax of a group, the next the amax of a block in it."""
     amaxes = np.stack(found_pairs_of_gam(), axis=1).reshape(-1, 1)
     return Tensor("mantissas.f32", "f32", np.concatenate([amaxes, amaxes - amaxes // 64], axis=1))

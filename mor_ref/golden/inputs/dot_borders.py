@@ -1,4 +1,4 @@
-"""Rows that show the numbers of a profile: L, e0, F and n, and each flush of CDNA 2."""
+"""Rows that expose a wrong L, e0, F or n of a profile, or a wrong flush of CDNA 2."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,11 @@ _FLUSHED = (-_ROOT / 2, _ROOT)  # a product that becomes -0
 
 
 def at_borders(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return rows of zeros, and rows whose sums another length of chunks changes.
+    """Return rows of zeros, and rows whose sums change with the length of a chunk.
 
-    Two products of 1 are in two chunks, or are the first and the last one of a chunk: c loses each
-    of them alone. In other rows, large products cancel, and a small one takes the second place.
+    Some rows have two products of 1: in two chunks, or first and last in one chunk. Added to c
+    alone, each is lost. In other rows, two large products cancel; a small one is cut only in their
+    chunk.
     """
     rows = [([_ZERO], 0.0), *_over_borders(profile, of)]
     found = [row for row in rows if len(row[0]) <= length and has_all(row, of)]
@@ -37,9 +38,9 @@ def at_borders(profile: DotProfile, of: tuple[Format, Format], length: int) -> A
 
 
 def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield sums over the end of the first chunk, and from its first product to its last one.
+    """Yield sums across the end of the first chunk, and from its first product to its last one.
 
-    And a sum over half of a chunk that is not whole.
+    One more sum crosses the middle of an incomplete chunk.
     """
     large = math.ldexp(1.0, profile.result_bits + 1)
     tops = exponents_at_most(HIGHEST, of)
@@ -57,16 +58,16 @@ def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     if profile.fraction_bits:
         yield _at({0: (a, b), 1: (-a, b), profile.chunk: small}), 0.0
         yield _at({0: (a, b), 1: (-a, b), last: small}), 0.0
-        tail, half = 2 * profile.chunk, profile.chunk // 2  # a unit that half a tail loses
+        tail, half = 2 * profile.chunk, profile.chunk // 2  # half a tail loses the unit
         unit = two_powers(sum(tops) - profile.fraction_bits, of)
         yield _at({tail: (-1.5 * a, b), tail + 1: unit, tail + half: (1.5 * a, b)}), 0.0
 
 
 def _rounded_down() -> Iterator[Row]:
-    """Yield sums of CDNA 3 with bits just above and below those that S and N have.
+    """Yield sums of CDNA 3 with bits just above and just below the last bits of S and N.
 
-    S is less than a tie, has the last bit but one of N, and has the last one. Then c is too far
-    from a product to count, by one exponent and by two.
+    In turn, S is less than a tie, has the last bit but one of N, and has the last bit of N. In the
+    last two rows, c is too small next to the product to count, by one exponent and by two.
     """
     c, half = 1.5 * 2.0**16, (2.0**-4, 2.0**-4)
     yield [(-half[0], half[1]), (-(2.0**-10), 2.0**-10)], c
@@ -77,14 +78,14 @@ def _rounded_down() -> Iterator[Row]:
 
 
 def _at(places: Mapping[int, tuple[float, float]]) -> Pairs:
-    """Return products at these places, and zeros before them."""
+    """Return a list with products at these places, and zeros between them."""
     return [places.get(k, (0.0, 0.0)) for k in range(max(places) + 1)]
 
 
 def at_borders_with_scales(
     profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
 ) -> Arrays:
-    """Return the same rows with scales of 1, and in promoted two whose result is -0."""
+    """Return the rows of `at_borders` with scales of 1, and in promoted two that result in -0."""
     scales, rows = formats[scale_format], at_borders(profile, of, length)
     if profile.family == "promoted":
         zeros = [_ZERO] * (length - 1)
@@ -100,7 +101,7 @@ def at_borders_with_scales(
 def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
     """Return chunks of CDNA 2 with zeros of either sign, and with sums that are subnormal.
 
-    A row is an instruction: of four chunks, the last two have the products.
+    A row is an instruction of four chunks; other products than zeros are in the last two.
     """
     length = profile.chunk
     first = _at({0: (_ROOT, _ROOT), length - 1: _ZERO})  # leaves c at -0
@@ -124,7 +125,7 @@ def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
 
 
 def filled_after_a_flush(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return a c of -0 and products that become -0, to which the zeros that fill a chunk add +0."""
+    """Return a row whose c and products become -0; the zeros that fill a chunk add +0 to it."""
     pairs = [(_ROOT, _ROOT), *[_ZERO] * (profile.chunk - 1)]
     row = ([*pairs, *[_FLUSHED] * (length - profile.chunk)], -1.5 * _LOW)
     return arrays_of([row] if has_all(row, of) else [], profile, of, length)

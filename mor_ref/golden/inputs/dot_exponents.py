@@ -19,11 +19,11 @@ from mor_ref.golden.inputs.dot_rows import (
 _SMALL = {"f32": 2.0**-60, "f16": 2.0**-24}  # a c that most profiles cut next to a large exponent
 _HALF = (0.5, 0.5)
 _CANCELS: Pairs = [(1.0, 1.0), (-1.0, 1.0)]
-Codes = tuple[int, int]  # of the scales of a block of a and of one of b
+Codes = tuple[int, int]  # of two scales: a block of a, and a block of b
 
 
 def rows_of_exponents(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield rows of zeros of one operand, of small and large sums, and of a subnormal c."""
+    """Yield rows with zeros in one operand, small and large sums, and a subnormal c."""
     yield from _zeros_of_one(profile, of)
     yield from _at_ends(profile)
     if profile.fraction_bits and profile.family != "gst_fdpa":
@@ -35,19 +35,20 @@ def rows_of_exponents(profile: DotProfile, of: tuple[Format, Format]) -> Iterato
 
 
 def _zeros_of_one(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield a zero times the largest number, next to a small c, and to a small product."""
+    """Yield the largest number times zero, with a small c or a small product."""
     for n, large in enumerate(of):
         pair = (large.largest, 0.0) if n == 0 else (0.0, large.largest)
         yield [pair], _SMALL[profile.start]
         exponent = math.frexp(large.largest)[1] - 1 + of[1 - n].smallest_exponent
         a, b = powers(exponent - profile.fraction_bits - 1, of)
-        yield [pair, (1.5 * a, b)], 0.0  # in f16, it rounds up to the smallest number
+        yield [pair, (1.5 * a, b)], 0.0  # in f16, the sum rounds up to the smallest number
 
 
 def _largest_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield chunks of the largest significands with one exponent: their cut sums are the largest.
+    """Yield chunks in which all terms have the largest significand and one exponent.
 
-    In gst_fdpa, whose exponents are of scales, they are chunks of the largest numbers, without c.
+    No cut sum is larger. In gst_fdpa only scales have exponents: there the chunks have the largest
+    numbers, without c.
     """
     is_grouped = profile.family == "gst_fdpa"
     bits = [min(fmt.mantissa_bits, 10) for fmt in of]  # f32 can be TF32
@@ -57,10 +58,10 @@ def _largest_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 
 
 def _between_units(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield a term, a c and a sum that are negative, and nearer to the unit below; and a tiny sum.
+    """Yield a negative term, c and sum, each nearer to the unit below, and a tiny sum.
 
-    Toward zero, each loses 3/4 of a unit. Large products cancel next to the term and c. In formats
-    without such a term, c is large.
+    Rounding toward zero loses 3/4 of a unit of each. Large products cancel next to the term and c.
+    If the formats lack such a term, c is large.
     """
     a, b = (math.ldexp(1.0, top) for top in exponents_at_most(HIGHEST, of))
     top, bits = math.frexp(a * b)[1] - 1, profile.fraction_bits
@@ -89,7 +90,7 @@ def _tiny_sum(profile: DotProfile, of: tuple[Format, Format]) -> Pairs:
 def _at_ends(profile: DotProfile) -> Iterator[Row]:
     """Yield sums that overflow or nearly do, and a tiny negative one.
 
-    Not on CDNA 1, where it is -0 unless a row is filled with zeros up to a whole instruction.
+    CDNA 1 has no tiny one: the result is -0, unless zeros fill the row up to a whole instruction.
     """
     if profile.result == "f16":
         for b in (4.0, 2.0):
@@ -97,7 +98,7 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
     large, tiny = 2.0**64, 2.0**-100
     yield [(large, large)], 0.0
     yield [(-large, large)], 0.0
-    if profile.family == "exact":  # above a tie by a bit that is 2^-266
+    if profile.family == "exact":  # above a tie by 2^-266
         yield [(1.0, 1.0), (2.0**-12, 2.0**-12), (2.0**-133, 2.0**-133)], 0.0
     if profile.family != "e_fdpa":
         yield [(-tiny, tiny)], 0.0
@@ -109,9 +110,10 @@ def _at_ends(profile: DotProfile) -> Iterator[Row]:
 
 
 def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield 1 and a bit below it in the next half of a chunk, in the next chunk, and in both.
+    """Yield 1 and small products in the other half of its chunk, in the next chunk, or in both.
 
-    And a c that the first chunk cancels, a small product in the second, and a tiny sum there.
+    Then come a c that the first chunk cancels, with a small product in the second chunk, and a tiny
+    sum in the second chunk.
     """
     exponent = -6 if profile.result == "f16" else -12
     one, bit, zero = (1.0, 1.0), (1.5 * 2.0**exponent, 2.0**exponent), (0.0, 0.0)
@@ -132,9 +134,9 @@ def rows_across_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterat
 
 
 def _at_e0(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield sums that the lowest bit above the cut of e0 changes, and that the next one does not.
+    """Yield a sum with the lowest bit that e0 keeps, and one with the highest bit that e0 cuts.
 
-    In binary32 it makes the smallest number 0; in f16 it decides a tie.
+    In binary32 the lowest bit makes the smallest number 0; in f16 it decides a tie.
     """
     smallest = formats[profile.result].smallest_exponent - profile.kept_bits
     is_f16 = profile.result == "f16"
@@ -145,7 +147,7 @@ def _at_e0(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
 
 
 def _with_subnormal_c(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield a subnormal c, and a product whose bit is the first one that its exponent cuts."""
+    """Yield a subnormal c and a product: its bit is the highest one that the exponent of c cuts."""
     smallest = formats[profile.start].smallest_exponent
     a, b = powers(smallest - profile.fraction_bits - 1, of)
     if profile.start == "f16":
@@ -157,7 +159,7 @@ def _with_subnormal_c(profile: DotProfile, of: tuple[Format, Format]) -> Iterato
 def scaled_rows_of_exponents(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield such rows with the scales of the first block, and those of all others."""
+    """Yield rows in which exponents decide, with scales of the first block and of the others."""
     if profile.family == "gst_fdpa":
         largest = 1 if scales.is_power_of_two else 2 - 2.0**-scales.mantissa_bits
         codes = encode(largest, scales), encode(largest, scales)
@@ -175,10 +177,10 @@ def scaled_rows_of_exponents(
 
 
 def _groups(scales: Format) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield sums of groups that are half a unit of the cut, next to a first group with an exponent.
+    """Yield groups whose sums are half a unit of the cut, after a first group with an exponent.
 
-    The first group cancels: its exponent cuts two groups, but not two halves of a group. Or it is
-    zero in one operand, and has no exponent.
+    The first group cancels. Its exponent cuts two groups, but not two halves of one group. In other
+    rows the first group is zero in one operand, and has no exponent.
     """
     if scales.is_power_of_two:
         large, one = (scales.bias + 17,) * 2, (scales.bias,) * 2
@@ -190,7 +192,7 @@ def _groups(scales: Format) -> Iterator[tuple[Row, Codes, Codes]]:
     yield ([*_CANCELS, *zeros, _HALF, *half, (0.0, 0.0), *half, _HALF], 0.0), large, one
     for pair in ((1.0, 0.0), (0.0, 1.0)):
         yield ([pair, pair, *zeros, _HALF], 0.0), large, one
-    yield ([*_CANCELS, *zeros, (-1.5, 0.5)], 0.0), large, one  # one and a half of the unit
+    yield ([*_CANCELS, *zeros, (-1.5, 0.5)], 0.0), large, one  # 1.5 units
     four, rest = ((scales.bias + n << scales.mantissa_bits,) * 2 for n in (6, -5))
     far: Pairs = [(-2.0, 2.0), (0.0, 0.0), *zeros, (-1.5, 1.0)]  # loses 3/4 of a unit of binary32
     yield (far, 0.0), four, rest
@@ -201,10 +203,10 @@ def _groups(scales: Format) -> Iterator[tuple[Row, Codes, Codes]]:
 def _exponents_of_groups(
     scales: Format, large: Codes, one: Codes
 ) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield a c next to groups that cancel: the exponent of their scales alone decides on it.
+    """Yield a c next to groups that cancel: the exponent of their scales decides if c counts.
 
-    The scales are subnormal, or the products are above 1, or a scale is 0 and the other one large.
-    A subnormal c is alone, and a product is far above c.
+    The scales are subnormal, or the products are above 1, or one scale is 0 and the other is large.
+    Other rows have a subnormal c alone, and a product far above c.
     """
     yield ([(0.0, 0.0)], -(2.0**-133)), one, one
     yield ([(1.0, 1.0)], math.ldexp(1.5, _exponent(large, scales) - 128)), large, one
@@ -224,7 +226,7 @@ def _exponent(codes: Codes, scales: Format) -> int:
 def _scaled_at_e0(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield the sums at e0 that scales make small: of one block, or of two in one chunk."""
+    """Yield the sums of `_at_e0`, small because of scales: in one block, or in two of one chunk."""
     first = -149
     for low in (0, 1):
         last = profile.zero_exponent - profile.fraction_bits - low
@@ -239,7 +241,7 @@ def _scaled_at_e0(
 def _after_a_chunk(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield a first chunk of 2^-60, then zeros of one operand; and a subnormal one."""
+    """Yield a sum of 2^-60 before zeros of one operand, and a subnormal sum before a product."""
     chunk: Pairs = [(1.0, 1.0), *[(0.0, 0.0)] * (profile.chunk - 1)]
     one = _halves(0, scales)
     for pair in ((of[0].largest, 0.0), (0.0, of[1].largest)):
@@ -249,5 +251,5 @@ def _after_a_chunk(
 
 
 def _halves(exponent: int, scales: Format) -> Codes:
-    """Return the codes of two powers of two whose product has an exponent."""
+    """Return the codes of two powers of two whose product has this exponent."""
     return scales.bias + exponent // 2, scales.bias + exponent - exponent // 2

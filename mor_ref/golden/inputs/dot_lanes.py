@@ -34,7 +34,7 @@ def lanes(chunk: int) -> list[int]:
 
 
 def in_other_lanes(rows: Iterable[Row], chunk: int) -> list[Row]:
-    """Return rows that begin in one lane after the other, as far as a chunk has the room."""
+    """Return the rows, each shifted to another first lane as far as its chunk has room."""
     return [
         ([*[_ZERO] * (5 * n % max(chunk - len(pairs) + 1, 1)), *pairs], c)
         for n, (pairs, c) in enumerate(rows)
@@ -44,8 +44,8 @@ def in_other_lanes(rows: Iterable[Row], chunk: int) -> list[Row]:
 def rows_of_lanes(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield rows in which one lane has the largest exponent, or is infinite or NaN.
 
-    The last lane has them all; each other one has a kind of infinity or NaN. The first lane and the
-    last one have infinities of both signs.
+    The last lane takes every kind of infinity and NaN, and each other lane takes one kind. In the
+    last rows, the first lane and the last one have infinities of opposite signs.
     """
     last = profile.chunk - 1
     yield from rows_of_exponents_in(lanes(profile.chunk), profile, of)
@@ -57,7 +57,7 @@ def rows_of_lanes(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 
 
 def _of_both_infinities(profile: DotProfile) -> Iterator[Row]:
-    """Yield chunks with infinities of both signs in the first lane and the last one."""
+    """Yield chunks with infinities of opposite signs in the first lane and the last one."""
     for x in (_INF, -_INF):
         yield [(x, 1.0), *[_ONE] * (profile.chunk - 2), (-x, 1.0)], 0.0
 
@@ -65,7 +65,7 @@ def _of_both_infinities(profile: DotProfile) -> Iterator[Row]:
 def rows_of_exponents_in(
     chosen: Iterable[int], profile: DotProfile, of: tuple[Format, Format]
 ) -> Iterator[Row]:
-    """Yield a row for each of some lanes, which has the largest exponent, and one for c."""
+    """Yield a row for c and for each chosen lane, which has the largest exponent."""
     if profile.family in ("t_fdpa", "st_fdpa"):
         yield _largest_in_c(profile, of)
     if profile.family != "gst_fdpa":
@@ -73,10 +73,10 @@ def rows_of_exponents_in(
 
 
 def _largest_in(lane: int, profile: DotProfile, of: tuple[Format, Format]) -> Row:
-    """Return a row whose largest product, in a lane, cuts a bit that would show.
+    """Return a row whose largest product, in `lane`, cuts a bit that would change the result.
 
-    The bit is in c. Families in which c is cut otherwise have it in a negative product of the same
-    group. In f16, another product makes a tie of the sum.
+    The bit is in c. In families that cut c differently, the bit is in a negative product of the
+    same group. In f16, another product brings the sum to a tie.
     """
     pairs = [_ZERO] * profile.chunk
     if profile.family in ("tr_fdpa", "gtr_fdpa", "promoted"):
@@ -93,7 +93,7 @@ def _largest_in(lane: int, profile: DotProfile, of: tuple[Format, Format]) -> Ro
 
 
 def _largest_in_c(profile: DotProfile, of: tuple[Format, Format]) -> Row:
-    """Return a row whose c cuts a bit of a product that would show."""
+    """Return a row whose c cuts a bit of a product that would change the result."""
     x, y = powers(4 - profile.fraction_bits - 1, of)
     if profile.result == "f32":
         return [(-1.5 * x, y)], 16.0
@@ -103,9 +103,9 @@ def _largest_in_c(profile: DotProfile, of: tuple[Format, Format]) -> Row:
 def rows_of_blocks(
     profile: DotProfile, of: tuple[Format, Format], length: int, scales: Format, block: int
 ) -> Arrays:
-    """Return rows in which one block has the largest scale or one that is NaN, for each block.
+    """Return rows for each block, in which its scale is the largest or NaN.
 
-    In gst_fdpa, each of its groups has the largest exponent once.
+    In gst_fdpa, each group of a block has the largest exponent once.
     """
     largest, one = one_of(scales) + (8 << scales.mantissa_bits), one_of(scales)
     nan = encode(_NAN, scales)
@@ -127,15 +127,15 @@ def rows_of_blocks(
 
 
 def reversed_rows(rows: Arrays) -> Arrays:
-    """Return rows with their products, and the scales of their blocks, from last to first."""
+    """Return rows with their products and the scales of their blocks in reverse order."""
     return {name: np.flip(codes, 1) if codes.ndim > 1 else codes for name, codes in rows.items()}
 
 
 def rows_between_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield sums that show how c passes to the second chunk.
 
-    It cuts small products, is cut next to a large one, cancels a sum that has one more bit than c
-    would have, and is infinite. In the first chunk, a lane has the largest exponent, or two lanes
+    There c cuts small products, is cut next to a large one, is infinite, or cancels a sum that has
+    one bit more than c can have. In the first chunk, a lane has the largest exponent, or two lanes
     have infinities.
     """
     top = 4
@@ -156,7 +156,7 @@ def rows_between_chunks(profile: DotProfile, of: tuple[Format, Format]) -> Itera
 
 
 def between_periods(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
-    """Return rows of two periods of promoted: the second one takes the sum of the first one."""
+    """Return rows of two periods of promoted: the second starts with the sum of the first."""
     rows = [*rows_between_chunks(replace(profile, chunk=PERIOD), of)]
     first, second = (2.0**-8, 2.0**-8), (2.0**-8, 2.0**-7)  # a tie of c, and a unit of it
     rows.append(([first, *[_ZERO] * (PERIOD - 1), second], 2.0**8))

@@ -1,4 +1,4 @@
-"""Pairs of formats of the operands of dot products: those of each profile, and other ones."""
+"""Pairs of operand formats of dot products: some for each profile, and others."""
 
 from mor_ref.definitions.dot import DotProfile
 
@@ -27,5 +27,5 @@ def pairs_of(profile: DotProfile) -> tuple[Pair, ...]:
 
 
 def other_pairs(profile: DotProfile) -> tuple[Pair, ...]:
-    """Return pairs that are not in `pairs_of`: with them, each operand has every format."""
+    """Return more pairs than `pairs_of`, so that each operand has every format."""
     return _OTHERS.get(pairs_of(profile), ())

@@ -24,7 +24,7 @@ Row = tuple[Pairs, float]  # the numbers of products, and c
 _IEEE = SpecialCases(overflow="ieee")
 # Two binary32 numbers whose product is above 2^-24 by less than 2^-62.
 _ABOVE_A_TIE = (math.ldexp(0x801001, -36), math.ldexp(0xFFE002, -35))
-HIGHEST = 6  # of the exponents of the large numbers, where a format has it
+HIGHEST = 6  # exponent of the large numbers, if a format has it
 
 
 def edges(
@@ -32,14 +32,14 @@ def edges(
 ) -> Arrays:
     """Return a, b and c of rows at the edges of a profile, filled up with zeros.
 
-    These are every `step`th row of all, from one of the first rows on.
+    These are every `step`th row of all, starting at row `first % step`.
     """
     found = [row for row in _rows(profile, of, length) if has_all(row, of)]
     return arrays_of(found[first % step :: step], profile, of, length)
 
 
 def signs_and_ends(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return rows whose sums are zeros of either sign, are at the ends of f16, or show an order."""
+    """Return rows whose sums are signed zeros, are at the ends of f16, or show an order."""
     zero, low = (-0.0, 1.0), 2.0**-126
     big, small = 2.0**12, 2.0**-75
     rows: list[Row] = [
@@ -84,14 +84,14 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
 
 
 def with_a_last_product(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return a row whose c is lost if it is added to the last product, and not to the sum."""
+    """Return a row that loses c if c is added to the last product instead of the sum."""
     a, b = (math.ldexp(1.0, top) for top in exponents_at_most(HIGHEST, of))
     pairs = [(a, b), *[(0.0, 0.0)] * (length - 2), (-a, b)]
     return arrays_of([(pairs, math.ldexp(a * b, -30))], profile, of, length)
 
 
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
-    """Return rows with e8m0 scales: a last sum of -2^-150, two of NaN, one of 2^-127."""
+    """Return rows with e8m0 scales: a last sum of -2^-150, then scales of NaN, NaN and 2^-127."""
     found = {name: array.copy() for name, array in rows.items()}
     found["a"][0], found["b"][0], found["c"][0] = 0, 0, 0
     for name, fmt, sign in (("a", of[0], of[0].sign_bit), ("b", of[1], 0)):
@@ -117,7 +117,7 @@ def with_scales_of_one(rows: Arrays, scales: Format, block: int) -> Arrays:
 
 
 def powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
-    """Return two powers of two with a product of this exponent, which the formats have if any."""
+    """Return two powers of two whose product has this exponent, in the formats if possible."""
     least, most = zip(*map(_exponents, of), strict=True)
     first = max(exponent // 2, exponent - most[1], least[0])
     first = min(first, exponent - least[1], most[0])
@@ -125,13 +125,13 @@ def powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
 
 
 def exponents_at_most(most: int, of: tuple[Format, Format]) -> tuple[int, int]:
-    """Return the exponents of the largest numbers of two formats, or a smaller limit of them."""
+    """Return the exponents of the largest numbers of two formats, but at most `most`."""
     first, second = (min(most, _exponents(fmt)[1]) for fmt in of)
     return first, second
 
 
 def _exponents(fmt: Format) -> tuple[int, int]:
-    """Return the exponents of the smallest number and of the largest one."""
+    """Return the exponents of the smallest and the largest number."""
     return fmt.smallest_exponent - fmt.mantissa_bits, math.frexp(fmt.largest)[1] - 1
 
 
@@ -182,7 +182,7 @@ def _zeros() -> Iterator[Row]:
 
 
 def two_powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
-    """Return two powers of two with a product of this exponent, about equal where they can be."""
+    """Return two powers of two whose product has this exponent, about equal if possible."""
     lowest, highest = (of[0].smallest_exponent - of[0].mantissa_bits, math.frexp(of[0].largest)[1])
     first = min(max(exponent // 2, lowest), highest - 1)
     return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
@@ -211,7 +211,7 @@ def _at_the_cut(
 
 
 def _above_ties(of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield sums that are above a tie by the last bit of 32 or 33, which a cut can lose."""
+    """Yield sums that are above a tie by a bit 31 to 33 places down, which a cut can lose."""
     for exponent in (12, 9, 0, -20):
         for bits in (31, 32, 33):
             pairs = [two_powers(exponent - 24, of), two_powers(exponent - bits, of)]
@@ -288,5 +288,5 @@ def drawn(operation: str, parameters: Parameters, shape: tuple[int, int], size: 
 
 
 def joined(*parts: Arrays) -> Arrays:
-    """Return rows one below the other."""
+    """Return the rows of all parts, one part below the other."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -41,8 +41,9 @@ _ONE = (1.0, 1.0)
 def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return rows of subnormal operands, infinities and NaN, alone and with each other.
 
-    Each NaN is the smallest one: it has no quiet bit, but a bit that the profile reads. Then come
-    rows in which exponents decide. In the last two, a NaN has only a bit that the profile ignores.
+    Each NaN has the smallest mantissa: no quiet bit, but a bit that the profile reads. Then come
+    rows in which exponents decide. In the last two, the only mantissa bit of NaN is one that the
+    profile ignores.
     """
     rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
     rows += [*rows_of_special_pairs(), *rows_of_sums(profile, of)]
@@ -66,9 +67,9 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
 
 
 def _smallest_nans(codes: Unsigned, fmt: Format, lowest: int) -> Unsigned:
-    """Return codes whose NaNs have this mantissa, if the format has several.
+    """Return codes in which each NaN has this mantissa, if the format has several NaNs.
 
-    Every other one has a sign.
+    Every second NaN is negative.
     """
     if not fmt.nan_codes or fmt.nan_codes[0][0] == fmt.sign_bit:
         return codes
@@ -84,7 +85,7 @@ def _smallest_nans(codes: Unsigned, fmt: Format, lowest: int) -> Unsigned:
 def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield subnormal numbers times the largest ones.
 
-    A second product is one bit below the cut, as the exponent of subnormal numbers has it.
+    A second product is one bit below the cut that the exponent of subnormal numbers sets.
     """
     for first in (0, 1):
         small, large = of[first], of[1 - first]
@@ -99,7 +100,7 @@ def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[R
 
 
 def rows_of_infinities() -> Iterator[Row]:
-    """Yield infinities times zeros and ones, with those of the other sign, and those of c."""
+    """Yield infinities times zeros and ones, and next to infinities of the other sign or of c."""
     for sign in (1, -1):
         yield [(sign * _INF, 1.0)], 0.0
         yield [(1.0, sign * _INF)], 0.0
@@ -124,7 +125,7 @@ def _of_nans() -> Iterator[Row]:
 def specials_with_scales(
     profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
 ) -> Arrays:
-    """Return the same rows with scales of 1, and rows of ones and zeros with special scales."""
+    """Return the rows of `specials` with scales of 1, and rows with special scales."""
     scales, rows = formats[scale_format], specials(profile, of, length)
     special = [*_with_special_scales(scales, length)]
     special += scaled_rows_of_exponents(profile, of, scales)
@@ -138,9 +139,9 @@ def specials_with_scales(
 
 
 def _with_special_scales(scales: Format, length: int) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield rows of ones or of zeros, with the scales of their first blocks, and others of 1.
+    """Yield rows of ones or zeros, special scales of their first blocks, and scales of 1.
 
-    A scale is NaN, which meets each c, infinite, or subnormal next to the largest one.
+    A special scale is NaN (with each c), is infinite, or is subnormal next to the largest scale.
     """
     ones, zeros, infinity = [_ONE] * length, [(0.0, 1.0)] * length, scales.infinity_code
     one, largest = one_of(scales), scales.largest_code

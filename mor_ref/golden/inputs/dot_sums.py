@@ -1,4 +1,4 @@
-"""Rows of dot products that show how wide sums, shifts and products of a chunk are."""
+"""Rows of dot products that expose too few bits in sums, shifts or products of a chunk."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MOST_BITS = 10  # behind the leading one of a number of TF32
 
 
 def rows_of_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield such rows of a profile; a product of two numbers with all bits is not rounded."""
+    """Yield rows for a profile; one exposes a product of two long numbers that is rounded."""
     bits = [min(fmt.mantissa_bits, _MOST_BITS) for fmt in of]
     if min(bits) > 3:
         pair = tuple(1 + 2.0**-n for n in bits)
@@ -51,25 +51,25 @@ def _of_wide_sums(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
         yield [two, *[(a, b)] * 3, *zeros, *[(-a, b)] * 3, two], 0.0
     elif half >= 4:
         yield [*[(a, b)] * half, *[(-a, b)] * half], math.ldexp(1.0, unit)
-    if profile.result == "f32":  # above a number by 3/4 of a unit of it
+    if profile.result == "f32":  # 3/4 of a unit above a number
         low = sum(tops) + 1 - profile.result_bits
         yield [(2.0 ** tops[0], 2.0 ** tops[1])] * 4, math.ldexp(1.5, low)
-    tiny = 2.0**-100  # without a product of zeros, c alone has e0
+    tiny = 2.0**-100  # no product is 0: c alone has e0
     yield [(tiny, tiny)] * profile.chunk, 0.0
 
 
 def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
-    """Yield terms far below the largest one: by a power of two, and by one more than F.
+    """Yield terms below the largest one by F + 1 places, and by a power of two of places.
 
-    Of the latter, which is a product above 2, a unit remains. In f16, a product above 2 has the
-    largest exponent, and the last unit decides a tie.
+    The first term is a product above 2, so that a unit of it remains. In f16, a product above 2 has
+    the largest exponent, and the last unit decides a tie.
     """
     is_wide = profile.result == "f32"
     a, b = (2.0**top for top in exponents_at_most(8 if is_wide else 2, of))
     x, y = powers(math.frexp(a * b)[1] - 1 - profile.fraction_bits - 1, of)
     yield [(a, b), (-1.5 * x, 1.5 * y)], 0.0
     if is_wide and profile.family != "promoted":
-        sign = -1 if profile.family == "tr_fdpa" else 1  # which rounds c down
+        sign = -1 if profile.family == "tr_fdpa" else 1  # tr_fdpa rounds c down
         yield [(4.0, 4.0)], sign * math.ldexp(1.5, 4 - 128)
         return
     a, b = (2.0**top for top in exponents_at_most(15, of))
@@ -80,7 +80,7 @@ def _of_far_terms(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
 
 
 def rows_of_special_pairs() -> Iterator[Row]:
-    """Yield products of two special numbers, two equal infinities, and one with a NaN of c."""
+    """Yield products of two special numbers, two equal infinities, and infinity with a NaN in c."""
     yield [(_INF, _NAN)], 0.0
     yield [(_NAN, _INF)], 0.0
     yield [(_INF, -_INF)], 0.0

@@ -15,7 +15,7 @@ _OF_F16 = 2.0**-24  # the smallest number of f16
 
 
 def negative_zeros(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return rows of whole chunks whose products are all -0, or all but one, with zeros of c."""
+    """Return rows of whole chunks: c is zero, and all products, or all but one, are -0."""
     negative: Pairs = [_NEGATIVE] * length
     rows: list[Row] = [
         (negative, -0.0),
@@ -36,16 +36,17 @@ def negative_zeros_with_scales(
 def negative_scales(
     profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
 ) -> Arrays:
-    """Return the same rows with scales of -1 and 1, whose sums of +0 they make -0."""
+    """Return the same rows with scales of -1 and 1, which turn sums of +0 into -0."""
     rows = negative_zeros_with_scales(profile, of, length, scale_format, block)
     sign = np.array(formats[scale_format].sign_bit, rows["scale_a"].dtype)
     return {**rows, "scale_a": rows["scale_a"] | sign}
 
 
 def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return two instructions whose c becomes -0 in one chunk after the other, then products of -0.
+    """Return rows of two instructions: c becomes -0 in one chunk, then all products are -0.
 
-    The result is +0 if an instruction starts behind that chunk.
+    There is a row for each chunk but the last. Its result is +0 if an instruction starts behind
+    that chunk.
     """
     chunk = profile.chunk
     rows: list[Row] = []
@@ -59,7 +60,7 @@ def flushed_by_instructions(profile: DotProfile, of: tuple[Format, Format], leng
 def tiny_sums(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return sums that round to a zero of either sign in the last chunk, or in the first one.
 
-    Zeros that fill a row up to a whole instruction would make a last sum of -0 a +0.
+    Zeros that fill a row up to a whole instruction would turn a last sum of -0 into +0.
     """
     tiny, tie = (-(2.0**-100), 2.0**-100), (-_TIE, _TIE)
     ahead = [_ZERO] * (length - profile.chunk)
@@ -69,7 +70,7 @@ def tiny_sums(profile: DotProfile, of: tuple[Format, Format], length: int) -> Ar
 
 
 def subnormal_starts(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
-    """Return a subnormal c of f16, whose exponent cuts products, in the first chunk or after it."""
+    """Return rows with a subnormal c in f16: its exponent cuts products of the same chunk."""
     small, zeros = (_OF_F16, 2 * _OF_F16), [_ZERO] * profile.chunk
     rows: list[Row] = [([small, small], sign * _OF_F16) for sign in (1, -1)]
     rows += [([small, small, *zeros[2:], small, small], _OF_F16), ([*zeros, small, small], _OF_F16)]

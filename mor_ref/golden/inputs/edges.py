@@ -1,4 +1,4 @@
-"""Edges, the inputs at which implementations differ, and random numbers that any language makes."""
+"""Edges (inputs at which implementations differ), and random numbers that any language makes."""
 
 import itertools
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def bell(count: int, seed: int, stream: int) -> Bits:
 
 
 def bell_between(first: int, last: int, count: int, seed: int, stream: int) -> Bits:
-    """Return some of the numbers of `bell`, so that many need not be made at once."""
+    """Return the numbers of `bell` at places `first` to `last`, without making all of them."""
     words = [random_words(last - first, seed, stream, start + first) for start in (0, count)]
     mask = np.uint64((1 << 22) - 1)
     total = np.full(last - first, -(1 << 23), np.int64)
@@ -99,8 +99,8 @@ def edges_of(fmt: Format) -> Bits:
 def single_bits_of(fmt: Format) -> Bits:
     """Return numbers that differ from a value or a tie in one bit, for each bit that rounding cuts.
 
-    Subnormal binades, in which other bits are cut, are included. They expose a sticky bit that
-    misses one of the bits.
+    Subnormal binades are included: there, other bits are cut. These numbers expose a sticky bit
+    that misses one of the cut bits.
     """
     smallest = fmt.smallest_exponent
     found = set()

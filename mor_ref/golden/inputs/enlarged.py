@@ -1,6 +1,6 @@
 """Enlarged suites: operations on columns have random inputs after the inputs of the suite.
 
-Suites of blocks and tensors draw more of them by themselves.
+Suites of blocks and tensors draw more random inputs by themselves.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def questions(suite: Suite, size: Size) -> Iterator[Case]:
 
 
 def _enlarged(random: RandomInputs, case: Case, size: Size) -> Case:
-    """Return a case with as many random rows as it has rows, for each further factor."""
+    """Return a case with more random rows: as many as it has, for each factor above 1."""
     rows = next(iter(case.arrays.values())).size
     draws = Draws(0, rows * (size.factor - 1), size.seed)
     drawn = random.draw(case.parameters, draws)

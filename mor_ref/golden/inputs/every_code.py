@@ -18,7 +18,7 @@ from mor_ref.golden.inputs.hard_numbers import SOURCES, fits, hard_numbers, is_o
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import Unsigned, f32_array
 
-_ENOUGH, _LISTS = 128, 16  # of numbers that are hard to round
+_ENOUGH, _LISTS = 128, 16  # counts: hard numbers, and lists of them
 # A positive and a negative infinity, NaN and signalling NaN, and one.
 SPECIALS: dict[str, Unsigned] = {
     "bf16": np.array([0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80], np.uint16),
@@ -31,9 +31,9 @@ _FAR_APART = {"bf16": (0x4700, 0x2140), "f16": (0x7800, 3), "f32": (0x47000000, 
 
 
 def every_code(fmt: Format, rule: str, source: str) -> Tensor:
-    """Return blocks of each scale, with a number that is hard to round for each code, and specials.
+    """Return blocks with each scale, with a hard number for each code, and with special numbers.
 
-    The amax is the first number of a block, or the second; it is positive, or negative.
+    The amax is the first or the second number of a block, and is positive or negative.
     """
     bits = in_source([x for pair in _pairs(fmt, rule, source) for x in pair], source)
     pairs = bits.reshape(-1, 2)
@@ -43,7 +43,7 @@ def every_code(fmt: Format, rule: str, source: str) -> Tensor:
 
 
 def every_value(fmt: Format) -> Tensor:
-    """Return every finite number of a format of at most 8 bits: the scale of all is 1."""
+    """Return every finite number of a format of at most 8 bits, with the scale 1."""
     values = [fmt.value(code) for code in range(fmt.code_count)]
     x = in_source([value for value in values if math.isfinite(value)], "bf16")
     return Tensor("every_value.bf16", "bf16", x.reshape(2, -1))
@@ -68,7 +68,7 @@ def special_pairs(source: str) -> Unsigned:
 
 
 def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]:
-    """Yield an amax for each scale with a number that is hard to round, and more of these."""
+    """Yield an amax for each scale, and an amax for each number left, with a hard number each."""
     amaxes = _amax_of_each_scale(fmt, rule, source)
     numbers = itertools.chain.from_iterable(hard_numbers(fmt, source, k) for k in range(_LISTS))
     left = dict(enumerate(numbers))
@@ -86,11 +86,11 @@ def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]
 
 @functools.cache
 def _amax_of_each_scale(fmt: Format, rule: str, source: str) -> dict[int, float]:
-    """Return an amax for each scale that finite numbers of a source have, by its code.
+    """Return an amax for each scale that finite numbers of a source can have, by scale code.
 
-    It is the largest with one of four significands: 1, that of the largest number of the format,
-    one that is rounded to it, or the largest of all. So the codes of all smaller numbers occur in
-    its block.
+    The amax is the largest number that has this scale and one of four significands: 1, the
+    significand of the largest number of the format, one that is rounded to it, or the largest of
+    all. So the codes of all smaller numbers occur in its block.
     """
     low, high, bits = SOURCES[source]
     largest = math.frexp(fmt.largest)[0] * 2

@@ -19,7 +19,7 @@ _OVERFLOWING = {1536: (249, 83), 2688: (252, 48)}
 def every_scale(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
     """Return a tile for each scale; the largest number makes the global scale 1.
 
-    Tiles of sixteen rows, and tiles of a tensor whose rows have an amax each, are in one row.
+    All tiles are in one row if a tile has sixteen rows, or if each row has an amax of its own.
     """
     numbers = [x for pair in (*_once(profile), (_LOST, _LOST)) for x in pair]
     pairs = in_source(numbers, source).reshape(-1, 2)
@@ -39,7 +39,7 @@ def tiles_of_scales(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
 
 
 def _once(profile: Nvfp4Profile) -> list[tuple[float, float]]:
-    """Return a pair for each scale: the numbers that are 6 and 1, or 4 and 3 if 6 is too large."""
+    """Return a pair for each scale: the numbers become 6 and 1, or 4 and 3 if 6 is too large."""
     reached = [[pair for pair in _pairs(s) if pair[0] <= profile.range] for s in _scales()]
     return [pairs[0] for pairs in reached if pairs]
 
@@ -53,16 +53,16 @@ def _pairs(s: float) -> tuple[tuple[float, float], ...]:
 
 
 def lost_scale(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
-    """Return a tile in which the scale of 6 is 0, and that of 4 is not."""
+    """Return a tile in which the scale for 6 is 0, and the scale for 4 is not."""
     return _in_tiles("lost", [profile.range, *[0.0] * 15, *[_LOST] * 16], tile, source)
 
 
 def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
-    """Return tiles with errors of 4 over 6 that do not compare, as the amax is infinite.
+    """Return tiles whose two errors in 4 over 6 do not compare, because the amax is infinite.
 
-    A code is 0, and the error NaN: of 6 in a tile of small numbers, and of 4 in one whose largest
-    number is 6. Both errors are infinite in the last tile, whose scale is 416. The tiles of small
-    numbers have no padding, whose codes are 0.
+    A code of 0 makes an error NaN: the error for 6 in a tile of small numbers, and the error for 4
+    in a tile whose largest number is 6. In the last tile, whose scale is 416, both errors are
+    infinite. The tiles of small numbers have no padding, because padding has the code 0.
     """
     rows, columns = tile
     infinity = -math.inf if source == "f16" else math.inf
@@ -76,9 +76,9 @@ def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
 
 
 def nan_and_four(tile: tuple[int, int], source: str) -> Tensor:
-    """Return a tile whose error is smaller for 4, and which has a NaN: so 6 is taken.
+    """Return a tile with a smaller error for 4 and with a NaN, so that 6 is taken.
 
-    Its numbers are 3 and 4 with the scale for 4, and 4.5 and 6 with that for 6.
+    Scaled, its numbers are 3 and 4 with the scale for 4, and 4.5 and 6 with the scale for 6.
     """
     return _in_tiles(
         "nan_and_four", [1, *[0.75] * 5, math.nan, *[0.75] * 9, *[8] * 16], tile, source
@@ -88,15 +88,15 @@ def nan_and_four(tile: tuple[int, int], source: str) -> Tensor:
 def infinite_errors(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
     """Return a tile whose error is infinite for 6, and 0 for 4.
 
-    The product of 6, the scale for 6 and the amax of the tensor is above the largest binary32
-    number. That of 4, the scale for 4 and that amax is not.
+    With A as the amax of the tensor, 6 * (scale for 6) * A is above the largest binary32 number,
+    and 4 * (scale for 4) * A is not.
     """
     whole, part = (math.ldexp(number, 111) for number in _OVERFLOWING[int(profile.range)])
     return _in_tiles("overflowing", [whole, *[0.0] * 15, *[part] * 16], tile, source)
 
 
 def infinite_tiles(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
-    """Return the amaxes of tensors, and tiles: those of `unordered_errors`, `infinite_errors`."""
+    """Return the amaxes of tensors, and the tiles of `unordered_errors` and `infinite_errors`."""
     unordered = unordered_errors((1, _TILE), "f32").x.reshape(-1, _TILE)
     first, last = infinite_errors(profile, (1, _TILE), "f32").x
     amaxes = f32_array([math.inf] * len(unordered))
@@ -104,6 +104,6 @@ def infinite_tiles(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
 
 
 def _in_tiles(name: str, numbers: list[float], tile: tuple[int, int], source: str) -> Tensor:
-    """Return a tensor of tiles of sixteen numbers, in one row if tiles have more rows."""
+    """Return a tensor with sixteen numbers in each tile; it has one row if a tile has several."""
     rows = in_source(numbers, source).reshape(-1, _TILE)
     return Tensor(f"{name}.{source}", source, rows if tile[0] == 1 else rows.reshape(1, -1))

@@ -9,7 +9,7 @@ from mor_ref.golden.inputs.every_code import SPECIALS
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
 
-# Next to the numbers that bfloat16 rounds to infinity, and to the largest of binary32.
+# Next to the numbers that bfloat16 rounds to infinity, and next to the largest binary32 number.
 TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
 SOME_TOPS = (0x7F7F8000, 0x7F7FFFFF)  # a tie of bfloat16, and the largest
 HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
@@ -26,7 +26,7 @@ def tops(chosen: Iterable[int] = TOPS) -> Iterator[Tensor]:
 
 
 def rows_of_tops() -> Tensor:
-    """Return the rows of `tops` as one tensor, whose rows are to be blocks."""
+    """Return the rows of `tops` as one tensor, in which each row is a block."""
     return Tensor("tops.f32", "f32", np.concatenate([tensor.x for tensor in tops()]))
 
 
@@ -44,7 +44,7 @@ def many_elements(size: Size) -> Tensor:
 
 
 def beyond_bf16(size: Size) -> Tensor:
-    """Return units that stay bfloat16; bfloat16 rounds some numbers to infinity, some are NaN."""
+    """Return units that stay bfloat16: it rounds some numbers to infinity, and others are NaN."""
     x = bell(9 * 40, size.seed, 170).reshape(9, 40) & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)
     for place, bits in (
         ((0, 0), 0x7F7F4000), ((0, 20), 0xFF7FFFFF), ((8, 1), 0x7F800000), ((8, 20), 0xFFC12345),
@@ -79,7 +79,7 @@ def signalling() -> Tensor:
 def lost_by_e5m2() -> Tensor:
     """Return units that e5m2 with a scale of e8m0 rounds to infinity, and e4m3 does not.
 
-    e4m3 is exact in the first 16 columns, and loses small numbers of the others that e5m2 keeps.
+    e4m3 is exact in the first 16 columns. In the others it loses small numbers that e5m2 keeps.
     """
     x = np.full((8, 32), 0x7F70, np.uint16)
     x[:, 17:] = 0x7200
@@ -94,14 +94,14 @@ def specials(source: str) -> Tensor:
 
 
 def overflowing_y() -> Tensor:
-    """Return a unit that is finite, and whose largest number e4m3 restores to an infinity."""
+    """Return a finite unit whose largest number e4m3 restores to an infinity."""
     x = np.full((8, 16), 0x7F600000, np.uint32)  # 448 * 2^119
     x[0, 0] = 0x7F7FFFFF
     return Tensor("overflowing_y.f32", "f32", x)
 
 
 def one_unit_of_four() -> Tensor:
-    """Return two units in each direction; one alone has no numbers."""
+    """Return two units in each direction; all numbers of one unit are NaN."""
     x = np.full((16, 32), _ONE, np.uint16)
     x[:8, 16:] = _NAN
     return Tensor("one_of_four.bf16", "bf16", x)
@@ -110,15 +110,15 @@ def one_unit_of_four() -> Tensor:
 def sums_beyond_32_bits() -> Tensor:
     """Return a row that e5m2 is better for, unless error sums are compared in 32 bits.
 
-    That of e4m3 is 520 * 2^23, of numbers that become 0: its lower 32 bits are 8 * 2^23. That of
-    e5m2 is some 11 * 2^23, of numbers that become 1.
+    The error sum of e4m3 is 520 * 2^23, from numbers that become 0: its lower 32 bits are 8 * 2^23.
+    The error sum of e5m2 is some 11 * 2^23, from numbers that become 1.
     """
     x = np.array([[448.0, *[2.0**-11] * 520, *[1.125] * 100]], np.float32)
     return Tensor("sums_beyond_32_bits.bf16", "bf16", upper_halves(x.view(np.uint32)))
 
 
 def ties_of_bf16() -> Tensor:
-    """Return a unit that stays bfloat16, as it has a NaN, with numbers halfway between two."""
+    """Return a unit that stays bfloat16 because of a NaN, with ties of bfloat16."""
     x = np.array([[0x3F808000, 0xBF808000, 0x3F818000, 0x7FC00000]], np.uint32)
     return Tensor("ties_of_bf16.f32", "f32", x)
 
@@ -133,7 +133,7 @@ def nearly_tied() -> Iterator[Tensor]:
     """Yield tensors whose error sums in e4m3 and e5m2 differ by 1; a search has found them.
 
     448 makes the scales powers of two. The smallest numbers become 0 in e4m3 and are exact in e5m2.
-    Those between 1.0625 and 1.125 have larger errors in e5m2. The last number moves one sum by 1.
+    Numbers between 1.0625 and 1.125 have larger errors in e5m2. The last number moves one sum by 1.
     """
     for small, step, last in (
         (5, 3122, 0x3F8BAD67), (5, 3122, 0x3F8BAD68), (6, 3854, 0x3F8A1217), (6, 3854, 0x3F8A1218),

@@ -1,8 +1,8 @@
-"""Rows of dot products at which wrong sums show, as a search has found them.
+"""Rows of dot products, found by a search, that expose wrong sums.
 
-Each row shows a lane without its exponent, a narrow sum or exponent, a wrong e0, a wrong second cut
-or a wrong tail, of one profile or of several. `found_dots.json` has them by suite and case, as
-digits of the codes of a, b, c and the scales; zeros at the ends of rows are left out.
+Each row exposes one error, in one profile or in several: a lane without its exponent, a narrow sum
+or exponent, a wrong e0, a wrong second cut or a wrong tail. `found_dots.json` lists the rows by
+suite and case, as hexadecimal codes of a, b, c and the scales, without the zeros at the ends.
 """
 
 import functools
@@ -30,7 +30,7 @@ def _found() -> Mapping[str, Mapping[str, list[str]]]:
 
 @functools.cache
 def first_with_numbers_of(profile: DotProfile) -> str:
-    """Return the first profile that differs from a profile in its name alone."""
+    """Return the name of the first profile that has the same numbers as `profile`."""
     numbers = replace(profile, name="p", wide="")
     return next(
         name for name, row in DOT_PROFILES.items() if replace(row, name="p", wide="") == numbers
@@ -38,7 +38,7 @@ def first_with_numbers_of(profile: DotProfile) -> str:
 
 
 def with_found_rows(suite: str, parameters: Parameters, rows: Arrays) -> Arrays:
-    """Return rows, and below them those found for a case of a suite."""
+    """Return the rows of a case of a suite, and the found rows below them."""
     first = first_with_numbers_of(profile_of(parameters))
     name = ".".join(map(str, {**parameters, "dot_profile": first}.values()))
     texts = [text.split(" ") for text in _found()[suite].get(name, ())]

@@ -1,8 +1,8 @@
-"""Tensors of bfloat16 and binary16 at which wrong implementations show, as a search has found them.
+"""Tensors of bfloat16 and binary16, found by a search, that expose wrong implementations.
 
-An implementation that takes one source answers the cases of that source alone. So each source needs
-inputs that expose it. `found_narrow.json` has the tensors: for NVFP4 by profile and tile, for other
-operations with the parameters.
+An implementation of one source answers only the cases of that source. So each source needs inputs
+that expose it. `found_narrow.json` lists the tensors: by profile and tile for NVFP4, and with
+parameters for other operations.
 """
 
 import functools
@@ -30,7 +30,7 @@ def _rows(texts: list[str]) -> np.ndarray:
 
 
 def found_in_sources(profile: str, tile: tuple[int, int]) -> Iterator[Tensor]:
-    """Yield tensors of a tile with the amax, and then the tiles found."""
+    """Yield tensors for each source: a tile with the amax, then the tiles found."""
     for source, of_profiles in _found()["nvfp4"].items():
         for name, texts in of_profiles.get(f"{profile}.{tile[0]}x{tile[1]}", {}).items():
             yield Tensor(name, source, _rows(texts))

@@ -1,10 +1,10 @@
-"""Tiles of NVFP4, found by a search, at which wrong implementations have another result.
+"""Tiles of NVFP4, found by a search, that expose wrong implementations.
 
 Their scales and errors are within a step or two of a tie. There another order of the operations, a
 fused multiply-add, an approximate reciprocal or a wider intermediate result changes the result.
-`found_tiles.json` lists them for each profile: the amax of a tensor, and the numbers of a tile. A
-tile of `squares` has 16 rows and columns. A tile of `lines` is 16 x 16 as well, but the tensor has
-one row. All others have 16 numbers.
+`found_tiles.json` lists, for each profile, the amax of a tensor and the numbers of a tile. A tile
+of `squares` has 16 rows and columns. A tile of `lines` is 16 x 16 as well, but the tensor has one
+row. All others have 16 numbers.
 """
 
 import functools
@@ -30,7 +30,7 @@ def _found() -> Mapping[str, Any]:
 
 
 def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
-    """Return the amaxes of tensors, and a tile of each."""
+    """Return the amaxes of tensors, and one tile for each."""
     rows = [
         [int(bits, 16) for bits in row.split()] for row in _found().get(profile, {}).get(of, ())
     ]

@@ -1,4 +1,4 @@
-"""Numbers at which implementations of FP8-LM differ: amaxes where scales turn, ties, and edges."""
+"""Numbers at which implementations of FP8-LM differ: thresholds of scales, ties, and edges."""
 
 import math
 
@@ -16,16 +16,16 @@ _LOST = (0, 1, 0x00400000, 0x007FFFFF, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7F8
 _BEFORE = (0x3E800000, 0x3F800000, 0x43000000, 0, 0x7F800000, 0x7FC00000, 0x00000001)
 _BINADES = (-126, -100, -70, -64, -40, -33, -32, -31, -17, -16, -9, -8, -7, -4, -2, -1, 0, 1, 2, 3,
             4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 110)  # fmt: skip
-# A tie, and the smallest number, which decides.
+# Codes of three ranks: two add up to a tie, and the smallest number decides.
 _WIDE = {"f16": (0x6800, 0x3C00, 0x0001), "e5m2": (0x64, 0x58, 0x01)}
-# Subnormal numbers of binary32, and scales that bring them among the numbers of each format.
+# Subnormal numbers of binary32, and scales that bring them into the range of each format.
 _SUBNORMAL = (0x007FFFFF, 0x00700000, 0x00480000, 0x00400000, 0x00380000, 0x00080000, 0x00012345)
 _BACK = (0x7E000000, 0x7E400000, 0x7E800000, 0x7F000000, 0x7F7FFFFF)
 _STEPS = (-50, -46, -25, -12, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 12, 23, 25, 46, 50)
 
 
 def scales(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[str, Bits]:
-    """Return amaxes next to Q / 2^k, where a rounded logarithm is an integer, and scales before."""
+    """Return amaxes next to Q / 2^k, where rounded logarithms are integers, and previous scales."""
     pairs = []
     for k in _BINADES:
         if 2.0**-125 < math.ldexp(fmt.largest, -k) < 2.0**126:
@@ -73,7 +73,7 @@ def subnormal(*names: str) -> dict[str, Bits]:
 
 
 def sums(parameters: Parameters, size: Size, count: int, ranks: int, dtype: str) -> Unsigned:
-    """Return rows of the codes of ranks; with three ranks, a sum that needs more than 24 bits."""
+    """Return rows with the code of each rank; with three ranks, one sum needs more than 24 bits."""
     draws = Draws(0, count * size.factor, size.seed, ranks)
     found = fp8lm_sum.random_inputs(parameters, draws)["code"].astype(dtype)
     if ranks == len(_WIDE["f16"]) and parameters["format"] in _WIDE:
@@ -92,7 +92,7 @@ def sums_of_zeros(fmt: Format) -> Unsigned:
 
 
 def products(fmt: Format) -> dict[str, Bits]:
-    """Return x and scales whose product is next to a tie of the format, and rounds to it."""
+    """Return x and scales whose product is next to a tie of the format, and rounds to the tie."""
     scales = (np.arange(1, 60, dtype=np.uint32) * np.uint32(0x23456) + np.uint32(0x3F800000)).view(
         np.float32
     )
@@ -102,7 +102,7 @@ def products(fmt: Format) -> dict[str, Bits]:
         tie = (fmt.value(code) + fmt.value(code + 1)) / 2
         x = (tie / scales.astype(np.float64)).astype(np.float32)
         exact = x.astype(np.float64) * scales
-        # The even code is the one of the tie; the product itself has the other one.
+        # The tie becomes the even code; the exact product becomes the odd one.
         turns = (exact > tie if code % 2 == 0 else exact < tie) & (exact.astype(np.float32) == tie)
         found += [(x[k], scales[k]) for k in np.flatnonzero(turns)[:1]]
     pairs = np.array(found, np.float32)

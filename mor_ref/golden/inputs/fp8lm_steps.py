@@ -1,4 +1,4 @@
-"""Tensors and gradients at which sequences of Adam differ: scales that turn, ties, cancellation."""
+"""Tensors and gradients at which sequences of Adam differ: thresholds, ties, cancellation."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from mor_ref.operations.random_numbers import Draws
 
 _F = np.float32
 _USUAL = Adam(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0)
-_ROWS = {1: 40, 3: 40, 16: 12}  # by the numbers of a tensor
+_ROWS = {1: 40, 3: 40, 16: 12}  # rows, by the count of numbers in a tensor
 
 
 def sequences(size: Size) -> Iterator[tuple[str, dict[str, Unsigned]]]:
@@ -47,7 +47,7 @@ def _named(weight: ArrayLike, gradients: NDArray[Any], **numbers: ArrayLike) -> 
 
 
 def _turns(size: Size) -> dict[str, Unsigned]:
-    """Return tensors whose amaxes are where logarithms turn, and ties of e4m3 below them.
+    """Return tensors whose amaxes are at thresholds of logarithms, and ties of e4m3 below them.
 
     Both betas are 0: the moments are the gradient and its square.
     """
@@ -81,7 +81,7 @@ def _cancelling(size: Size) -> dict[str, Unsigned]:
 
 
 def _tiny(size: Size) -> dict[str, Unsigned]:
-    """Return gradients whose moments, or products with them, are below the normal numbers."""
+    """Return gradients whose moments, or products with these moments, are below normal numbers."""
     rows = 24 * size.factor
     drawn = bell(rows * STEPS * 4, size.seed, 331).view(_F).reshape(STEPS, rows, 4)
     exponents = np.resize([-119.0, -62, -59, -56, -54, -52], rows)[:, np.newaxis]
@@ -91,10 +91,10 @@ def _tiny(size: Size) -> dict[str, Unsigned]:
 
 
 def _halves() -> dict[str, Unsigned]:
-    """Return second moments of n subnormal steps whose product with beta2 is next to a half.
+    """Return second moments of n * 2^-149 whose product with beta2 is next to a half of 2^-149.
 
-    In 24 bits the product is a half, which is rounded again once the inverse multiplies it. The
-    second moment of the other parameter has the largest scale that is finite.
+    Rounded to 24 bits, the product is a half; multiplied by the inverse, it is rounded again. The
+    second moment of the other parameter has the largest finite scale.
     """
     n = np.arange(1031, 2047, 92)
     beta2 = ((n + 1) // 2 + 0.5) / n
@@ -109,7 +109,7 @@ def _halves() -> dict[str, Unsigned]:
 def _corrections() -> dict[str, Unsigned]:
     """Return weights that a step makes nearly 0, where a correction is next to a tie of binary32.
 
-    Binary64 has the tie. The step is the third one for a beta1, and the fourth one for a beta2.
+    In binary64 the correction is the tie. This is step 3 for beta1, and step 4 for beta2.
     """
     around = 1 + np.arange(-3, 4) * 2.0**-23
     ones, none = np.ones(around.size), np.zeros(around.size)
@@ -131,7 +131,7 @@ def _corrections() -> dict[str, Unsigned]:
 def _specials() -> dict[str, Unsigned]:
     """Return rows without eps in which a weight becomes infinite or NaN, and rows with NaN.
 
-    1e-30 has a square that is 0.
+    The square of 1e-30 is 0.
     """
     inf, nan = np.inf, np.nan
     weight = [[3.0, 0.01], [3.0, 0.01], [0.0, 0.0], [5.0, 1.0], [nan, 40.0], [inf, 40.0], [-0.0, 0]]

@@ -33,7 +33,7 @@ def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
 def _rows(
     first: int, last: int, shape: tuple[int, int], recipe: Mapping[str, Any], source: str
 ) -> Unsigned:
-    """Return some rows of a tensor of that shape."""
+    """Return the rows from `first` to `last` of the tensor."""
     rows, columns = shape
     places = first * columns, last * columns, rows * columns
     bits = bell_between(*places, recipe["seed"], recipe["stream"]).reshape(-1, columns)

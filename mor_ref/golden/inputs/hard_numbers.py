@@ -15,17 +15,17 @@ from mor_ref.operations.bits import Unsigned
 # The exponents of the smallest and the largest number of a source, and its bits of significand.
 SOURCES = {"bf16": (-133, 127, 8), "f16": (-24, 15, 11), "f32": (-149, 127, 24)}
 _TINY = (16, 20, 26, 32, 37, 43, 50, 59, 65, 70)
-_ROWS = 3  # of numbers above ties, and below
-_FARTHEST = 2.0**-12  # they are nearer, so that the tie is the nearest number of binary16
+_ROWS = 3  # rows of numbers above ties, and as many below
+_FARTHEST = 2.0**-12  # nearer numbers round to the tie in binary16
 _HARD = 12  # numbers of a row that e4m3 is accepted for
 
 
 def hard_numbers(fmt: Format, source: str, k: int = 0) -> Iterator[float]:
-    """Yield a number for each code that is hard to round to it: the k-th list of such numbers.
+    """Yield, for each code, a number that is hard to round to it: the k-th list of such numbers.
 
-    An even code has a tie, and an odd one a number next to a tie. In half of the first list it is
-    the nearest number to the tie. In all others it differs from a tie in another bit of its
-    significand.
+    The number is a tie for an even code, and next to a tie for an odd one. In half of the first
+    list, it is the number nearest to the tie. In all other cases, it differs from the tie in
+    another bit of the significand.
     """
     bits = SOURCES[source][2]
     lower_bits = bits - fmt.mantissa_bits - 2
@@ -33,7 +33,8 @@ def hard_numbers(fmt: Format, source: str, k: int = 0) -> Iterator[float]:
     for sign in (1, -1):
         values = sorted({0.0, *(abs(value) for value in finite if value * sign > 0)})
         for n, at in enumerate(values):
-            # By the count of bits, so that numbers of every ending have both kinds of neighbours.
+            # The count of bits decides, so that codes of every ending have both kinds of
+            # neighbours.
             is_above = n == 0 or (n.bit_count() % 2 == k % 2 and n + 1 < len(values))
             tie = (at + values[n + 1 if is_above else n - 1]) / 2
             is_near = k == 0 and n % 8 < 4
@@ -43,7 +44,7 @@ def hard_numbers(fmt: Format, source: str, k: int = 0) -> Iterator[float]:
 
 
 def in_both_signs(numbers: Iterable[float]) -> list[float]:
-    """Return of pairs of a number and its negation four of one sign, then four of the other."""
+    """Return each magnitude once: four numbers of one sign, then four of the other, and so on."""
     pairs = np.array([*numbers]).reshape(2, -1).T.tolist()
     return [pair[n // 4 % 2] for n, pair in enumerate(pairs)]
 
@@ -67,9 +68,9 @@ def hard_rows(fmt: Format, source: str, width: int = 15) -> Unsigned:
 
 
 def rows_next_to_ties(fmt: Format, source: str, width: int) -> Iterator[list[float]]:
-    """Yield rows of an amax, and of numbers that its scale brings just above ties, or just below.
+    """Yield rows of an amax and numbers that its scale brings just above or just below ties.
 
-    Each is on the side of the odd code.
+    Each number is on the side of the odd code.
     """
     values = [float(value) for value in values_of(fmt)]
     exponent = math.frexp(fmt.largest)[1] - 1
@@ -90,9 +91,9 @@ def rows_next_to_ties(fmt: Format, source: str, width: int) -> Iterator[list[flo
 
 
 def accepted(source: str) -> Tensor:
-    """Return rows that e4m3 is accepted for: half of their numbers are hard to round, and normal.
+    """Return rows for which e4m3 is accepted; half of the numbers are normal and hard to round.
 
-    The others are powers of two, and a zero with a sign.
+    The other numbers are powers of two, and a negative zero.
     """
     e4m3 = formats["e4m3"]
     normal = in_both_signs(hard_numbers(e4m3, source))[2 << e4m3.mantissa_bits :]
@@ -111,24 +112,24 @@ def accepted(source: str) -> Tensor:
 
 
 def _next_to(x: float, source: str, steps: int) -> float:
-    """Return the number of a source that is not above a magnitude, or so many steps above it."""
+    """Return x rounded toward zero to a number of the source, then moved up by `steps`."""
     low, _, bits = SOURCES[source]
     step = math.ldexp(1.0, max(math.frexp(x)[1] - bits, low))
     return math.copysign((abs(x) // step + steps) * step, x)
 
 
 def signed(n: int, x: float) -> float:
-    """Return every second number of a count with the other sign."""
+    """Return x, or -x if n is odd."""
     return -x if n % 2 else x
 
 
 def fits(value: float, amax: float, source: str) -> bool:
-    """Return whether a number is one of a source, and not above an amax."""
+    """Return whether a source has this number, and its magnitude is at most `amax`."""
     return abs(value) <= amax and is_of(value, source)
 
 
 def is_of(value: float, source: str) -> bool:
-    """Return whether a source format has a number exactly."""
+    """Return whether a source has this number exactly."""
     low, high, bits = SOURCES[source]
     if value == 0:
         return True

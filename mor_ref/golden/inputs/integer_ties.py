@@ -1,13 +1,13 @@
-"""Numbers of integers that are next to ties, where a step that rounds once more goes astray."""
+"""Numbers next to ties of integers, where one more rounding changes the result."""
 
 import numpy as np
 
 from mor_ref.golden.inputs.edges import bell, in_source, narrowed
 from mor_ref.golden.inputs.tensors import Tensor
 
-# Rows whose zero points are within a step of a tie before they are rounded. Added to the lowest
-# integer, they are at the tie. The last ones have a number whose sum with the zero point is so
-# near the middle of two numbers of binary32 that it is there in binary64.
+# Rows whose zero points, before rounding, are within a step of a tie. Added to the lowest integer,
+# they are at the tie. In the last rows, the sum of a number and the zero point is so near the
+# middle of two binary32 numbers that binary64 rounds it to the middle.
 _NEAR_HALVES = {
     "f32": (
         (-1.0, 33.0, 1.0), (-5.0, 29.0, 2.5), (-7.0, 63.0, -3.0), (-35.0, 115.0, 8.0),
@@ -18,8 +18,9 @@ _NEAR_HALVES = {
     "bf16": ((-1.0, 18.0, 0.5), (-1.0, 23.0, 2.0), (-3.0, 22.0, -1.0), (-3.0, 23.0, 7.0)),
     "f16": ((-8.0, 35.0, 1.0), (-5.0, 47.0, 2.5), (-13.0, 40.0, -3.0), (-13.0, 49.0, 7.0)),
 }  # fmt: skip
-# A number, a scale and a zero point of each grid. The sum is so near the middle of two numbers of
-# binary32 that it is there in binary64; in wide grids it is next to a tie of the integers, too.
+# A number, a scale and a zero point for each grid. Their sum is so near the middle of two binary32
+# numbers that binary64 rounds it to the middle. In wide grids it is next to a tie of the integers,
+# too.
 ROUNDED_TWICE = {
     "int8": ((0xBE40AF7F, 0x40355C8C, -100), (0x3EF72C53, 0x3F950296, -100)),
     "uint8": ((0x3F31B7B1, 0x3FB1B6FF, 200),),
@@ -35,18 +36,18 @@ _WIDE = (8, 12)
 
 
 def rows_near_half_zeros(source: str) -> Tensor:
-    """Return rows whose zero points are just off a tie, by the dtype of the operations."""
+    """Return rows whose zero points are just off a tie in the dtype of `source`."""
     rows = _NEAR_HALVES[source]
     x = in_source((number for row in rows for number in row), source)
     return Tensor(f"near_halves.{source}", source, x.reshape(len(rows), 3))
 
 
 def rows_of_wide_grids(source: str) -> Tensor:
-    """Return rows whose integers are not numbers of the source, if they are of 12 bits or more."""
+    """Return rows whose integers the source lacks, if the integers have 12 bits or more."""
     x = bell(_WIDE[0] * _WIDE[1], 0, _STREAMS[source]).reshape(_WIDE)
     return Tensor(f"wide_grid.{source}", source, narrowed(x, source))
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """Return a tensor whose columns are the rows of another one."""
+    """Return the transpose of a tensor."""
     return Tensor(tensor.name, tensor.source, np.ascontiguousarray(tensor.x.T))

@@ -22,7 +22,7 @@ from mor_ref.operations.random_words import random_words
 
 _SCALES = (1.0, 0.0129999, 1 / 3, 2.0**-126, 1.7e38)
 _STEPS = (0, 1, -1)
-# Numbers that no integer of 32 or of 64 bits is, and those next to them.
+# Numbers at and next to the ends of integers of 32 and 64 bits.
 _WIDE = (0x4EFFFFFF, 0x4F000000, 0xCF000000, 0xCF000001, 0x5EFFFFFF, 0x5F000000, 0xDF000000)
 _WIDE_ZEROS = (0, 3, -3)
 _TOPS = (1.0, 3.0, 0.1, 7.7, 127.5, 2.0**-30, 1e-7, 2e-6, 2.0**-140, 3e38, 1e20, 6e-5)
@@ -80,7 +80,7 @@ def float_zeros(parameters: dict[str, Any], size: Size, count: int) -> dict[str,
 
 
 def _rounded_twice(grid: str) -> list[tuple[int, float, int]]:
-    """Return numbers, scales and zero points whose sums binary64 brings to a tie of binary32."""
+    """Return numbers, scales and zero points whose sums binary64 rounds to a tie of binary32."""
     rows = ROUNDED_TWICE[grid]
     return [(x, float(np.uint32(scale).view(np.float32)), zero) for x, scale, zero in rows]
 
@@ -92,8 +92,8 @@ def _with_drawn(parts: dict[str, Bits], drawn: Arrays) -> dict[str, Bits]:
 def rows_at_ties(highest: int, size: Size) -> Iterator[Tensor]:
     """Yield rows of many ranges with numbers at ties of their scales, in each source.
 
-    Some rows have no negative number, or no positive one; `highest` is the number of steps that a
-    range or twice its amax has.
+    Some rows have no negative number, or no positive one. `highest` is the count of steps in a
+    range, or in twice its amax.
     """
     words = random_words(len(_TOPS) * _COLUMNS, size.seed, 410 + highest % 50)
     words = words.reshape(len(_TOPS), _COLUMNS)
@@ -119,7 +119,7 @@ def rows_at_ties(highest: int, size: Size) -> Iterator[Tensor]:
 
 
 def rows_of_ranges(source: str = "f32") -> Tensor:
-    """Return rows whose zero points are ties or next to them, beyond binary32, zero and tiny."""
+    """Return rows with zero points next to ties, and zero, tiny and too large ranges."""
     rows = [
         [-127.5, 127.5, 1.0, 0.0], [-126.5, 128.5, 0.5, 1.5], [-0.5, 254.5, 0.5, 2.5],
         [3e38, -3e38, 1e38, -2.5e38], [3.4e38, -1e37, 0.0, 5.0], [0.0, -0.0, 0.0, 0.0],
@@ -136,7 +136,7 @@ def rows_of_ranges(source: str = "f32") -> Tensor:
 
 
 def rows_below_normal() -> Tensor:
-    """Return rows whose scales are so coarse that 0 is far beyond the grid: units of 2^-149."""
+    """Return rows in units of 2^-149: their scales are so coarse that 0 is far beyond the grid."""
     units = [[-382, 0, -100, -1], [-382, 0, -381, -255], [-1, 0, -1, 0], [382, -1, 0, 100]]
     x = np.where(np.array(units) < 0, np.uint32(0x80000000), np.uint32(0)) | np.abs(units)
     return Tensor("below_normal.f32", "f32", x.astype(np.uint32))
@@ -156,9 +156,9 @@ def dimensions(size: Size) -> Iterator[Tensor]:
     shifts = (spread % np.uint64(12)).astype(np.uint32)
     base = bell(7 * 36, size.seed, 461).reshape(7, 36)
     base = np.where(base & 0x7FFFFFFF, base - (np.uint32(6) << 23), base) + (shifts << 23)
-    base[:, 9], base[:, 22] = base[:, 4], base[:, 4]  # of one range
+    base[:, 9], base[:, 22] = base[:, 4], base[:, 4]  # columns of equal range
     base[:, 17] = base[:, 4] ^ np.uint32(0x80000000)
-    base[:, 30] = 0x3F800000  # of no range
+    base[:, 30] = 0x3F800000  # a constant column
     for source in ("f32", "bf16", "f16"):
         with np.errstate(invalid="ignore"):
             yield Tensor(f"tokens.{source}", source, narrowed(base, source))
@@ -185,7 +185,7 @@ def many_dimensions(size: Size) -> Tensor:
 
 
 def random_dimensions(size: Size) -> Iterator[Tensor]:
-    """Yield random tokens: about as many numbers as the others for each further factor."""
+    """Yield random tokens: about as many numbers as in the others, for each factor above 1."""
     for n in range(4 * (size.factor - 1)):
         spread = (random_words(72, size.seed, 480 + n) % np.uint64(9)).astype(np.uint32)
         x = bell(60 * 72, size.seed, 1480 + n).reshape(60, 72) + (spread << 23)

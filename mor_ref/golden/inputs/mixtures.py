@@ -11,7 +11,7 @@ from mor_ref.operations.bits import f32_bits
 from mor_ref.operations.mix_errors import random_inputs
 from mor_ref.operations.random_numbers import Draws
 
-_ONE, _HALF_UNIT = 0x3F800000, 1 << 2  # 2^-21, half a unit, is four steps of 1
+_ONE, _HALF_UNIT = 0x3F800000, 1 << 2  # half a unit is 2^-21, or four steps of 1
 _TOPS = (0x3F800000, 0x3FFFFFFF, 0x40490FDB, 0x00800000, 0x007FFFFF, 0x00000003, 0x7F7FFFFF,
          0x7F000000, 0x15123456)  # fmt: skip
 _SPECIALS = (0x7FC00000, 0xFF800000, 0x7F800000, 0xFFC12345, 0x80000000, 0x00000001)
@@ -19,7 +19,7 @@ WIDTH = 8
 
 
 def rows_with_values(size: Size, count: int) -> dict[str, Bits]:
-    """Return rows with y under two candidates: written ones first, then random ones."""
+    """Return rows with y of two candidates: rows written here, then random ones."""
     rows = [*_at_ties(), *_of_equal_sums(), *_special(), *_far()]
     written = np.array(rows, np.uint32)
     drawn = random_inputs({"source": "f32"}, Draws(0, count * size.factor, size.seed, WIDTH))
@@ -30,7 +30,7 @@ def rows_with_values(size: Size, count: int) -> dict[str, Bits]:
 
 
 def layers_with_values(size: Size, count: int) -> dict[str, Bits]:
-    """Return two tensors for each layer: often the candidates of one are those of the other."""
+    """Return two tensors for each layer; every other layer has its second candidates exchanged."""
     one = rows_with_values(size, count)
     rows = len(one["x"])
     other = {name: array[::-1] for name, array in one.items()}
@@ -52,7 +52,7 @@ def _padded(numbers: list[int], fill: int = 0) -> list[int]:
 
 
 def _at_ties() -> Iterator[list[list[int]]]:
-    """Yield rows whose errors are ties between two integers, and steps next to them."""
+    """Yield rows whose errors are ties between two integers, or are a step next to a tie."""
     for n in range(1, 24, 2):
         for off in (-1, 0, 1):
             steps = [(n + 2 * k) * _HALF_UNIT + off for k in range(3)]
@@ -60,17 +60,17 @@ def _at_ties() -> Iterator[list[list[int]]]:
             y = _padded([_ONE] * 3, _ONE)
             other = _padded([_ONE + 2 * step for step in steps], _ONE)
             yield [x, y, other]
-    for n in (1, 3, 5, 7):  # half units that a difference of binary32 does not exceed
+    for n in (1, 3, 5, 7):  # in binary32, a difference rounds to n half units
         low, far = f32_bits(n * 2.0**-21), f32_bits(2.0**-60)
         yield [_padded([_ONE, low, low]), _padded([_ONE, far | 1 << 31]), _padded([_ONE, far, low])]
-    for top in _TOPS:  # the unit follows the binade of amax, not amax
+    for top in _TOPS:  # the unit depends on the binade of amax alone
         x = _padded([top, top >> 1, top - 1, top - 2], top >> 2)
         yield [x, [bits & 0xFFFF8000 for bits in x], [bits & 0xFFFFC000 for bits in x]]
         yield [x, [0] * WIDTH, [bits | 0x80000000 for bits in x]]
 
 
 def _of_equal_sums() -> Iterator[list[list[int]]]:
-    """Yield rows of equal sums, of sums one apart, and of other orders of sums and means."""
+    """Yield rows whose sums are equal, one apart, or in another order than their means."""
     unit = 2 * _HALF_UNIT
     five = [_ONE + 5 * unit, *[_ONE] * 7]
     three_four = [_ONE + 3 * unit, _ONE + 4 * unit, *[_ONE] * 6]
@@ -78,7 +78,7 @@ def _of_equal_sums() -> Iterator[list[list[int]]]:
     yield [[_ONE] * WIDTH, three_four, five]
     yield [[_ONE] * WIDTH, [*five[:7], _ONE + unit], three_four]
     yield [[_ONE] * WIDTH, three_four, [*five[:7], _ONE + unit]]
-    eight = [_ONE + 3 * unit] * WIDTH  # sum 72 and total 24, against 64 and 8
+    eight = [_ONE + 3 * unit] * WIDTH  # sums of 72 and 64, totals of 24 and 8
     yield [[_ONE] * WIDTH, eight, [_ONE + 8 * unit, *[_ONE] * 7]]
     yield [[_ONE] * WIDTH, [_ONE + 8 * unit, *[_ONE] * 7], eight]
     yield [[0] * WIDTH, [0] * WIDTH, [0x80000000] * WIDTH]
@@ -140,7 +140,7 @@ def tensors_of_units(size: Size) -> Iterator[Tensor]:
 
 
 def _exact_in_e5m2() -> Iterator[Tensor]:
-    """Yield units that take e5m2: 1.75, and numbers below those of e4m3; some are not finite."""
+    """Yield units that take e5m2: 1.75, and numbers too small for e4m3; some are not finite."""
     x = np.full((12, 8), 1.75 * 2.0**-17, np.float32)
     x[:, 1::2] = -1.25 * 2.0**-17
     x[:, 3] = 1.75

@@ -1,4 +1,4 @@
-"""Blocks of MX at, and next to, the amaxes at which their scales turn or underflow."""
+"""Blocks of MX whose amaxes are at, or next to, a change or an underflow of the scale."""
 
 import itertools
 import math
@@ -35,49 +35,49 @@ def below_powers_of_two() -> Tensor:
 
 
 def with_half_of(amaxes: list[int]) -> list[list[int]]:
-    """Return blocks of these amaxes, whose other numbers are half of it."""
+    """Return blocks of these amaxes, in which all other numbers are half of the amax."""
     return [[amax, *[amax >> 1] * 31] for amax in amaxes]
 
 
 def underflowing(fmt: Format) -> Bits:
     """Return blocks whose amax / largest just underflows to 0, and just does not.
 
-    There are none for a largest number below 2: no quotient is that small.
+    A format whose largest number is below 2 has none: no quotient is that small.
     """
     last = int(fmt.largest / 2)
     return np.array(with_half_of([last, last + 1] if last else []), np.uint32).reshape(-1, 32)
 
 
 def turning_tensor(fmt: Format, rule: str) -> Tensor:
-    """Return blocks whose amaxes are next to where the scale turns, and a block of zeros."""
+    """Return blocks whose amaxes are next to a change of the scale, and a block of zeros."""
     amaxes = [0, *around(SCALE_RULES[rule].turn_of(fmt), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
     if rule == "rceil":  # a quotient that is subnormal
         amaxes.append(f32_bits(rn32(Fraction(fmt.largest) * 3 / 2**128)))
-    if rule == "even":  # half of a step is added to a number, and not to the bits of a subnormal
+    if rule == "even":  # half a step is added to the number, not to the bits of a subnormal
         amaxes += _HALF_STEPS
     tops = np.array(amaxes, np.uint32)[:, np.newaxis]
     x = tops - tops // 64 * (1 + np.arange(32, dtype=np.uint32) % 5)
     rows = np.arange(len(x))
-    x[rows, (20 + 11 * rows) % 32] = tops[:, 0]  # in another lane of each
+    x[rows, (20 + 11 * rows) % 32] = tops[:, 0]  # each amax in another lane
     return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
 
 
 def turning_in_source(fmt: Format, source: str) -> Tensor:
-    """Return blocks of an amax at, and a step of bf16 or f16 from, where the rule even turns."""
+    """Return blocks whose amax is at a change of the scale with even, or a step from it."""
     turn, half = in_source([float(SCALE_RULES["even"].turn_of(fmt)), 0.5], source).tolist()
     rows = [[turn + step, half] for step in (-1, 0, 1)]
     return Tensor(f"even.{source}", source, np.array(rows, np.uint16))
 
 
 def turning_by_logarithms(fmt: Format, rule: str) -> Bits:
-    """Return pairs of an amax at which rounded logarithms take another scale, and its half."""
+    """Return pairs of an amax, for which rounded logarithms change the scale, and its half."""
     both = [sign * n for n in LOGARITHMS for sign in (1, -1)]
     amaxes = np.array(around(SCALE_RULES[rule].turn_of(fmt), both, (0,)), np.uint32)
     return np.stack([amaxes, amaxes >> np.uint32(1)], axis=1)
 
 
 def turning_blocks(fmt: Format) -> Bits:
-    """Return blocks whose amax is where a scale rule turns, and one of ties with the scale 1."""
+    """Return blocks whose amax is at a change of a scale rule, and a block of ties with scale 1."""
     width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
     amaxes = [
         f32_bits(fmt.largest) + 1,
@@ -98,7 +98,7 @@ def turning_blocks(fmt: Format) -> Bits:
 
 
 def long_block(fmt: Format, size: Size, stream: int) -> Bits:
-    """Return a block of four warps, whose amax is in the last one."""
+    """Return a block of four warps; the amax is in the last warp."""
     amax = np.array([f32_bits(fmt.largest)], np.uint32)
     x = filled(fmt, amax, 128, size, stream)
     x = np.where(x & 0x7F800000, x - (1 << 23), x)  # half of the amax at most

@@ -50,7 +50,7 @@ def scales_near_ties(size: Size) -> Iterator[Tensor]:
 
 
 def tied_by_one_scale() -> Tensor:
-    """Return numbers that are ties of e2m1 or not: it depends on how two scales become one."""
+    """Return numbers that are ties of e2m1 for some ways to combine two scales, but not for all."""
     x = np.zeros((8, 16), np.uint32)
     x[0, 0], x[1, 0] = 0x3F9E3779, 0x3E000000
     x[1, 1:] = 0x3C78A04F
@@ -58,7 +58,7 @@ def tied_by_one_scale() -> Tensor:
 
 
 def infinite_amax(size: Size) -> Tensor:
-    """Return infinite numbers, which make the global scale 1: scales of tiles overflow."""
+    """Return rows with infinities: the global scale becomes 1, and scales of tiles overflow."""
     rows = bell(128, size.seed, 174).reshape(2, 64).copy()
     for column, bits in ((3, 0x7F800000), (20, 0x45340000), (40, 0x7149F2CA), (50, 0xFF800000)):
         rows[int(column == 50), column] = bits
@@ -66,7 +66,7 @@ def infinite_amax(size: Size) -> Tensor:
 
 
 def largest_in_corners(size: Size) -> Iterator[Tensor]:
-    """Yield tiles whose largest numbers are at a corner or inside; the last may be a column."""
+    """Yield tiles whose largest number is at a corner or inside; the last may have one column."""
     x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
     for source, columns, places in (
         ("bf16", 64, ((15, 15), (0, 15), (15, 0), (7, 8))),
@@ -84,8 +84,8 @@ def subnormal_row() -> Tensor:
     return Tensor("subnormal_row.f32", "f32", rows)
 
 
-# The numbers of a tile: rows of one number each, or one row. The candidate that is taken changes if
-# the errors are added in another order than NVF-006 says.
+# The numbers of a tile, as one column or as one row. If the errors are added in another order than
+# NVF-006 says, another candidate is taken.
 _TIED = {(16, 16): "-h-q--6-L---s-s-", (1, 16): "6Lss---q-------h"}
 
 
@@ -93,9 +93,9 @@ def tied_candidates(profile: Nvfp4Profile, tile: tuple[int, int]) -> Tensor:
     """Return a tile whose two candidates have equal errors, if these are added exactly.
 
     A number in the next tile makes the global scale 1: the scales of the candidates are 1 and 1.5.
-    The error of L is 1/4 with scale 1 and 3/4 with scale 1.5; those of h and q are 1/2 and 0; that
-    of s is s. With scale 1.5 each s is lost when it is added to the large error of L. With scale 1
-    the errors of s are added to each other first. So the order of NVF-006 takes 1.5.
+    The error of L is 1/4 with scale 1 and 3/4 with scale 1.5. The errors of h and q are 1/2 and 0.
+    The error of s is s. With scale 1.5 each s is lost when it is added to the large error of L.
+    With scale 1 the errors of s are added to each other first. So the order of NVF-006 takes 1.5.
     """
     by_squares = profile.scales.error == "mse"
     numbers = {

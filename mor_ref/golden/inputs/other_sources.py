@@ -6,12 +6,12 @@ from mor_ref.definitions.format import Format
 from mor_ref.golden.inputs.edges import Bits, edges_of, narrowed
 from mor_ref.operations.bits import Unsigned
 
-_FRACTION = {"f64": (52, 1023), "bf16": (7, 127), "f16": (10, 15)}  # its bits, and the bias
-# A sticky bit is lost at the ends of words and of halves of words.
+_FRACTION = {"f64": (52, 1023), "bf16": (7, 127), "f16": (10, 15)}  # bits, and exponent bias
+# Bits at the ends of words and half words, which a sticky bit can miss.
 _STICKY = {"f64": (0, 1, 15, 16, 28, 31, 32, 33), "bf16": (0, 1), "f16": (0, 1)}
 
 # NaNs with a payload in the lower word alone, of both signs of that word.
-_FEW_BITS = 15  # of a significand: those of every value and tie of up to 8 bits, and of 2^n
+_FEW_BITS = 15  # of a significand: enough for 2^n, and for values and ties of up to 8 bits
 _NANS = (0x7FF0000000000001, 0xFFF0000000000001, 0x7FF0000080000000, 0xFFF0000080000000)
 # Exponents that 8, 9 and 10 bits do not hold, with a bias or without one.
 _HUGE = (
@@ -30,7 +30,7 @@ def _signed(patterns: tuple[int, ...]) -> list[int]:
 
 
 def _far_below() -> list[int]:
-    """Return numbers whose distance to the smallest exponent of a format covers 256 bits.
+    """Return numbers whose distances to the smallest exponent of a format span 256 binades.
 
     An encoder that keeps 5 to 8 bits of the distance takes one of them for a larger number.
     """
@@ -39,7 +39,7 @@ def _far_below() -> list[int]:
 
 
 def _single_bits(fmt: Format, source: str) -> list[int]:
-    """Return ties next to 1, even and odd, and next to 1 and a tie with one bit more."""
+    """Return an even and an odd tie next to 1, and both 1 and the even tie with one more bit."""
     bits, bias = _FRACTION[source]
     one = bias << bits
     cut = bits - fmt.mantissa_bits + max(fmt.smallest_exponent, 0)
@@ -53,11 +53,10 @@ def _single_bits(fmt: Format, source: str) -> list[int]:
 
 
 def binary64(fmt: Format, edges: Bits, *, ties: bool = False) -> Unsigned:
-    """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong.
+    """Return binary64 numbers at edges and a step to each side, where rounding twice goes wrong.
 
-    Edges that are a step of binary32 next to another have no such neighbours. With `ties` all have,
-    and so have the numbers in the middle between two of binary32. NaNs, and numbers that binary32
-    does not have, follow.
+    Only edges with a short significand have these neighbours. With `ties` all edges have them, and
+    so do the midpoints of binary32 numbers. NaNs, and numbers that binary32 lacks, follow.
     """
     with np.errstate(invalid="ignore"):  # widening a signalling NaN is not an error here
         at = edges.view(np.float32).astype(np.float64)

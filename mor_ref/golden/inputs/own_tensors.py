@@ -133,7 +133,7 @@ def cases_of(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Case]:
 
 
 def _case_name(name: str, taken: set[str]) -> str:
-    """Return a name that also is one of files and of C, and add it to those that are taken."""
+    """Return a name that is valid in C and for files, and add it to `taken`."""
     plain = re.sub("[^A-Za-z0-9_.+-]", "_", name)[-_LONGEST_NAME:]
     plain = plain.lstrip(".+-").rstrip(".") or "tensor"
     found, count = plain, 1

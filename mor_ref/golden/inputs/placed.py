@@ -1,4 +1,4 @@
-"""Elements of large tensors that are put where a launch may end before (VEC-009)."""
+"""Elements at the ends of large tensors and groups, which a short launch misses (VEC-009)."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ Entry = list[int]  # row, column, bits
 
 
 class End(Enum):
-    """A number that the end of a tensor has."""
+    """A kind of number that is placed at the end of a tensor."""
 
     LARGEST = "the largest number, of which half stays where it was"
     SMALLEST = "half of the smallest number that is not zero"

@@ -27,9 +27,9 @@ Pairs = list[tuple[float, float]]
 Two = tuple[float, float]  # of a and of b
 _NONE: Pairs = []
 _ONES = 1.0, 1.0
-# Numbers of a and b in two blocks, and the exponents of the factors of both rows: entries of -0,
-# subnormal and infinite ones, a piece of -2^128, products of factors that are 0 or infinite, and a
-# subnormal sum in bfloat16.
+# Numbers of a and b in two blocks, and the exponents of both factors. The results are -0, subnormal
+# or infinite; a piece is -2^128; products of factors are 0 or infinite; and a sum in bfloat16 is
+# subnormal.
 _ENDS: tuple[tuple[Pairs, Pairs, int, int], ...] = (
     (_NONE, [(-0.5, 0.5)], -127, -22),
     (_NONE, [(1.5, 2.0)], -127, -22),
@@ -45,7 +45,7 @@ _ENDS: tuple[tuple[Pairs, Pairs, int, int], ...] = (
 
 
 _ONE, _SIXTEENTH = 0x3F800000, 0x3D800000
-# Bits of scales of one block: NaN, infinities, zeros, subnormal numbers, the largest one, and -1.
+# Bits of the scale of a block: NaN, infinities, zeros, subnormal numbers, the largest one, and -1.
 _SPECIAL_SCALES = {
     "scaled": (
         0x7F800001, 0xFFC00000, 0x7F800000, 0xFF800000, 0, 0x80000000, 1, 0x00400000, 0x7F7FFFFF,
@@ -54,15 +54,12 @@ _SPECIAL_SCALES = {
     "mx": (0x7FFFFFFF, 0x00400000, 0x7F000000),
     "nvfp4": (0x7FFFFFFF, 0, 0x3B000000, 0x43E00000),
 }  # fmt: skip
-# Of the scale of a row: NaN, an infinity, zeros, a subnormal number, the largest one, and -1.
+# Bits of the scale of a row: NaN, an infinity, zeros, a subnormal number, the largest one, and -1.
 _SPECIAL_WHOLES = (0x7FC00000, 0x7F800000, 0, 0x80000000, 0x00400000, 0x7F7FFFFF, 0xBF800000)
 
 
 class Edge(NamedTuple):
-    """The numbers of a row, with the factors of a and b.
-
-    They are those of all blocks, and of the first block and of the others.
-    """
+    """The numbers of a row, with factors of a and b: of all blocks, the first one, the others."""
 
     pairs: Pairs
     whole: Two = _ONES
@@ -71,7 +68,7 @@ class Edge(NamedTuple):
 
 
 def edges(kind: Kind) -> Arrays:
-    """Return rows at the ends of binary32, of subnormal numbers, and of exponents that count."""
+    """Return rows at the ends of binary32, with subnormal numbers, or in which exponents decide."""
     of = formats[kind.formats[0]], formats[kind.formats[1]]
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     bits, size = profile.fraction_bits, kind.parameters["scale_block"]
@@ -96,7 +93,7 @@ def _in_blocks(first: Pairs, last: Pairs, size: int) -> Pairs:
 
 
 def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Edge]:
-    """Yield rows in which exponents decide; without scales, c is the sum of a chunk before."""
+    """Yield rows in which exponents decide; without scales, an earlier chunk has the sum c."""
     if profile.needs_scales:
         scales = formats[kind.record.scale_format]
         for (pairs, c), *codes in scaled_rows_of_exponents(profile, of, scales):
@@ -119,7 +116,7 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
 def special_scales(kind: Kind) -> Arrays:
     """Return rows of a block of small numbers in which the scale of A or of B is special.
 
-    In the last rows, all of its numbers are zeros. The other scales are 1, and 2^-4 in FP4.
+    In some rows, the operand with this scale is all zeros. The other scales are 1, or 2^-4 in FP4.
     """
     given = _SPECIAL_SCALES[kind.record.name]
     of_zeros = [bits for bits in given if bits << 1 == 0 or (bits >> 23 & 255) == 255]
@@ -143,21 +140,21 @@ def special_scales(kind: Kind) -> Arrays:
 
 
 def _small(fmt: Format) -> float:
-    """Return a number that a block of it cannot bring above the largest scale."""
+    """Return a number so small that a block of such numbers stays below the largest scale."""
     return 0.5 if fmt.bits < 8 else 0.125
 
 
 def _code(number: float, fmt: Format) -> int:
-    """Return the code of a number; FP4 has 0 for NaN."""
+    """Return the code of a number, or 0 for NaN if the format lacks NaN."""
     if math.isnan(number) and not fmt.nan_codes:
         return 0
     return encode(number, fmt, "rne", SpecialCases(overflow="ieee"))
 
 
 def _behind_a_subnormal(one: Format, other: Format, bits: int) -> Pairs:
-    """Return a product with the smallest number of a format, and one that is cut next to it.
+    """Return a product with the smallest number of a format, and a product that is cut next to it.
 
-    It would not be cut if a subnormal number had the exponent of its leading one.
+    The second would not be cut if a subnormal number had the exponent of its leading one.
     """
     top = other.value(encode(other.largest, other) & ~((1 << other.mantissa_bits) - 1))
     smallest = one.smallest_exponent + other.smallest_exponent

@@ -1,4 +1,4 @@
-"""Rows of A and columns of B in which the order and the ends of pieces, chunks and sums show."""
+"""Rows of A and columns of B that expose the order and the ends of pieces, chunks and sums."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _ENDS_OF_BF16: tuple[dict[int, Two], ...] = (
 
 
 class Row(NamedTuple):
-    """Pairs of numbers at places of K, with the factors or the scales of blocks; others are 1.
+    """Pairs of numbers at places of K, with factors or scales of blocks; other factors are 1.
 
     A number that is an int is a code.
     """
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 def special_elements(kind: Kind) -> Arrays:
     """Return rows with one special code of A or of B: each NaN and infinity, and subnormal ones.
 
-    Then come infinities times a factor of 0, and blocks that are upcast under special scales.
+    Then come infinities times a factor of 0, and upcast blocks with special scales.
     """
     rows: list[Row] = []
     for n in (0, 1):
@@ -69,7 +69,7 @@ def special_elements(kind: Kind) -> Arrays:
 
 
 def _placed(n: int, one: float, other: float, of: Names | None = None) -> Row:
-    """Return a row with a number of operand n, and one of the other operand."""
+    """Return a row with one number of operand n, and one of the other operand."""
     return Row({0: (one, other) if n == 0 else (other, one)}, of=of)
 
 
@@ -81,7 +81,7 @@ def _of_codes(kind: Kind, name: str, n: int) -> Iterator[Row]:
     names = (name, other) if n == 0 else (other, name)
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     if profile.formats and name not in profile.formats:
-        return  # its y counts alone
+        return  # only its y counts
     of = names if kind.record.are_mixed else None
     yield _placed(n, fmt.sign_bit | 1, 1.0, of)
     if n == 0 and fmt.infinity_code is not None:
@@ -112,7 +112,7 @@ def _upcast(kind: Kind, n: int) -> Iterator[Row]:
 
 
 def several_pieces(kind: Kind) -> Arrays:
-    """Return rows of pieces whose order shows, whose sums overflow, or are nearly ties."""
+    """Return rows of pieces that expose their order, or whose sums overflow or are nearly ties."""
     size, is_narrow = kind.parameters["scale_block"], kind.formats != _WIDE
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     if profile.family == "exact":
@@ -133,7 +133,7 @@ def several_pieces(kind: Kind) -> Arrays:
 
 
 def _of_powers(kind: Kind, numbers: tuple[tuple[int, int], ...]) -> Row:
-    """Return a row of pieces with a number times a power of two each."""
+    """Return a row in which each piece is a number times a power of two."""
     size, is_wide = kind.parameters["scale_block"], kind.formats == _WIDE
     at: dict[int, Two] = {}
     factors: dict[int, Two] = {}
@@ -146,7 +146,7 @@ def _of_powers(kind: Kind, numbers: tuple[tuple[int, int], ...]) -> Row:
 
 
 def _infinite(kind: Kind) -> Row:
-    """Return two infinite pieces with different signs."""
+    """Return two infinite pieces of opposite signs."""
     size, is_wide = kind.parameters["scale_block"], kind.formats == _WIDE
     number = 2.0**64 if is_wide else 4.0
     at: dict[int, Two] = {k * size: (sign * number, number) for k, sign in enumerate((1, -1))}
@@ -158,7 +158,7 @@ def _infinite(kind: Kind) -> Row:
 
 
 def _near_a_tie(kind: Kind, size: int) -> Row:
-    """Return two pieces whose sum is a tie but for a part that binary64 loses."""
+    """Return two pieces whose sum differs from a tie by a part that binary64 loses."""
     if kind.record.has_overall:
         factor, of_fp4 = _BELOW_A_TIE
         at = {0: (4.0, 4.0)} | {size + k: pair for k, pair in enumerate(of_fp4)}
@@ -169,7 +169,7 @@ def _near_a_tie(kind: Kind, size: int) -> Row:
 
 
 def _in_one_piece(kind: Kind, profile: DotProfile) -> Row:
-    """Return two pieces with equal factors, which one instruction would round otherwise."""
+    """Return two pieces with equal factors; one instruction for both would round differently."""
     size = kind.parameters["scale_block"]
     length = min(profile.chunk, size // 2)
     small = (2.0**-9, 2.0**-9) if "e2m1" not in kind.formats else (0.5, 0.5)
@@ -195,7 +195,7 @@ def _above_a_tie_of_exact(kind: Kind, size: int) -> Iterator[Row]:
 
 
 def several_chunks(kind: Kind) -> Arrays:
-    """Return rows of a piece or an instruction in which the order and the ends of chunks show."""
+    """Return rows of a piece or an instruction that expose the order and the ends of chunks."""
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     wide = DOT_PROFILES[profile.wide] if profile.wide else profile
     if profile.family == "gst_fdpa":
@@ -212,7 +212,7 @@ def several_chunks(kind: Kind) -> Arrays:
 
 
 def _chunks(profile: DotProfile, of: tuple[Format, Format], width: int) -> Iterator[Row]:
-    """Yield sums that cancel behind ones that are lost, and a c that is cut before they do."""
+    """Yield sums that lose a unit before large terms cancel, and a c that is cut before that."""
     kept, length = profile.result_bits, profile.chunk
     low = -4 if profile.result == "f16" else -18
     unit, large = powers(low, of), powers(low + kept + 1, of)
@@ -234,7 +234,7 @@ def _chunks(profile: DotProfile, of: tuple[Format, Format], width: int) -> Itera
 
 
 def _chunks_of_groups(kind: Kind, profile: DotProfile) -> Iterator[Row]:
-    """Yield the same of groups, whose scales have the exponents."""
+    """Yield such sums for groups, in which the scales set the exponents."""
     size, length = kind.parameters["scale_block"], profile.chunk
     each = length // size
     low, high = (2.0**-4, 2.0**-4), (2.0**8, 2.0**8)
@@ -283,7 +283,7 @@ def _scales(kind: Kind, row: Row, n: int, count: int) -> Unsigned:
 
 
 def _code(number: float, fmt: Format) -> int:
-    """Return the code of a number; an int is one."""
+    """Return the code of a number; an int is a code already."""
     if isinstance(number, int):
         return number
     code = encode(number, fmt, "rne", SpecialCases(overflow="ieee"))

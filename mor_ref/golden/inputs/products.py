@@ -1,4 +1,4 @@
-"""Rows of A and columns of B in blocks with scales: those of dot products, and a small tile."""
+"""Rows of A and columns of B in blocks with scales: for dot products, and for a small tile."""
 
 from typing import NamedTuple
 
@@ -23,32 +23,32 @@ from mor_ref.operations.random_products import (
 )
 from mor_ref.operations.random_words import random_words
 
-_ROWS, _SIDE = 20, 3  # rows of dot products; of a tile, each row of A with each column of B
+_ROWS, _SIDE = 20, 3  # rows of dot products, and the side of the tile
 _LAST = 6  # rows that can have special codes
 _NAN, _INFINITY = 0x7FC00000, 0x7F800000
 _SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows, in records scaled
 _ONE = 0x3F800000
-_FIRST = 8  # of the rows with scales at an end
-# Codes of e8m0 of a whole row: products around 2^-150, subnormal ones, an overflow, 2^-127 * 2^127,
+_FIRST = 8  # first row with scales at an end
+# e8m0 codes for a whole row: products around 2^-150, subnormal ones, an overflow, 2^-127 * 2^127,
 # and scales of 2^-159.
 _ENDS_OF_MX = ((52, 52), (62, 62), (254, 254), (0, 254), (47, 48), (47, 48))
-# Numbers of a and b, and of the next a and b, in the rows with scales of 2^-159: a sum that e0
-# makes exact, and a small negative one.
+# Numbers in the order a, b, a, b, in the rows with scales of 2^-159: a sum that e0 makes exact, and
+# a small negative one.
 _BELOW_E0 = ((32.0, 32.0, 0.5, -0.5), (-32.0, 16.0, 0.0, 0.0))
 _CANCELLING = slice(_FIRST + 8, _FIRST + 10)  # rows whose large groups cancel
-# Of codes; bfloat16 is y, and is drawn as FP8.
+# Masks of codes. A bfloat16 number is in y, and its code is drawn as FP8.
 _MASKS = np.array([min(formats[fmt].code_count, 256) - 1 for fmt in CHOICES], np.uint32)
 _LARGE, _SMALL = 0x7E, 1  # codes of e4m3
 _FAR = (0x60000000, 0x60800000)  # 2^65 and 2^66, whose reciprocals have a subnormal product
 
 
 def _drawn(fmt: str) -> str:
-    """Return the format of drawn codes: bfloat16 is y, and is drawn as FP8."""
+    """Return the format in which codes are drawn: FP8 for bfloat16, whose numbers are in y."""
     return "e4m3" if fmt == CHOICES[WIDEST] else fmt
 
 
 class Kind(NamedTuple):
-    """The representations of the blocks of both operands, and the length of a row."""
+    """The parameters and formats of the blocks of both operands, and the length of a row."""
 
     parameters: Parameters
     formats: tuple[str, str]
@@ -83,7 +83,7 @@ def every_other(rows: Arrays) -> Arrays:
 
 
 def negative_zeros(kind: Kind) -> Arrays:
-    """Return rows whose products are all -0; the second one has a first sum that becomes -0.
+    """Return rows whose products are all -0; in the second row, the first sum becomes -0.
 
     Its scales have the factors 2^-127 and 2^-22, and its next products are -0.
     """
@@ -104,8 +104,8 @@ def negative_zeros(kind: Kind) -> Arrays:
 def first_sum_of_minus_zero(kind: Kind) -> Arrays:
     """Return rows of two blocks in bfloat16 whose sums are +0 or -0, and one that cancels.
 
-    On CDNA 1 and 3, a product of -2^-200 in the last chunk becomes -0. The last row has 2^-60
-    behind numbers that cancel, which CDNA 1 keeps.
+    On CDNA 1 and 3, a product of -2^-200 in the last chunk becomes -0. In the last row, 2^-60
+    follows numbers that cancel; CDNA 1 keeps it.
     """
     zero, tiny, small = (0.0, 0.0), 2.0**-100, 2.0**-30
     positive = [zero] * kind.parameters["scale_block"]
@@ -120,10 +120,10 @@ def first_sum_of_minus_zero(kind: Kind) -> Arrays:
 
 
 def ends_of_cdna3(kind: Kind) -> Arrays:
-    """Return blocks in bfloat16: products of 2^128 that cancel, a small sum that no c hides, and c.
+    """Return blocks in bfloat16: products of 2^128 that cancel, a small sum, a c, and zeros.
 
-    The last bit of the second row is behind the 32 that are kept; c of the third one is cut. In the
-    last two rows, a zero times a large number has no exponent.
+    No c hides the small sum in the second row; its last bit is behind the 32 that are kept. In the
+    third row, c is cut. In the last two rows, a zero times a large number has no exponent.
     """
     one, far, tie, low = (1.0, 1.0), 2.0**64, 2.0**-12, 2.0**-16
     first, later = [one, *[(0.0, 0.0)] * 7], [(tie, tie), (low, low)]
@@ -138,7 +138,7 @@ def ends_of_cdna3(kind: Kind) -> Arrays:
 
 
 def _blocks_of_bf16(kind: Kind, rows: tuple[list[tuple[float, float]], ...]) -> Arrays:
-    """Return rows of blocks in bfloat16, which begin with these pairs of numbers of a and b."""
+    """Return rows of bfloat16 blocks that begin with these pairs of numbers."""
     found: dict[str, Unsigned] = {}
     count = -(-kind.width // kind.parameters["scale_block"])
     for n, name in enumerate("ab"):
@@ -171,7 +171,7 @@ def _at_edges(kind: Kind, name: str, codes: Unsigned) -> Unsigned:
 
 
 def _drawn_by(kind: Kind) -> str:
-    """Return the profile whose cuts the codes are drawn for: one without scales."""
+    """Return the profile without scales at whose cuts the codes are drawn."""
     return {"blackwell_mxfp8": "blackwell_fp8"}.get(
         kind.parameters["dot_profile"],
         "blackwell_fp8" if "e2m1" in (kind.record.element, *kind.formats)
@@ -180,7 +180,7 @@ def _drawn_by(kind: Kind) -> str:
 
 
 def _tile(rows: Arrays) -> Arrays:
-    """Return the first rows of A with the first columns of B."""
+    """Return each of the first rows of A with each of the first columns of B."""
     one, other = np.divmod(np.arange(_SIDE * _SIDE), _SIDE)
     return {name: array[one if name.endswith("a") else other] for name, array in rows.items()}
 

@@ -11,7 +11,7 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.operations.shared_block import random_inputs
 
-_EXPONENTS = (0, 1, 2, 3, 9, 100, 127, 128, 200, 253, 254)  # fields of the largest number
+_EXPONENTS = (0, 1, 2, 3, 9, 100, 127, 128, 200, 253, 254)  # exponent fields of the largest number
 _SPECIALS = (
     0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFC00000, 0xFFFFFFFF, 0x80000000,
     0x00000001, 0x80000001, 0x007FFFFF, 0x807FFFFF, 0x80400000, 0x00800000, 0x7F7FFFFF,
@@ -19,7 +19,7 @@ _SPECIALS = (
 
 
 def random_blocks(kind: SharedKind, size: Size, count: int, width: int = BLOCK) -> Bits:
-    """Return random blocks at ties and edges; more of them for each further factor."""
+    """Return random blocks at ties and edges; their count grows with the size."""
     draws = Draws(0, count * size.factor, size.seed, width)
     return random_inputs({"kind": kind.name}, draws)["x"].astype(np.uint32)
 
@@ -27,7 +27,7 @@ def random_blocks(kind: SharedKind, size: Size, count: int, width: int = BLOCK) 
 def edge_blocks(kind: SharedKind) -> Bits:
     """Return blocks of every binade of interest: ties at both units, carries, and special numbers.
 
-    The largest number is in another lane of each.
+    Each block has its largest number in another lane.
     """
     rows = [_of_exponent(kind, field, k) for k, field in enumerate(_EXPONENTS)]
     carries = [_carrying(kind, field, sign) for field in _EXPONENTS[1:] for sign in (0, 1)]
@@ -35,7 +35,7 @@ def edge_blocks(kind: SharedKind) -> Bits:
 
 
 def _of_exponent(kind: SharedKind, field: int, turn: int) -> list[int]:
-    """Return 2^k, and numbers from two binades above the unit of its pair down, at ties."""
+    """Return 2^k, and numbers at ties: in its binade, in the next one down, and near the unit."""
     top = max(field, 1) << 23 if field else 0x00400000
     tie = 1 << 23 - kind.magnitude_bits  # half a unit of the block, as a part of its binade
     fraction = [tie, 3 * tie, tie + 1, tie - 1, 3 * tie - 1, 3 * tie + 1]
@@ -52,7 +52,7 @@ def _lower(bits: int, binades: int) -> int:
 
 
 def _carrying(kind: SharedKind, field: int, sign: int) -> list[int]:
-    """Return a block whose largest number, of that sign, is half a unit below a power of two."""
+    """Return a block whose largest number has this sign and is half a unit below a power of two."""
     most = field << 23 | 0x7FFFFF & -(1 << 23 - kind.magnitude_bits)
     steps = (0, -1, 1, 0x7FFFFF, 0, 0, -(1 << 16), 3)
     numbers = [min(most + step, field << 23 | 0x7FFFFF) for step in steps]
@@ -62,7 +62,7 @@ def _carrying(kind: SharedKind, field: int, sign: int) -> list[int]:
 
 
 def _special(kind: SharedKind) -> Iterator[list[int]]:
-    """Yield blocks with a special number each, first among larger numbers, then among zeros."""
+    """Yield blocks with one special number each, among larger numbers, zeros or tiny numbers."""
     for k, special in enumerate(_SPECIALS):
         for base in (0x3F9E3779, 0, 0x00800000):
             row = [base - (n << 17) | n % 2 << 31 if base else 0 for n in range(BLOCK)]

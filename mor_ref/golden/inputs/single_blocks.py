@@ -1,4 +1,4 @@
-"""Single blocks, each a row: numbers on the edges of a format, and amaxes where scales turn."""
+"""Single blocks, each a row: numbers on the edges of a format, and thresholds of scales."""
 
 from fractions import Fraction
 
@@ -31,7 +31,7 @@ _SPECIAL = (0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x7F800000, 0xFF8000
 
 
 def filled(fmt: Format, amaxes: Bits, width: int, size: Size, stream: int) -> Bits:
-    """Return blocks of these amaxes, whose other numbers are on and next to edges of a format."""
+    """Return blocks of these amaxes; the other numbers are on or next to edges of a format."""
     edges = [bits for bits in edges_of(fmt).tolist() if 0 < bits < f32_bits(fmt.largest)]
     points = numbers_of(np.array(edges, np.uint32), "f32")
     picks = random_words(amaxes.size * width, size.seed, stream).tolist()
@@ -50,19 +50,19 @@ def filled(fmt: Format, amaxes: Bits, width: int, size: Size, stream: int) -> Bi
 
 
 def repeats(size: Size) -> int:
-    """Return how often blocks are repeated, so that they outnumber those next to thresholds."""
+    """Return how often blocks are repeated, to outnumber the blocks next to thresholds."""
     return 5 * size.factor - 4
 
 
 def with_specials(blocks: Bits, every: int = 8) -> Bits:
-    """Put a NaN, an infinity, a zero or the smallest number into every so many blocks."""
+    """Put a NaN, an infinity, a zero or the smallest number into every `every`th block."""
     for n in range(every - 1, len(blocks), every):
         blocks[n, (n + 5) % blocks.shape[1]] = _SPECIAL[n // every % len(_SPECIAL)]
     return blocks
 
 
 def spread_pairs_of_gam(count: int) -> tuple[Bits, Bits]:
-    """Return so many amaxes of groups and of blocks in them, spread over the edges."""
+    """Return `count` pairs of amaxes, of a group and a block in it, spread over the edges."""
     groups, blocks = edge_pairs_of_gam()
     chosen = np.linspace(0, groups.size - 1, count).astype(int)
     return groups[chosen], blocks[chosen]
@@ -75,7 +75,7 @@ def extremes(usual: Bits) -> tuple[Bits, Bits]:
                         (1, 0x7FC00000)):  # fmt: skip
         blocks.append(usual.copy())
         blocks[-1][place] = bits
-    blocks[2][7] = 0xFF800000  # a second one that is lost
+    blocks[2][7] = 0xFF800000  # a second number that is lost
     for top in (*TOPS, 0xFF7F8000):
         blocks.append(LARGEST - np.uint32(1 << 24))
         blocks[-1][3] = top
@@ -88,7 +88,7 @@ def extremes(usual: Bits) -> tuple[Bits, Bits]:
 
 
 def amaxes_near_turns(fmt: Format, scaling: Scaling) -> tuple[Bits, Bits]:
-    """Return some amaxes of groups and blocks next to which scales of that kind turn."""
+    """Return pairs of amaxes, of a group and a block, next to changes of this kind of scale."""
     largest = Fraction(fmt.largest)
     if scaling == "gam":
         groups, blocks = pairs_of_gam(fmt)

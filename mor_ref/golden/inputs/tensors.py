@@ -24,7 +24,7 @@ _COUNT = 25  # tensors of a suite of the usual size
 
 
 class Tensor(NamedTuple):
-    """A named tensor: bit patterns in rows and columns, and the format that they are of."""
+    """A named tensor: bit patterns in rows and columns, and their format."""
 
     name: str
     source: str
@@ -96,7 +96,7 @@ def _in_f16(size: Size) -> Iterator[Tensor]:
 
 
 def _random(size: Size) -> Iterator[Tensor]:
-    """Yield random tensors of odd shapes: as many as the others for each further factor."""
+    """Yield random tensors of odd shapes: as many as the others, for each factor above 1."""
     for n, word in enumerate(random_words(_COUNT * (size.factor - 1), size.seed, 81).tolist()):
         shape = (1 + word % 33, 1 + (word >> 8) % 49)
         source = ("f32", "bf16", "f16")[n % 3]
@@ -105,7 +105,7 @@ def _random(size: Size) -> Iterator[Tensor]:
 
 
 def ladders(size: Size) -> Iterator[Tensor]:
-    """Yield rows whose largest numbers are edges, below a larger or a huge number."""
+    """Yield rows whose largest numbers are edges; the first row has a larger or a huge number."""
     edges = amaxes()
     for name, top in (("near", 0x3F9E3779), ("far", 0x7F7FFFFF)):
         chosen = edges[edges <= top][::7]

@@ -1,4 +1,4 @@
-"""Tensors with a step next to which scales change, or a decision by an error sum or a range."""
+"""Tensors a step from a change of the scale, or of a decision by an error sum or a range."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import f32_array
 
 _SIDES = (8, 16)
-_UNITS = 1 << 23  # of u in a relative error of 1
+_UNITS = 1 << 23  # units of u in a relative error of 1
 _LOST = 2.0**-11  # becomes 0 in e4m3 and in NVFP4 if the scale is 1
 # The metric; the largest number, which makes scales 1 or a power of two; how many elements count;
 # and the largest u of a number that becomes 1.
@@ -36,7 +36,7 @@ _TURNS = {
 
 
 def turning_points() -> Iterator[Tensor]:
-    """Yield them all: with a policy that has such a metric, one step changes the decision."""
+    """Yield tensors at the limits of error sums and ranges, where a step changes the decision."""
     for name, (metric, largest, nonzero, most) in _TURNS.items():
         for word, step in (("below", -1), ("at", 0), ("above", 1)):
             total = metric.limit * nonzero + step
@@ -49,7 +49,7 @@ def turning_points() -> Iterator[Tensor]:
 
 
 def _with_error_sum(total: int, largest: float, nonzero: int, most: int) -> np.ndarray:
-    """Return so many numbers whose u add up to a total; all rows but the first begin with 6."""
+    """Return numbers whose u add up to `total`; all rows but the first begin with 6."""
     rows, columns = _SIDES
     lost, rest = divmod(total, _UNITS)
     parts = -(-rest // most)
@@ -71,7 +71,7 @@ def _with_error(u: int) -> float:
 
 
 def _ranges() -> Iterator[tuple[str, float, float]]:
-    """Yield the range of e5m2, a wider one, and ranges that other arithmetic mistakes."""
+    """Yield the range of e5m2, a wider one, and ranges that inexact arithmetic judges wrongly."""
     e5m2 = formats["e5m2"]
     smallest = e5m2.smallest_normal or 1
     ratio = Fraction(e5m2.largest) / Fraction(smallest)
@@ -92,7 +92,7 @@ def _ranges() -> Iterator[tuple[str, float, float]]:
 
 
 def rows_at_turns(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
-    """Yield rows with amaxes next to which scales turn; the first is the amax of the tensor."""
+    """Yield rows whose amaxes are next to a change of the scale; the first is the largest."""
     largest = Fraction(fmt.largest)
     binades = (*SOME_BINADES, *with_subnormal_reciprocals(largest))
     turns = [*around(largest, binades, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]

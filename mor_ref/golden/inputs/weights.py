@@ -17,7 +17,8 @@ from mor_ref.operations.random_words import random_words
 _TOPS = (1.0, 0.1, 1.3, 7.0, 3e-5, 1.1e-5, 5e-6, 2.0**-140, 3e38, 0.0)  # max|w| of rows
 _ALPHAS = (1.0, 0.1, 1 / 3, 0.7, 1e-5, 1.5e-5, 3.0)
 _STEPS = (0, 1, -1, 2, 0x8000, -0x8000, 0x7FFF)
-# Their mean is next to a tie of binary32 and of bfloat16; 2^-60 is beyond the 53 bits of binary64.
+# Numbers whose mean is next to a tie of binary32 and of bfloat16; 2^-60 is beyond the 53 bits of
+# binary64.
 _NEXT_TO_A_TIE = (4.0, -(2.0**-6), 2.0**-22, 2.0**-60)
 _COLUMNS = 22
 
@@ -55,7 +56,7 @@ def matrices(kind: LevelKind, size: Size) -> Iterator[Tensor]:
         row[(7 * n) % _COLUMNS] = f32_bits(top) | (n & 1) << 31
         row[(7 * n + 3) % _COLUMNS] = 0x80000000
         rows.append(row)
-    alike = f32_bits(float(np.float32(1.2)))  # the mean of magnitudes that are all alike
+    alike = f32_bits(float(np.float32(1.2)))  # the mean of equal magnitudes
     rows.append([alike | k % 2 << 31 for k in range(_COLUMNS)])
     x = np.array(rows, np.uint32)
     special = x[:4, :19].copy()
