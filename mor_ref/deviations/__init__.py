@@ -1,6 +1,6 @@
 """Deviations: named wrong or foreign behaviours, each with replaced steps of the exact model.
 
-Tests show that the suites expose each of them; diagnoses name the mistakes of a candidate.
+Tests show that the suites expose each deviation. Diagnoses name the deviations of a candidate.
 """
 
 from mor_ref.deviations import (

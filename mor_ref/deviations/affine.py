@@ -54,7 +54,7 @@ def _has_integer_zeros(*arguments: Any) -> bool:
 
 
 def how_among(arguments: tuple[Any, ...]) -> Choices:
-    """Return the choices of a block among the arguments of a step."""
+    """Return the choices of a block (`how`) from the arguments of a step."""
     return next(one for one in arguments if isinstance(one, Choices))
 
 
@@ -63,13 +63,13 @@ def how_among(arguments: tuple[Any, ...]) -> Choices:
 
 @deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
 def affine_divides(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
-    """Numbers are divided by the scale, as ONNX has it, and not multiplied by its reciprocal."""
+    """Numbers are divided by the scale, as in ONNX, and not multiplied by its reciprocal."""
     return float(reference(x, block, _applied("divide", how)))
 
 
 @deviation(affine.scaled, where=_divides, rules=("AFF-007",), domain=IN_AFFINE)
 def affine_multiplies(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
-    """Numbers are multiplied by the reciprocal of the scale, as torch has it, and not divided."""
+    """Numbers are multiplied by the reciprocal of the scale, as in torch, and not divided."""
     return float(reference(x, block, _applied("multiply", how)))
 
 
@@ -88,7 +88,7 @@ def affine_product_rounded_first(reference: Reference, a: float, b: float, c: fl
 def affine_exact_quotient(
     reference: Reference, x: float, block: AffineBlock, how: Choices
 ) -> float:
-    """The reciprocal is not rounded, as a division in binary64 has it."""
+    """The reciprocal is not rounded, as in a division of binary64."""
     scale = block.scale
     if not (math.isfinite(x) and math.isfinite(scale)) or x == 0 or how.profile.factor > 1:
         return float(reference(x, block, how))
@@ -97,7 +97,7 @@ def affine_exact_quotient(
 
 @deviation(affine.inverse, where=_stores_amax, rules=("AFF-007",), domain=ONE_BY_ONE)
 def affine_quotient_of_127(reference: Reference, scale: float, how: Choices) -> float:
-    """The factor is 127 / amax, rounded once, as the source of bitsandbytes reads."""
+    """The factor is 127 / amax, rounded once, as written in the source of bitsandbytes."""
     if how.profile.inverse_factor == 1:
         return float(reference(scale, how))
     return quotient(float(how.profile.inverse_factor), scale)
@@ -108,14 +108,14 @@ def affine_quotient_of_127(reference: Reference, scale: float, how: Choices) -> 
 
 @deviation(affine.rint, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_ties_away(reference: Reference, x: float) -> float:
-    """Ties go away from zero, as roundf has it."""
+    """Ties go away from zero, as in roundf."""
     del reference
     return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
 
 
 @deviation(affine.rint, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_truncates(reference: Reference, x: float) -> float:
-    """Numbers are truncated, as a cast has it."""
+    """Numbers are truncated, as in a cast."""
     del reference
     return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
 

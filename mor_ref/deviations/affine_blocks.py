@@ -43,7 +43,7 @@ def _as_profile(name: str) -> Deviation:
 
 
 def _suites_of(other: AffineProfile) -> tuple[str, ...]:
-    """Return the suites with a case of another profile that is like it."""
+    """Return the suites that reach the steps of a profile like this one."""
     if other.stores_amax:
         return ONE_BY_ONE
     return IN_AFFINE if other.takes_float_zeros else (*IN_AFFINE, *FLOAT_ZEROS)
@@ -80,7 +80,7 @@ def _is_of_peg(*arguments: Any) -> bool:
 
 @deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
 def affine_extremes_skip_nan(reference: Reference, numbers: list[float]) -> tuple[float, float]:
-    """A NaN does not count in the extremes of its block, as fmin and fmax have it."""
+    """A NaN does not count in the extremes of its block, as with fmin and fmax."""
     found: tuple[float, float] = reference([x for x in numbers if not math.isnan(x)])
     return found
 
@@ -105,7 +105,7 @@ def affine_extremes_keep_minus_zero(
 def affine_range_without_zero(
     reference: Reference, minimum: float, maximum: float, profile: AffineProfile
 ) -> tuple[float, float]:
-    """The range of a block is from its minimum to its maximum, with zero in it or not."""
+    """The range of a block is from its minimum to its maximum, even if 0 is outside."""
     if math.isnan(minimum):
         low, high = reference(minimum, maximum, profile)
         return float(low), float(high)
@@ -138,7 +138,7 @@ def affine_scale_by_the_highest(
 def affine_peg_scale_by_half_the_range(
     reference: Reference, profile: AffineProfile, grid: IntegerGrid
 ) -> float:
-    """A symmetric scale of PEG is amax / 127.5, as that of torch is."""
+    """A symmetric scale of PEG is amax / 127.5, as in torch."""
     del reference, profile
     return (grid.highest - grid.lowest) / 2
 
@@ -147,7 +147,7 @@ def affine_peg_scale_by_half_the_range(
 def affine_scale_of_the_maximum(
     reference: Reference, low: float, high: float, how: Choices
 ) -> float:
-    """A symmetric scale is of the maximum, not of the largest magnitude."""
+    """A symmetric scale follows from the maximum, not from the largest magnitude."""
     return float(reference(low if math.isnan(low) else 0.0, high, how))
 
 

@@ -48,7 +48,7 @@ def affine_zero_point_truncated(reference: Reference, zero_float: float, how: Ch
 @deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
            exemptions=_RARE)  # fmt: skip
 def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: Choices) -> int:
-    """A zero point at a tie goes up, as roundf has it."""
+    """A zero point at a tie goes up, as in roundf."""
     is_number = math.isfinite(zero_float) and zero_float < 1 << 20
     return int(reference(math.floor(zero_float + 0.5) if is_number else zero_float, how))
 
@@ -95,7 +95,7 @@ def _has_a_middle(*arguments: Any) -> bool:
 
 @deviation(affine.zero_point, where=_has_no_middle, rules=("AFF-005",), domain=AFFINE_BLOCKS)
 def affine_middle_rounded_up(reference: Reference, zero_float: float, how: Choices) -> int:
-    """The zero point of a symmetric uint4 of torch is 8, as that of torchao is, and not 7."""
+    """The zero point of a symmetric uint4 of torch is 8, as in torchao, and not 7."""
     return int(reference(zero_float, how)) + 1
 
 
@@ -118,7 +118,7 @@ def _has_early_zeros(*arguments: Any) -> bool:
 def affine_zero_point_of_the_limited_scale(
     reference: Reference, minimum: float, maximum: float, how: Choices, given: Any
 ) -> Any:
-    """The zero point of PEG is of the scale after its limit."""
+    """The zero point of PEG follows from the scale after its limit."""
     late = replace(how, profile=replace(how.profile, early_zero=False))
     return reference(minimum, maximum, late, given)
 
@@ -163,7 +163,7 @@ def affine_float_zero_point_back_in_binary32(
 
 
 def _in_binary32() -> Deviation:
-    """Return the deviation that computes in binary32 where the dtype of x is asked for."""
+    """Return the deviation that computes in binary32 instead of the dtype of x."""
 
     def swapped(reference: Reference, *arguments: Any) -> Any:
         how = how_among(arguments)
@@ -216,7 +216,7 @@ def affine_ranges_descending(reference: Reference, found: list[float]) -> list[i
 
 @deviation(affine_groups.by_range, rules=("AFF-010",), domain=_GROUPS)
 def affine_ranges_of_ties_reversed(reference: Reference, found: list[float]) -> list[int]:
-    """Dimensions of the same range are in the order from the last one down."""
+    """Dimensions of equal range come in reverse order."""
     last = len(found) - 1
     order = reference(found[::-1])
     return [last - i for i in order]
@@ -232,7 +232,7 @@ def affine_ranges_of_nan_first(reference: Reference, found: list[float]) -> list
 
 @deviation(affine_groups.by_range, rules=("AFF-010",), domain=_GROUPS)
 def affine_dimensions_not_permuted(reference: Reference, found: list[float]) -> list[int]:
-    """Groups are of neighbouring dimensions, as without a permutation."""
+    """Groups have neighbouring dimensions, as without a permutation."""
     del reference
     return [*range(len(found))]
 

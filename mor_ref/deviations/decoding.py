@@ -41,7 +41,7 @@ def hidden_bit_in_subnormals(reference: Reference, code: int, fmt: Format) -> in
 
 @deviation(decode, rules=("DEC-002",), domain=DECODED)
 def nan_codes_decode_as_numbers(reference: Reference, code: int, fmt: Format) -> int:
-    """The codes of NaN stand for the numbers that they would be: 0x7F is 480 in e4m3."""
+    """The codes of NaN decode to ordinary numbers: 0x7F is 480 in e4m3."""
     magnitude = code & ~fmt.sign_bit
     if is_narrow(fmt) and magnitude and math.isnan(fmt.value(code)):
         exponent_field, mantissa = divmod(magnitude, 1 << fmt.mantissa_bits)

@@ -11,7 +11,7 @@ Function = Callable[..., Any]
 
 
 def everywhere(*_: Any, **__: Any) -> bool:
-    """Return that a step is replaced in every call."""
+    """Return true: the step is replaced in every call."""
     return True
 
 
@@ -38,8 +38,9 @@ class Change:
 class Deviation:
     """A behaviour that differs from the specification in one thing.
 
-    Its domain are the suites that reach one of its changes. Each of them has an input that exposes
-    the deviation, except those in `exemptions`, which says why no input can.
+    Its domain is the suites that reach one of its changes. Each suite of the domain has an input
+    that exposes the deviation. `exemptions` names the other suites, and why no input can expose it
+    there.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Deviation:
 
     @property
     def replacements(self) -> tuple[Replacement, ...]:
-        """The changes as the exact model takes them."""
+        """The changes, in the form that the exact model takes."""
         return tuple((change.step, change) for change in self.changes)
 
     @property
@@ -72,7 +73,7 @@ def deviation(
     where: Callable[..., bool] = everywhere,
     exemptions: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Deviation]:
-    """Make a function a deviation of its name, which replaces these steps.
+    """Make a function the deviation of the same name, which replaces these steps.
 
     The first argument of the function is the step; the others are the arguments of the step.
     """

@@ -19,7 +19,7 @@ MIXED_STEPS = ("mixed_steps", "mixed_layers")
 IN_MIXED = (*MIXED_STEPS, *MIXED)
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
 SCALES = ("scale_steps", *IN_SCALES)
-OWN_SCALES = (*SCALES, *MIXED)  # those with ideal scales, or with scales in binary32
+OWN_SCALES = (*SCALES, *MIXED)  # suites with ideal scales, or with binary32 scales
 SCALED = ("quantize_steps", *IN_SCALES, *MIXED)
 AFFINE = ("affine", "affine_large")
 ONE_BY_ONE = ("affine_steps", *AFFINE)  # the suites of integers that have every profile
@@ -79,8 +79,8 @@ OVERFLOWS = (
     "nvfp4_large",
     *IN_MX,
 )
-ANY_OVERFLOWS = (*OVERFLOWS, "mixed")  # also those of infinities alone
-# Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
+ANY_OVERFLOWS = (*OVERFLOWS, "mixed")  # also overflows of infinities alone
+# Suites with a binary32 field that can be NaN: xs, y, d, a scale, or the value of a code.
 NANS_IN_BINARY32 = (
     "decode",
     *(name for name in COMPUTED_NANS if name not in ("fp8lm_sums", "fp8lm_steps")),
@@ -108,5 +108,5 @@ _NARROW = 8  # bits
 
 
 def is_narrow(fmt: Format) -> bool:
-    """Return whether a format is one that numbers are quantized to, and not only stored in."""
+    """Return whether numbers are quantized to this format, and not only stored in it."""
     return fmt.bits <= _NARROW and not fmt.is_power_of_two

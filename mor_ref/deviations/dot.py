@@ -145,7 +145,7 @@ def _is_nvidia(_value: Fraction, profile: DotProfile) -> bool:
 
 @deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
 def dot_results_to_nearest(_: Reference, value: Fraction, profile: DotProfile) -> float:
-    """A sum is rounded to nearest, ties to even, to as many bits."""
+    """A sum is rounded to nearest, ties to even, to the same number of bits."""
     return dot_terms.rounded(value, profile.kept_bits, formats["f32"], "rne") + 0.0
 
 
@@ -181,7 +181,7 @@ def dot_results_have_23_bits(_: Reference, value: Fraction, profile: DotProfile)
 
 @deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
 def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotProfile) -> float:
-    """A sum beyond the largest number becomes that number, as rounding toward zero has it."""
+    """A sum beyond the largest number becomes the largest, as in rounding toward zero."""
     found = float(reference(value, profile))
     return math.copysign(FLT_MAX, found) if math.isinf(found) else found
 

@@ -21,7 +21,7 @@ Reference = Callable[..., Any]
 
 
 def _zeros_are_of(operand: str) -> Deviation:
-    """Return the deviation of a test for zero that reads one operand."""
+    """Return the deviation in which the test for zero reads only one operand."""
 
     def has_exponent(one: Product) -> bool:
         return bool(getattr(one, operand).value != 0)
@@ -68,7 +68,7 @@ _SUMS = (dot_nvidia.t_fdpa, dot_nvidia.gst_fdpa)
 def dot_e0_one_higher(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
-    """e0 is one more, as on the architecture before: a bit of a small sum is lost."""
+    """e0 is one more, as on the previous architecture: a bit of a small sum is lost."""
     found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent + 1))
     return found
 
@@ -96,7 +96,7 @@ def _is_f16(_part: list[Product], _c: float, profile: DotProfile) -> bool:
 def dot_f16_has_e0_of_binary32(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
-    """e0 of a profile with results in f16 is that of the same instruction with binary32."""
+    """With results in f16, e0 is that of the same instruction with results in binary32."""
     more = formats["f16"].smallest_exponent - formats["f32"].smallest_exponent
     found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent - more))
     return found
@@ -106,7 +106,7 @@ def dot_f16_has_e0_of_binary32(
 def dot_c_has_no_exponent(
     reference: Reference, terms: list[Term], c: float, profile: DotProfile
 ) -> Chunk:
-    """The largest exponent is that of the products, also if c has a larger one."""
+    """The largest exponent is taken from the products, even if c has a larger one."""
     if not terms or dot_terms.special_sum([*(t.value for t in terms), c]) is not None:
         found: Chunk = reference(terms, c, profile)
         return found
@@ -125,7 +125,7 @@ def dot_zero_c_has_smallest_exponent(reference: Reference, c: float, profile: Do
 
 @deviation(dot_nvidia.term_of_c, rules=("DOT-004", "DOT-007"), domain=DOTS)
 def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfile) -> Term:
-    """The exponent of a subnormal c is its field minus the bias, as of a normal one."""
+    """The exponent of a subnormal c is its field minus the bias, as for a normal c."""
     found: Term = reference(c, profile)
     is_subnormal = c != 0 and abs(c) < math.ldexp(1.0, formats[profile.start].smallest_exponent)
     return replace(found, exponent=found.exponent - 1) if is_subnormal else found
@@ -135,7 +135,7 @@ def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfil
 def dot_tf32_nan_before_cut(
     reference: Reference, code: int, fmt: Format, profile: DotProfile
 ) -> Factor:
-    """A NaN is one by its bits in binary32, also those that are read as 0."""
+    """All bits of binary32 decide about NaN, also the bits that are read as 0."""
     found: Factor = reference(code, fmt, profile)
     return replace(found, value=math.nan) if math.isnan(fmt.value(code)) else found
 

@@ -63,7 +63,7 @@ def dot_promoted_unfused(
 def dot_promoted_by_one_scale_after_the_other(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
-    """The scale of a multiplies the partial sum first, and the fused operation has that of b."""
+    """The scale of a multiplies the partial sum, and the fused operation has the scale of b."""
     first = part[0]
     unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
     partial = reference(unscaled, 0.0, profile).c
@@ -114,13 +114,13 @@ def _is_promoted(profile: DotProfile) -> bool:
 
 @deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
 def dot_promoted_half_as_often(reference: Reference, profile: DotProfile) -> int:
-    """Partial sums are of 256 products, and not of 128."""
+    """A partial sum has 256 products, and not 128."""
     return 2 * int(reference(profile))
 
 
 @deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
 def dot_promoted_twice_as_often(reference: Reference, profile: DotProfile) -> int:
-    """Partial sums are of 64 products, and not of 128."""
+    """A partial sum has 64 products, and not 128."""
     return int(reference(profile)) // 2
 
 
@@ -190,7 +190,7 @@ def dot_cdna1_chunks_are_cut(
 
 @deviation(dot_amd.flushed, rules=("DOT-016",), domain=_IN_DOT_ALONE)
 def dot_cdna2_keeps_subnormals(_: Reference, x: float, smallest_exponent: int) -> float:
-    """Subnormal numbers stay."""
+    """Subnormal numbers are not flushed."""
     del smallest_exponent
     return x
 

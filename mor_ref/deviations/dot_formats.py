@@ -60,7 +60,7 @@ def _differ(_a: Any, _b: Any, _c: float, _profile: Any, of: tuple[Format, Format
 def dot_formats_swapped(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, *scales: Any
 ) -> list[Chunk]:
-    """Codes of a are read in the format of b, and codes of b in that of a."""
+    """Codes of a are read in the format of b, and codes of b in the format of a."""
     found: list[Chunk] = reference(a, b, c, profile, of[::-1], *scales)
     return found
 

@@ -52,7 +52,7 @@ def dot_negative_zeros_stay(
 def dot_zero_c_is_left_out(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
-    """A sum starts with its first product if c is a zero: of products that are all -0, it is -0."""
+    """A sum starts with its first product if c is a zero: if all products are -0, it is -0."""
     found: Chunk = reference(part, c, profile)
     return replace(found, c=-0.0) if c == 0 and _are_negative_zeros(part) else found
 

@@ -15,7 +15,7 @@ from mor_ref.exact.encoding import encode
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
-_THROUGH_BINARY32 = ("ml_dtypes", "torch")  # what they do with a binary64 number
+_THROUGH_BINARY32 = ("ml_dtypes", "torch")  # libraries that round binary64 to binary32
 _ASKED = ("encode", "encode_presets", *FP8LM_CAST)
 _EXEMPTIONS = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
 

@@ -67,7 +67,7 @@ def ties_to_odd(*arguments: Any, odd: bool, **_: bool) -> bool:
 
 @deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_toward_positive(*arguments: Any, negative: bool, **_: bool) -> bool:
-    """Ties go up as in floor(x + 0.5): away from zero for positive numbers, to it for negative."""
+    """Ties go up as in floor(x + 0.5): away from zero if positive, toward zero if negative."""
     return _ties(*arguments, go_up=not negative)
 
 

@@ -1,4 +1,4 @@
-"""Numbers of binary32 whose subnormal ones are flushed, as many processors do."""
+"""Flushing of subnormal binary32 numbers to zero, as on many processors."""
 
 import math
 
@@ -6,5 +6,5 @@ SMALLEST_NORMAL = 2.0**-126
 
 
 def flushed(x: float) -> float:
-    """Return a number of binary32, or a zero with its sign for a subnormal one."""
+    """Return a binary32 number, or a zero with its sign if it is subnormal."""
     return math.copysign(0.0, x) if abs(x) < SMALLEST_NORMAL else x

@@ -42,14 +42,14 @@ def _of_profile(name: str) -> Callable[..., bool]:
     fp8lm.scale_of, where=_of_profile("msamp"), rules=("FLM-002", "FLM-003"), domain=_OF_MSAMP
 )
 def fp8lm_scales_of_the_paper(reference: Reference, *arguments: Any) -> Scale:
-    """The scale is exact, as the paper has it, also if that of MS-AMP is asked for."""
+    """The scale is exact, as in the paper, even if the scale of MS-AMP is asked for."""
     found: Scale = reference(*arguments[:-1], "exact")
     return found
 
 
 @deviation(fp8lm.scale_of, where=_of_profile("exact"), rules=("FLM-004",), domain=_OF_EXACT)
 def fp8lm_scales_of_the_code(reference: Reference, *arguments: Any) -> Scale:
-    """The scale is that of MS-AMP, also if the exact one is asked for."""
+    """The scale is computed as in MS-AMP, even if the exact one is asked for."""
     found: Scale = reference(*arguments[:-1], "msamp")
     return found
 
@@ -78,7 +78,7 @@ def fp8lm_margin_added(reference: Reference, ratio: float, margin: int) -> float
 def fp8lm_scale_before_is_one(
     reference: Reference, amax: float, previous: float, *rest: Any
 ) -> Scale:
-    """The scale of a tensor without an amax is 1, and not the one before."""
+    """The scale of a tensor without an amax is 1, and not the previous scale."""
     del previous
     found: Scale = reference(amax, 1.0, *rest)
     return found
@@ -119,7 +119,7 @@ def fp8lm_scales_are_finite(
 def fp8lm_one_for_zeros(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
-    """The exact scale of a tensor of zeros is 1, not the one before."""
+    """The exact scale of a tensor of zeros is 1, not the previous scale."""
     found: Scale = reference(amax, previous, largest, margin)
     return found._replace(scale=1.0, scale_inv=1.0) if amax == 0 else found
 
@@ -138,7 +138,7 @@ def fp8lm_y_by_division(reference: Reference, x: float, scale: float, fmt: Forma
 def fp8lm_divided_by_the_inverse(
     reference: Reference, x: float, scale: float, fmt: Format
 ) -> Element:
-    """The code is that of x / scale_inv."""
+    """The quotient x / scale_inv is encoded."""
     found: Element = reference(x, scale, fmt)
     inverse = quotient(1.0, scale)
     code = encode(quotient(x, inverse), fmt, "rne")
@@ -232,7 +232,7 @@ def fp8lm_ranks_backwards(
 def fp8lm_sums_keep_negative_zero(
     reference: Reference, values: Sequence[float], fmt: Format, sums: str
 ) -> int:
-    """A sum begins with the first rank, as in a ring, so that zeros that are all -0 have it."""
+    """A sum begins with the first rank, as in a ring: if all ranks have -0, the sum is -0."""
     found = int(reference(values, fmt, sums))
     is_negative = all(v == 0 and math.copysign(1.0, v) < 0 for v in values)
     return fmt.sign_bit if is_negative else found

@@ -41,7 +41,7 @@ def fp8lm_moments_fused(
 def fp8lm_inverse_first(
     reference: Reference, code_value: float, inverse: float, beta: float, term: float
 ) -> float:
-    """Beta multiplies a moment that is dequantized before."""
+    """The moment is dequantized before beta multiplies it."""
     del reference
     old = product(beta, product(code_value, inverse))
     return total(old, product(difference(1.0, beta), term))
@@ -49,7 +49,7 @@ def fp8lm_inverse_first(
 
 @deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_DOMAIN)
 def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float) -> float:
-    """The factor of the decay is rounded from binary64, as MS-AMP has it for binary32 rates."""
+    """The factor of the decay is rounded from binary64, as in MS-AMP for binary32 rates."""
     del reference
     return rn32_of_binary64(1.0 - lr * weight_decay)
 
@@ -108,7 +108,7 @@ def fp8lm_decay_in_the_gradient(
     numbers: Adam,
     *of_step: float,
 ) -> After:
-    """Decay times the weight is added to the gradient, as Adam does that is not AdamW."""
+    """Decay times the weight is added to the gradient, as in Adam without decoupled decay."""
     decay = product(numbers.weight_decay, product(values[2], inverses[2]))
     without = numbers._replace(weight_decay=0.0)
     taken = total(g, decay) if numbers.weight_decay else g
@@ -142,7 +142,7 @@ def fp8lm_first_moment_rounded_before_use(
     rate: float,
     root: float,
 ) -> After:
-    """The weight follows from a first moment that is rounded to e4m3, with the scale before."""
+    """The weight follows from a first moment rounded to e4m3 with the previous scale."""
     first, second, _ = reference(values, inverses, g, numbers, rate, root)
     kind = formats[FIRST_MOMENT]
     code = encode(quotient(first, inverses[0]), kind, "rne")

@@ -12,7 +12,7 @@ _RULES, _DOMAIN = ("FLM-015",), ("fp8lm_partition",)
 
 @deviation(partition, rules=_RULES, domain=_DOMAIN)
 def fp8lm_partition_by_index(reference: Reference, numels: Sequence[int], ranks: int) -> list[int]:
-    """Tensors of one size go in the order of their indices."""
+    """Tensors of equal size are taken in the order of their indices."""
     del reference
     return _placed(numels, ranks, lambda i: (-numels[i], i))
 
@@ -21,7 +21,7 @@ def fp8lm_partition_by_index(reference: Reference, numels: Sequence[int], ranks:
 def fp8lm_partition_smallest_first(
     reference: Reference, numels: Sequence[int], ranks: int
 ) -> list[int]:
-    """The smallest tensor goes first."""
+    """The smallest tensor is taken first."""
     del reference
     return _placed(numels, ranks, lambda i: (numels[i], i % ranks))
 
@@ -36,7 +36,7 @@ def fp8lm_partition_to_the_last(
 
 @deviation(partition, rules=_RULES, domain=_DOMAIN)
 def fp8lm_partition_in_turns(reference: Reference, numels: Sequence[int], ranks: int) -> list[int]:
-    """Ranks take turns, whatever they have."""
+    """Ranks take turns, however many elements they have."""
     del reference
     found = [0] * len(numels)
     for turn, i in enumerate(sorted(range(len(numels)), key=lambda i: (-numels[i], i % ranks))):

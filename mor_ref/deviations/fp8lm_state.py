@@ -28,7 +28,7 @@ _WINDOWS, _MU, _RATES = ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates", "fp8l
 def fp8lm_windows_lag(
     reference: Reference, window: Sequence[float], amax: float
 ) -> tuple[float, ...]:
-    """The newest amax replaces the newest one of before."""
+    """The newest amax replaces the previous one, and the oldest one is not dropped."""
     found: tuple[float, ...] = reference(window, amax)
     return (*window[:-1], found[-1])
 
@@ -37,7 +37,7 @@ def fp8lm_windows_lag(
 def fp8lm_windows_keep_infinities(
     reference: Reference, window: Sequence[float], amax: float
 ) -> tuple[float, ...]:
-    """An infinite amax is kept, so that the scale is that of an infinity."""
+    """An infinite amax is kept, and the scale follows from the infinity."""
     found: tuple[float, ...] = reference(window, amax)
     return (*found[:-1], amax) if math.isinf(amax) else found
 
@@ -81,7 +81,7 @@ def fp8lm_mu_doubles(reference: Reference, window: int) -> float:
 
 @deviation(fp8lm.growth, rules=("FLM-010",), domain=_MU)
 def fp8lm_mu_window_of_the_paper(reference: Reference, window: int) -> float:
-    """The window is 1,000 steps, also under msamp."""
+    """The window is 1,000 steps, also with msamp."""
     del window
     return float(reference(PAPER_WINDOW))
 
@@ -116,7 +116,7 @@ def fp8lm_mu_counts_one_less(reference: Reference, count: int, *rest: Any) -> bo
 def fp8lm_mu_at_the_threshold(
     reference: Reference, count: int, size: int, profile: str, threshold: float
 ) -> bool:
-    """Under paper, a share of the threshold halves mu, too."""
+    """With paper, a share that equals the threshold halves mu, too."""
     del reference, profile, threshold
     return count * PAPER_PARTS >= size
 
@@ -125,7 +125,7 @@ def fp8lm_mu_at_the_threshold(
 def fp8lm_mu_share_of_paper_rounded(
     reference: Reference, count: int, size: int, profile: str, threshold: float
 ) -> bool:
-    """Under paper, the share is that of the code, in binary32."""
+    """With paper, the share is rounded to binary32, as in the code."""
     del profile
     return bool(reference(count, size, "msamp", threshold))
 
@@ -134,7 +134,7 @@ def fp8lm_mu_share_of_paper_rounded(
 def fp8lm_mu_share_of_code_exact(
     reference: Reference, count: int, size: int, profile: str, threshold: float
 ) -> bool:
-    """Under msamp, the share is not rounded to binary32, as in the paper."""
+    """With msamp, the share is not rounded to binary32, as in the paper."""
     del profile
     return bool(reference(count, size, "paper", threshold))
 
@@ -163,7 +163,7 @@ def _by(*reductions: str) -> Callable[..., bool]:
 
 
 def _anew(reference: Reference, shared: float, *arguments: Any) -> SharedScales:
-    """Return the scales with another shared one."""
+    """Return the scales with another shared scale."""
     found: SharedScales = reference(*arguments)
     count, reduction = float(len(arguments[0])), arguments[2]
     return found._replace(
@@ -183,7 +183,7 @@ def fp8lm_shared_by_the_largest(reference: Reference, *arguments: Any) -> Shared
 def fp8lm_shared_of_the_largest_amax(
     reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
 ) -> SharedScales:
-    """The shared scale is that of the largest amax, in which a NaN does not count."""
+    """The shared scale follows from the largest amax, in which a NaN does not count."""
     largest = max((amax for amax in amaxes if not math.isnan(amax)), default=math.nan)
     shared = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
     return _anew(reference, shared, amaxes, fmt, reduction, profile)
@@ -191,14 +191,14 @@ def fp8lm_shared_of_the_largest_amax(
 
 @deviation(fp8lm.shared_scales, where=_by("paper"), rules=("FLM-007",), domain=_SHARED)
 def fp8lm_shared_ranks_stay(reference: Reference, *arguments: Any) -> SharedScales:
-    """Under paper, a rank whose scale is the shared one is not cast anew."""
+    """With paper, a rank whose scale is the shared one is not cast anew."""
     found: SharedScales = reference(*arguments)
     return found._replace(requantized=[own != found.scale for own in found.rank_scale])
 
 
 @deviation(fp8lm.shared_scales, where=_by("msamp_min"), rules=("FLM-007",), domain=_SHARED)
 def fp8lm_shared_ranks_change(reference: Reference, *arguments: Any) -> SharedScales:
-    """Under msamp_min, every rank is cast anew."""
+    """With msamp_min, every rank is cast anew."""
     found: SharedScales = reference(*arguments)
     return found._replace(requantized=[True] * len(found.rank_scale))
 
@@ -220,7 +220,7 @@ def _by_root_of(name: str) -> Callable[..., bool]:
 def fp8lm_shared_root_in_binary64(
     reference: Reference, scale: float, ranks: int, reduction: str
 ) -> float:
-    """The scale is multiplied by RN32(1 / sqrt(N)), as under msamp_0_4_max."""
+    """The scale is multiplied by RN32(1 / sqrt(N)), as with msamp_0_4_max."""
     del reduction
     return float(reference(scale, ranks, "msamp_0_4_max"))
 
@@ -229,7 +229,7 @@ def fp8lm_shared_root_in_binary64(
 def fp8lm_shared_root_in_binary32(
     reference: Reference, scale: float, ranks: int, reduction: str
 ) -> float:
-    """The scale is divided by RN32(sqrt(N)), as under msamp_max."""
+    """The scale is divided by RN32(sqrt(N)), as with msamp_max."""
     del reduction
     return float(reference(scale, ranks, "msamp_max"))
 
@@ -262,7 +262,7 @@ def fp8lm_shared_mean_in_one_division(reference: Reference, *arguments: Any) -> 
 def fp8lm_stored_weights_forget(
     reference: Reference, amaxes: Sequence[float], master: float
 ) -> tuple[float, float, float]:
-    """The scale before is 1 for the weights, too."""
+    """The previous scale of the weights is 1, too."""
     del master
     found: tuple[float, float, float] = reference(amaxes, 1.0)
     return found
@@ -272,7 +272,7 @@ def fp8lm_stored_weights_forget(
 def fp8lm_stored_moments_remember(
     reference: Reference, amaxes: Sequence[float], master: float
 ) -> tuple[float, float, float]:
-    """The moments take the scale of the weights as the one before."""
+    """The moments take the scale of the weights as their previous scale."""
     _, _, weights = reference(amaxes, master)
     first, second = (
         fp8lm.scale_of(amax, master, formats[name], 0, "msamp").scale

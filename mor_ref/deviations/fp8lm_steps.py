@@ -1,4 +1,4 @@
-"""Sequences of steps of Adam in FP8-LM that differ: what a step takes from the state before it."""
+"""Sequences of Adam steps in FP8-LM that differ: what a step takes from the previous state."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ _RATES = ("fp8lm_rates", *_STEPS)
 def fp8lm_codes_of_the_scale_before(
     reference: Reference, steps: int, numbers: Numbers, before: Scales
 ) -> Moments:
-    """Codes are of the scale before the step, and the new scale is stored with them."""
+    """Codes follow from the scale before the step, and the new scale is stored with them."""
     found: Moments = reference(steps, numbers, before)
     return Moments(steps, *fp8lm_adam.codes_of(numbers, before), found.scales)
 
@@ -29,7 +29,7 @@ def fp8lm_codes_of_the_scale_before(
 def fp8lm_scales_of_the_step_before(
     reference: Reference, steps: int, numbers: Numbers, before: Scales
 ) -> Moments:
-    """Codes are of the new scale, and the scale before the step stays with them."""
+    """Codes follow from the new scale, and the scale before the step stays with them."""
     found: Moments = reference(steps, numbers, before)
     return found._replace(scales=before)
 
@@ -38,7 +38,7 @@ def fp8lm_scales_of_the_step_before(
 def fp8lm_scales_never_change(
     reference: Reference, steps: int, numbers: Numbers, before: Scales
 ) -> Moments:
-    """The scales before the first step are those of all steps."""
+    """All steps use the scales before the first step."""
     del reference
     return Moments(steps, *fp8lm_adam.codes_of(numbers, before), before)
 
@@ -47,7 +47,7 @@ def fp8lm_scales_never_change(
 def fp8lm_weights_keep_their_scale(
     reference: Reference, steps: int, numbers: Numbers, before: Scales
 ) -> Moments:
-    """The scale of the weights before the first step is that of all steps."""
+    """All steps use the scale that the weights have before the first step."""
     found: Moments = reference(steps, numbers, before)
     scales = (*found.scales[:2], before[2])
     return Moments(steps, *fp8lm_adam.codes_of(numbers, scales), scales)
@@ -135,7 +135,7 @@ def fp8lm_steps_from_two(reference: Reference, beta: float, steps: int) -> float
 
 @deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=_RATES)
 def fp8lm_steps_do_not_count(reference: Reference, beta: float, steps: int) -> float:
-    """The corrections of the first step are those of all steps."""
+    """All steps use the corrections of the first step."""
     del steps
     return float(reference(beta, 1))
 

@@ -18,7 +18,7 @@ _RARE = for_generated(IN_LEVELS)
 
 
 def _of(*grids: str) -> Callable[..., bool]:
-    """Return whether an argument is a kind of one of these grids."""
+    """Return a function that says whether one of its arguments is a kind of these grids."""
 
     def is_one(*arguments: Any) -> bool:
         return any(isinstance(one, LevelKind) and one.grid in grids for one in arguments)
@@ -37,7 +37,7 @@ _SEQ = _of("quarters", "thirds")
 
 @deviation(rounded, where=_is_narrow, rules=("LVL-001",), domain=IN_LEVELS)
 def levels_in_binary32(reference: Reference, x: float, arithmetic: str) -> float:
-    """All operations are of binary32, also if bfloat16 is asked for."""
+    """All operations are in binary32, even if bfloat16 is asked for."""
     del reference, arithmetic
     return x
 
@@ -180,7 +180,7 @@ def levels_truncate(reference: Reference, x: float) -> float:
 def levels_two_for_one_bit(
     reference: Reference, w: float, clipped: float, kind: LevelKind, arithmetic: str
 ) -> float:
-    """One bit has two levels, as in the paper: that of 0 is 1."""
+    """One bit has two levels, as in the paper: the level of 0 is 1."""
     return 1.0 if w == 0 else float(reference(w, clipped, kind, arithmetic))
 
 
@@ -230,7 +230,7 @@ def levels_term_is_the_level(
 def levels_term_of_infinities(
     reference: Reference, ratio: float, level: float, kind: LevelKind, arithmetic: str
 ) -> float:
-    """Of an infinite ratio, the factor in the gradient of alpha is a limit, not NaN."""
+    """For an infinite ratio, the factor in the gradient of alpha is a limit, not NaN."""
     if not math.isinf(ratio) or kind.grid == "signs":
         return float(reference(ratio, level, kind, arithmetic))
     return kind.lowest if ratio < 0 else kind.highest

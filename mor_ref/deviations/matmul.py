@@ -31,7 +31,7 @@ def matmul_unfused(_: Reference, one: float, other: float, partial: float, c: fl
 def matmul_one_factor_after_the_other(
     _: Reference, one: float, other: float, partial: float, c: float
 ) -> float:
-    """The factor of A multiplies the partial sum first, and the fused operation has that of B."""
+    """The factor of A multiplies the partial sum, and the fused operation has the factor of B."""
     return dot_binary32.fused(other, dot_binary32.product(one, partial), c)
 
 
@@ -39,7 +39,7 @@ def matmul_one_factor_after_the_other(
 def matmul_unfused_one_factor_after_the_other(
     _: Reference, one: float, other: float, partial: float, c: float
 ) -> float:
-    """The factor of A multiplies the partial sum, then that of B does, and both are rounded."""
+    """The partial sum is multiplied by the factor of A, then by the factor of B, both rounded."""
     inner = dot_binary32.product(one, partial)
     return dot_binary32.total(dot_binary32.product(inner, other), c)
 
@@ -67,7 +67,7 @@ def matmul_first_scale_for_all(reference: Reference, a: Blocks, b: Blocks, *prof
 
 
 def _with_first_scale(row: Blocks) -> Blocks:
-    """Return blocks with the scale of the first one that has one; those of bfloat16 have none."""
+    """Return blocks with the first scale of a block that has one; bfloat16 blocks have none."""
     first = next((block.scale for block in row if block.fmt is not _BF16), 1.0)
     return [b if b.fmt is _BF16 else replace(b, scale=first) for b in row]
 
@@ -167,7 +167,7 @@ def matmul_upcasts_for_ampere(_: Reference, profile: DotProfile) -> DotProfile:
 def matmul_one_overall_scale_after_the_other(
     reference: Reference, a: Blocks, b: Blocks, profile: DotProfile
 ) -> float:
-    """The global decode scale of A multiplies the result first, and then that of B does."""
+    """The global decode scale of A multiplies the result first, and that of B second."""
     plain = [[replace(block, overall=1.0) for block in row] for row in (a, b)]
     return product(product(reference(*plain, profile), a[0].overall), b[0].overall)
 

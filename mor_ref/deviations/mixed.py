@@ -64,7 +64,7 @@ def mixed_errors_of_amax(reference: Reference, x: float, y: float, largest: floa
 
 @deviation(mixed.binade, rules=("MFQ-002",), domain=IN_MIXED)
 def mixed_binade_above(reference: Reference, largest: float) -> int:
-    """The unit is of the power of two above amax, as frexp has it."""
+    """The unit follows from the power of two above amax, as in frexp."""
     return int(reference(largest)) + 1
 
 
@@ -127,7 +127,7 @@ def mixed_sums_of_32_bits(
 def mixed_largest_error_alone(
     reference: Reference, pairs: Iterable[tuple[float, float]], largest: float
 ) -> int:
-    """The largest square stands for the sum."""
+    """The largest square takes the place of the sum."""
     return max((int(reference([pair], largest)) for pair in pairs), default=0)
 
 
@@ -189,7 +189,7 @@ def mixed_worst_tensor_decides(reference: Reference, tensors: list[list[int]]) -
 def mixed_scale_of_half_the_range(
     reference: Reference, x: Rows, candidate: Any, parts: Partition
 ) -> list[list[Element]]:
-    """Integers are scaled by half of their range: 127.5 or 7.5, as torch's observers have it."""
+    """Integers are scaled by half of their range: 127.5 or 7.5, as in torch's observers."""
     return _scaled(reference, x, candidate, parts, lambda largest: largest + 0.5)
 
 
@@ -205,7 +205,7 @@ def mixed_scale_of_the_lowest_integer(
 def mixed_scale_of_the_other_format(
     reference: Reference, x: Rows, candidate: Any, parts: Partition
 ) -> list[list[Element]]:
-    """Integers of 8 bits have the scale of e4m3, and those of 4 bits that of e2m1."""
+    """8-bit integers have the scale of e4m3, and 4-bit integers have the scale of e2m1."""
     return _scaled(reference, x, candidate, parts, lambda largest: 448.0 if largest > 7 else 6.0)
 
 

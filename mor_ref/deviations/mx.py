@@ -104,7 +104,7 @@ def log2_in_binary32(x: float) -> float:
 
 @deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
 def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format, rule: str) -> int:
-    """The code is that of block_max: the exponent of the largest number is not subtracted."""
+    """The code follows from block_max: the exponent of the largest number is not subtracted."""
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
@@ -112,7 +112,7 @@ def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format,
     mx.restored, rules=("MXS-008",), domain=_ON_THE_WAY_BACK, exemptions=for_generated(IN_MX)
 )
 def mx_scale_by_a_shift(reference: Reference, value: float, code: int) -> float:
-    """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
+    """Y has a scale whose bits are code << 23: code 0 is 0, and code 255 infinity."""
     if code not in (0, 0xFF):
         return float(reference(value, code))
     return product(value, math.inf if code else 0.0)
@@ -148,7 +148,7 @@ def _has_specials(_element: int, _code: int, fmt: Format) -> bool:
 def mx_infinite_elements_are_nan(
     reference: Reference, element: int, code: int, fmt: Format
 ) -> float:
-    """An element that is infinite is NaN, as quantizers make none."""
+    """An infinite element is NaN, because quantizers make none."""
     found = float(reference(element, code, fmt))
     return math.nan if math.isinf(fmt.value(element)) else found
 
@@ -159,7 +159,7 @@ def _has_nan(_element: int, _code: int, fmt: Format) -> bool:
 
 @deviation(mx.decoded, where=_has_nan, rules=("MXS-009",), domain=MX_DECODED)
 def mx_nan_elements_are_zero(reference: Reference, element: int, code: int, fmt: Format) -> float:
-    """An element that is NaN under a finite scale is 0."""
+    """An element that is NaN with a finite scale is 0."""
     is_nan = math.isnan(fmt.value(element)) and code != 0xFF
     return 0.0 if is_nan else float(reference(element, code, fmt))
 

@@ -16,7 +16,7 @@ from mor_ref.exact.quantization import Element
 
 Reference = Callable[..., Any]
 _NAN_CODE, _BIAS = 0xFF, 127
-_MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # of a NaN, in formats without one
+_MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # codes for NaN
 
 
 def _under_rceil(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
@@ -28,7 +28,7 @@ def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
 
 
 def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
-    """Return the element of a number that another factor than its scale multiplies."""
+    """Return the element of a number that is multiplied by a factor other than its scale."""
     xs = product(x, factor)
     found = encode(xs, fmt, "rne")
     return Element(xs, found, product(fmt.value(found), math.ldexp(1.0, code - _BIAS)))

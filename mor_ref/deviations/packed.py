@@ -46,7 +46,7 @@ def packed_codes_backwards(reference: Reference, block: SharedBlock, kind: Share
 
 @deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
 def packed_bytes_backwards(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
-    """The bytes of the codes have the highest first."""
+    """The highest byte of the codes comes first."""
     found: bytes = reference(block, kind)
     head = 1 + kind.shifts
     return found[:head] + found[head:][::-1]
@@ -68,7 +68,7 @@ def packed_signs_in_the_lowest_bit(
 
 @deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
 def packed_words_swapped(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
-    """The codes are words of 16 bits whose bytes have the highest first."""
+    """The codes are in words of 16 bits, each with the highest byte first."""
     found: bytes = reference(block, kind)
     head, codes = found[: 1 + kind.shifts], found[1 + kind.shifts :]
     return head + bytes(codes[i ^ 1] for i in range(len(codes)))
@@ -98,7 +98,7 @@ def packed_shifts_from_the_highest_bit(
 
 @deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
 def packed_shifts_inverted(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
-    """A bit of a shift is 1 if the pair has none."""
+    """The bit of a pair is 1 if the pair has no shift."""
     found: bytes = reference(block, kind)
     return bytes([found[0], 255 - found[1]]) + found[2:]
 

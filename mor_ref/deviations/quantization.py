@@ -78,7 +78,7 @@ def not_dequantized(_: Reference, value: float, scale: float) -> float:
     exemptions=for_generated(_COMPUTED),
 )
 def arithmetic_flushes_subnormals(reference: Reference, a: float, b: float) -> float:
-    """Products and quotients that are subnormal become zero, and subnormal operands count as it."""
+    """Subnormal products and quotients become zero, and subnormal operands count as zero."""
     return flushed(float(reference(flushed(a), flushed(b))))
 
 

@@ -205,7 +205,7 @@ def gam_zero_block_stores_0(reference: Reference, ideal: IdealScale | None, shar
 def gam_zero_block_is_decremented(
     reference: Reference, ideal: IdealScale | None, shared: int
 ) -> Scale:
-    """A block of zeros counts as one of mantissa 0, and its exponent is lowered."""
+    """A block of zeros counts as a block with mantissa 0, and its exponent is lowered."""
     return reference(ideal, shared) if ideal else rebuilt(-(shared > 0), shared)
 
 

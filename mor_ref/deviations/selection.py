@@ -39,7 +39,7 @@ def selection_limit_in_binary64(_: Reference, limit: float) -> float:
 
 @deviation(selection.place, rules=_RANK, domain=_DOMAIN)
 def selection_place_from_one(_: Reference, count: int, share: float) -> int:
-    """The place of the threshold counts from 1, as that of torch.kthvalue does."""
+    """The place of the threshold counts from 1, as in torch.kthvalue."""
     return max(min(int(count * share), count) - 1, 0)
 
 
@@ -63,7 +63,7 @@ def selection_place_rounded_up(_: Reference, count: int, share: float) -> int:
 
 @deviation(selection.place, rules=_RANK, domain=_DOMAIN)
 def selection_place_of_the_last(_: Reference, count: int, share: float) -> int:
-    """The place is that share of n - 1, as in quantiles."""
+    """The place is the share times n - 1, as in quantiles."""
     return int((count - 1) * share)
 
 
@@ -83,7 +83,7 @@ def selection_by_rows(reference: Reference, x: Rows, share: float) -> list[objec
 
 @deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
 def selection_by_count(_: Reference, x: Rows, share: float) -> list[list[bool]]:
-    """So many numbers as follow the place are selected, even if some equal the threshold."""
+    """All numbers after the place are selected, even if some equal the threshold."""
     flat = [(math.isnan(v), abs(v)) for row in x for v in row]
     order = sorted(range(len(flat)), key=lambda i: flat[i])
     chosen = set(order[selection.place(len(flat), share) + 1 :])
@@ -93,7 +93,7 @@ def selection_by_count(_: Reference, x: Rows, share: float) -> list[list[bool]]:
 
 @deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
 def selection_at_both_ends(_: Reference, x: Rows, share: float) -> list[list[bool]]:
-    """Half of the selected numbers are the least, the others the largest, as PB-LLM's training."""
+    """Half of the selected numbers are the least, half the largest, as in PB-LLM's training."""
     ordered = sorted((v for row in x for v in row), key=lambda v: (math.isnan(v), v))
     count, rest = len(ordered), 1 - share
     low, high = (ordered[min(max(int(count * f), 1), count) - 1] for f in (rest / 2, 1 - rest / 2))
@@ -102,7 +102,7 @@ def selection_at_both_ends(_: Reference, x: Rows, share: float) -> list[list[boo
 
 @deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
 def outliers_above_the_limit(_: Reference, x: float, limit: float) -> bool:
-    """A number of the limit itself is not an outlier."""
+    """A number that equals the limit is not an outlier."""
     return abs(x) > limit
 
 

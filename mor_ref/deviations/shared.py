@@ -134,7 +134,7 @@ def shared_shift_of_the_smaller(
 def shared_shift_of_the_first(
     reference: Reference, exponent: int, pair: list[float], kind: SharedKind
 ) -> int:
-    """The first number of a pair decides about its shift."""
+    """The first number of a pair decides whether the pair has a shift."""
     return int(reference(exponent, pair[:1], kind))
 
 

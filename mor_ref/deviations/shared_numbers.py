@@ -22,7 +22,7 @@ _RARE = for_generated(IN_SHARED)
 def shared_ties_away(
     reference: Reference, x: float, exponent: int, tau: int, kind: SharedKind
 ) -> int:
-    """Ties go away from zero, as an option of Quark's kernel for ONNX Runtime has it."""
+    """Ties go away from zero, as in an option of Quark's kernel for ONNX Runtime."""
     if not reference(x, exponent, tau, kind) and shared.exponent_field(x) == 0:
         return 0
     return math.floor(Fraction(abs(x)) / shared.unit(exponent, tau, kind) + Fraction(1, 2))
@@ -42,7 +42,7 @@ def shared_truncates(
 def shared_keeps_subnormal_numbers(
     reference: Reference, x: float, exponent: int, tau: int, kind: SharedKind
 ) -> int:
-    """Subnormal numbers are not flushed, as in blocks of nothing else in Quark's BFP."""
+    """Subnormal numbers are not flushed, as in Quark's BFP if a block has no others."""
     del reference
     return round(Fraction(abs(x)) / shared.unit(exponent, tau, kind))
 
@@ -108,7 +108,7 @@ def shared_unit_flushed(
     kind: SharedKind,
     profile: SharedProfile,
 ) -> SharedElement:
-    """A subnormal unit is flushed to 0, and with it y."""
+    """A subnormal unit is flushed to 0, and so is y."""
     found: SharedElement = reference(x, exponent, tau, kind, profile)
     if not math.isfinite(found.y) or shared.unit(exponent, tau, kind) >= Fraction(2) ** -126:
         return found
@@ -139,7 +139,7 @@ def shared_infinity_saturates(
     kind: SharedKind,
     profile: SharedProfile,
 ) -> SharedElement:
-    """Y of an infinity is that of its magnitude and sign."""
+    """Y of an infinity follows from its magnitude and sign."""
     found: SharedElement = reference(x, exponent, tau, kind, profile)
     if not math.isinf(x):
         return found
@@ -175,7 +175,7 @@ def shared_zeros_keep_their_sign(
 def shared_minus_zero_lost(
     reference: Reference, x: float, exponent: int, profile: SharedProfile
 ) -> int:
-    """The sign is x < 0: that of -0 is lost."""
+    """The sign is x < 0: the sign of -0 is lost."""
     return int(reference(x, exponent, profile)) if x else 0
 
 
@@ -189,7 +189,7 @@ def shared_nan_keeps_its_sign(
 
 @deviation(shared.element, where=passes, rules=("SHX-006",), domain=IN_SHARED)
 def shared_nan_is_zero(reference: Reference, x: float, exponent: int, *rest: Any) -> SharedElement:
-    """Y of a NaN that passes is 0, as a clamp with fmax has it."""
+    """Y of a NaN that passes is 0, as in a clamp with fmax."""
     found: SharedElement = reference(x, exponent, *rest)
     return replace(found, y=0.0) if math.isnan(x) else found
 
