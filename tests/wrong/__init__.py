@@ -1,4 +1,4 @@
-"""All of them, by the three people who wrote them."""
+"""All wrong and right implementations, from every module of this package."""
 
 from importlib import import_module
 

@@ -12,7 +12,7 @@ HALVING = (*TORCH, "torchao_0_18", "onnx", "onnxruntime")
 
 
 class Blocks(Integers):
-    """A program of tensors."""
+    """A program that computes whole tensors, with a mistake in blocks."""
 
     operations = ("affine", "affine_groups")
 
@@ -108,7 +108,7 @@ class RangeInTwoHalves(Blocks):
 
 @wrong
 class ScaleByTheHighest(Blocks):
-    """A symmetric scale is amax / 127, as papers have it, and not amax / 127.5."""
+    """A symmetric scale is amax / 127, as in papers, and not amax / 127.5."""
 
     profiles = HALVING
 
@@ -118,7 +118,7 @@ class ScaleByTheHighest(Blocks):
 
 @wrong
 class PegByHalfTheRange(Blocks):
-    """A symmetric scale of PEG is amax / 127.5, as that of torch is."""
+    """A symmetric scale of PEG is amax / 127.5, as in torch."""
 
     profiles = ("peg",)
 
@@ -149,7 +149,7 @@ class ScaleByAReciprocal(Blocks):
 
 @wrong
 class ScaleInBinary64(Blocks):
-    """The range is a sum of binary64: only the scale is rounded."""
+    """The range is summed in binary64: only the scale is rounded."""
 
     profiles = WITH_ZEROS
 
@@ -174,7 +174,7 @@ class NoSmallestScale(Blocks):
 
 @wrong
 class EpsilonAdded(Blocks):
-    """The smallest scale is added, and not a limit."""
+    """The smallest scale is added to the scale, and is not a limit."""
 
     profiles = (*TORCH, "peg")
 
@@ -194,7 +194,7 @@ class SmallestScaleOfTorch(Blocks):
 
 @wrong
 class SmallestScaleOfBinary32(Blocks):
-    """The smallest scale of torchao is that of binary32 for binary16, too."""
+    """The smallest scale of torchao for binary32 is used for binary16, too."""
 
     profiles = ("torchao_0_18",)
     operations = ("affine",)

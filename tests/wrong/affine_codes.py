@@ -143,7 +143,7 @@ class NanIsTheHighest(Integers):
 
 @wrong
 class NanIsZero(Integers):
-    """NaN has the code 0, as __float2int_rn has it."""
+    """NaN has the code 0, as in __float2int_rn."""
 
     profiles = ("torch_fake_tensor", "torch_quantize", "onnxruntime")
 
@@ -153,7 +153,7 @@ class NanIsZero(Integers):
 
 @wrong
 class NanIsTheZeroPoint(Integers):
-    """NaN becomes 0 before it is quantized, as nan_to_num has it."""
+    """NaN becomes 0 before it is quantized, as in nan_to_num."""
 
     unseen: ClassVar = dict.fromkeys(
         ("affine", "affine_groups"), "The scale of a block with a NaN is NaN, and so is xs."
@@ -188,7 +188,7 @@ class SaturatesInInt32(Integers):
 
 @wrong
 class ThroughInt32(Integers):
-    """A conversion to int comes before the limits: what does not fit is -2^31."""
+    """Numbers become int before they are limited: those that do not fit become -2^31."""
 
     profiles = SATURATING
 

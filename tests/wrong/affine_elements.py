@@ -1,4 +1,4 @@
-"""Integers with a mistake in numbers: how they are scaled, rounded, limited, and taken back."""
+"""Integers with a mistake in numbers: how they are scaled, rounded, limited and dequantized."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ ADDING = tuple(name for name in WITH_ZEROS if name != "torch_quantize")
 
 @wrong
 class DividesByTheScale(Integers):
-    """Numbers are divided by the scale, as a reader of the paper writes it."""
+    """Numbers are divided by the scale, as a reader of the paper would write it."""
 
     profiles = MULTIPLYING
 
@@ -40,7 +40,7 @@ class MultipliesByTheInverse(Integers):
 
 @wrong
 class FastDivision(Integers):
-    """The quotient is of -use_fast_math: x times an approximate reciprocal, one step too small."""
+    """The quotient of -use_fast_math: x times an approximate reciprocal, one step too small."""
 
     profiles = DIVIDING
 
@@ -51,7 +51,7 @@ class FastDivision(Integers):
 
 @wrong
 class ScaledInBinary64(Integers):
-    """xs is of binary64, as Python's floats are."""
+    """xs is computed in binary64, as with Python's floats."""
 
     profiles = ("torch_fake_tensor", "torch_fake_channel_2_13")
 
@@ -61,7 +61,7 @@ class ScaledInBinary64(Integers):
 
 @wrong
 class ReciprocalInBinary64(Integers):
-    """The reciprocal is of binary64, and the product is rounded once."""
+    """The reciprocal is computed in binary64, and the product is rounded once."""
 
     profiles = ("torch_fake_tensor", "torch_fake_channel_2_13")
 
@@ -81,7 +81,7 @@ class ProductAndSum(Integers):
 
 @wrong
 class FusedOfTheQuotient(Integers):
-    """x / scale + zero_point, in which the quotient is rounded."""
+    """Numbers become x / scale + zero_point, and the quotient is rounded first."""
 
     profiles = ("torch_quantize",)
 
@@ -111,7 +111,7 @@ class ZeroPointBeforeRounding(Integers):
 
 @wrong
 class OneProductOf127(Integers):
-    """127 / amax is one quotient, as the source of bitsandbytes reads."""
+    """127 / amax is one quotient, as written in the source of bitsandbytes."""
 
     profiles = ("bnb_int8_row",)
 
@@ -141,7 +141,7 @@ class FactorOf127InTheInverse(Integers):
 
 @wrong
 class RowsBySwitchbackTensor(Integers):
-    """Rows are scaled by a reciprocal, as tensors are."""
+    """Rows are scaled by a reciprocal, as SwitchBack scales tensors."""
 
     profiles = ("switchback_row",)
 
@@ -225,7 +225,7 @@ class AmaxBy127First(Integers):
 
 @wrong
 class ConstantOfBitsandbytes(Integers):
-    """1 / 127^2 is 6.200124e-05, as int8_mm_dequant has it, and 127 times it stands for 1 / 127."""
+    """1 / 127^2 is 6.200124e-05, as in int8_mm_dequant, and 127 times it stands for 1 / 127."""
 
     profiles = OF_127
 
@@ -245,7 +245,7 @@ class WayBackWithoutZeroPoint(Integers):
 
 @wrong
 class NegativeZerosOfY(Integers):
-    """Y of a negative number is never +0: the sign is put back."""
+    """Y of a negative number is never +0: y gets the sign of x."""
 
     def numbers(self, x, scale, inverse, zero):
         found = super().numbers(x, scale, inverse, zero)
@@ -268,7 +268,7 @@ class YInBinary32(Integers):
 
 @wrong
 class TorchaoInBinary32(Integers):
-    """torchao's operations are of binary32, and only y is rounded."""
+    """torchao's operations are in binary32, and only y is rounded."""
 
     profiles = ("torchao_0_18",)
     operations = ("affine", "affine_groups")
@@ -279,7 +279,7 @@ class TorchaoInBinary32(Integers):
 
 @wrong
 class TorchInOwnDtype(Integers):
-    """torch's operations are rounded to the dtype of x, as torchao's are."""
+    """torch's operations are rounded to the dtype of x, as in torchao."""
 
     profiles = TORCH
     operations = ("affine", "affine_groups")

@@ -36,7 +36,7 @@ KERNELS.append(kernel_of(FloatZeros, "float_zeros"))
 
 @wrong
 class FloatZeroRounded(FloatZeros):
-    """A zero point becomes an integer first, as a tensor of int32 has it."""
+    """A zero point becomes an integer first, as in a tensor of int32."""
 
     def numbers(self, x, scale, inverse, zero):
         return super().numbers(x, scale, inverse, np.rint(zero))
@@ -60,7 +60,7 @@ class FloatZeroAfterRounding(FloatZeros):
 
 @wrong
 class FloatZeroOfTheQuotient(FloatZeros):
-    """The quotient takes the place of the product with the reciprocal."""
+    """Numbers are divided by the scale, not multiplied by the reciprocal."""
 
     def scaled(self, x, scale, inverse, zero):
         return fused(x / scale, np.ones_like(x), zero)
@@ -68,7 +68,7 @@ class FloatZeroOfTheQuotient(FloatZeros):
 
 @wrong
 class FloatZeroBackInBinary32(FloatZeros):
-    """The way back is of binary32."""
+    """The way back is in binary32."""
 
     def back(self, code, scale, zero):
         return (code.astype(np.float32) - zero) * scale
@@ -76,7 +76,7 @@ class FloatZeroBackInBinary32(FloatZeros):
 
 @wrong
 class FloatZeroBackInTwoProducts(FloatZeros):
-    """The way back is code * scale - zero_point * scale, of binary64."""
+    """The way back is code * scale - zero_point * scale, in binary64."""
 
     def back(self, code, scale, zero):
         wide = scale.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Integers with a mistake in which thread has which number, and in error sums."""
+"""Integers with a mistake in the numbers that each thread has, and in error sums."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ class Launch(Integers):
 
 
 class SomeColumns(Launch):
-    """A program that finds the extremes of the first columns alone."""
+    """A program that finds extremes only in the first columns of a block."""
 
     def columns(self, count):
         """Return how many columns count."""
@@ -82,7 +82,7 @@ class ThousandRows(UpTo):
 
 @wrong
 class RowsOfFour(UpTo):
-    """Rows behind the last multiple of four are never launched."""
+    """Rows after the last multiple of four are never launched."""
 
     def reached(self, shape):
         return shape[0] // 4 * 4, shape[1]
@@ -90,7 +90,7 @@ class RowsOfFour(UpTo):
 
 @wrong
 class ColumnsOfFour(UpTo):
-    """Numbers are read four at a time, and the last ones of a row are left out."""
+    """Numbers are read four at a time, and the last numbers of a row are omitted."""
 
     def reached(self, shape):
         return shape[0], shape[1] // 4 * 4
@@ -98,7 +98,7 @@ class ColumnsOfFour(UpTo):
 
 @wrong
 class ExtremesOfWholeFours(SomeColumns):
-    """Extremes are of numbers that are read four at a time; the last of a row do not count."""
+    """Extremes are found in numbers read four at a time; the last numbers of a row do not count."""
 
     def columns(self, count):
         return count // 4 * 4 or count
@@ -106,7 +106,7 @@ class ExtremesOfWholeFours(SomeColumns):
 
 @wrong
 class ExtremesOf1024(SomeColumns):
-    """A block of threads finds the extremes of the first 1,024 numbers of a row."""
+    """A block of threads finds extremes only in the first 1,024 numbers of a row."""
 
     unseen: ClassVar = SMALL
 
@@ -116,7 +116,7 @@ class ExtremesOf1024(SomeColumns):
 
 @wrong
 class ExtremesOfOneWarp(SomeColumns):
-    """Extremes of the lanes of a warp: those behind the 32nd number of a row do not count."""
+    """A warp finds extremes: numbers after the 32nd of a row do not count."""
 
     def columns(self, count):
         return 32
@@ -165,7 +165,7 @@ class ScalesTurned(Launch):
 
 @wrong
 class ScaleOfTheBlockBefore(Launch):
-    """Numbers take the scale of the block before theirs."""
+    """Numbers take the scale of the previous block."""
 
     def places(self, shape):
         place, grid = super().places(shape)
@@ -200,7 +200,7 @@ class AbsoluteErrors(Sums):
 
 @wrong
 class ErrorsBeforeTheDtype(Sums):
-    """Errors are of y before it is rounded to the dtype of x."""
+    """Errors are computed from y before y is rounded to the dtype of x."""
 
     def stored_y(self, y):
         self.wide = y
@@ -212,7 +212,7 @@ class ErrorsBeforeTheDtype(Sums):
 
 @wrong
 class ErrorsInBfloat16(Sums):
-    """Errors are of y in bfloat16."""
+    """Errors are computed from y in bfloat16."""
 
     def terms(self, x, y):
         return super().terms(x, np.where(np.isfinite(y), self.cut(y), y))
@@ -258,7 +258,7 @@ class SumsOf32Bits(Sums):
 
 @wrong
 class SumsInBinary32(Sums):
-    """The sum is of binary32."""
+    """The sum is computed in binary32."""
 
     def sums(self, x, y, place, count):
         total, nonzero, lost = super().sums(x, y, place, count)

@@ -40,13 +40,13 @@ def within(w, low, high):
 
 
 def to_int32(v):
-    """Return what a conversion of x86-64 returns: -2^31 if there is no integer."""
+    """Return the integers to which x86-64 converts v: -2^31 if v does not fit."""
     fits = np.abs(v) < f32(2.0**31)
     return np.where(fits, np.where(fits, v, 0).astype(np.int64), -(2**31))
 
 
 class Integers:
-    """Quantizes as the specification has it."""
+    """A program that quantizes to integers as specified."""
 
     operations = ("affine", "affine_groups", "affine_element")
     profiles: ClassVar[tuple[str, ...] | None] = None
@@ -63,7 +63,7 @@ class Integers:
 
     @classmethod
     def takes(cls, operation, parameters):
-        """Return whether the program has an answer."""
+        """Return whether the program has an answer for this operation and its parameters."""
         return operation in cls.operations and parameters["profile"] in (
             cls.profiles or (parameters["profile"],)
         )
@@ -81,7 +81,7 @@ class Integers:
         return named.get(block) if isinstance(block, str) else block
 
     def places(self, shape):
-        """Return the number of the block of each number, and the sides of the grid of blocks."""
+        """Return the index of the block of each number, and the shape of the grid of blocks."""
         high, wide = self.sides(shape)
         grid = -(-shape[0] // high), -(-shape[1] // wide)
         i, j = np.indices(shape)
@@ -98,7 +98,7 @@ class Integers:
         )
 
     def reaches(self, least, most):
-        """Return how far blocks reach below zero and above."""
+        """Return how far the range of each block reaches below zero and above zero."""
         top = f32(1e-8) if self.profile == "peg" else f32(0)
         return np.maximum(f32(0), -least) + f32(0), np.maximum(top, most) + f32(0)
 
@@ -120,7 +120,7 @@ class Integers:
         return f32(self.high - self.low)
 
     def scale_of(self, width):
-        """Return the scale of each block before its limit."""
+        """Return the scale of each block before it is limited."""
         if self.profile in OF_127:
             return width
         found = self.rn(width / self.steps())
@@ -204,7 +204,7 @@ class Integers:
         return self.rn(self.rn(self.rn(code) - self.rn(zero)) * scale)
 
     def stored_y(self, y):
-        """Return y as the dtype of x has it."""
+        """Return y in the dtype of x."""
         return y.astype(NARROW.get(self.source, np.float32)).astype(np.float32)
 
     def terms(self, x, y):
@@ -312,7 +312,7 @@ class Register(list):
     """The kernels of a module."""
 
     def wrong(self, program):
-        """Take a wrong program; its name is that of the class, in snake case."""
+        """Take a wrong program; its name is the name of the class, in snake case."""
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in program.__name__)
         self.append(kernel_of(program, name.strip("_"), program.__doc__))
         return program

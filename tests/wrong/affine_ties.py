@@ -1,4 +1,4 @@
-"""Integers with a step that rounds once too often, or not at all: it shows next to ties."""
+"""Integers with one rounding too many, or one too few, which shows next to ties."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class ZeroPointRoundedAfterTheSum(Blocks):
 
 @wrong
 class FusedInBinary64(Integers):
-    """A fused multiply-add is a product and a sum of binary64: the sum is rounded twice."""
+    """A fused multiply-add is a product and a sum in binary64: the sum is rounded twice."""
 
     profiles = ("torch_quantize",)
 
@@ -40,7 +40,7 @@ class FusedInBinary64(Integers):
 
 @wrong
 class FloatZeroFusedInBinary64(FloatZeros):
-    """A fused multiply-add is a product and a sum of binary64: the sum is rounded twice."""
+    """A fused multiply-add is a product and a sum in binary64: the sum is rounded twice."""
 
     def scaled(self, x, scale, inverse, zero):
         return (x.astype(np.float64) * inverse + zero).astype(np.float32)
@@ -50,7 +50,7 @@ class FloatZeroFusedInBinary64(FloatZeros):
 
 
 class OfNarrowDtypes(Blocks):
-    """A program in the dtype of x."""
+    """A program in bfloat16 or binary16, the dtype of x."""
 
     profiles = ("torchao_0_18",)
 
@@ -75,7 +75,7 @@ class ZeroPointAddedInBinary32(OfNarrowDtypes):
 
 @wrong
 class CodeNotRounded(OfNarrowDtypes):
-    """On the way back a code is a number of binary32."""
+    """On the way back, a code is converted to binary32."""
 
     def back(self, code, scale, zero):
         return self.rn(self.rn(code.astype(np.float32) - self.rn(zero)) * scale)
@@ -91,7 +91,7 @@ class DifferenceInIntegers(OfNarrowDtypes):
 
 @wrong
 class WayBackInBinary32(OfNarrowDtypes):
-    """The way back is of binary32, and y alone is rounded."""
+    """The way back is in binary32, and only y is rounded."""
 
     def back(self, code, scale, zero):
         return (code - zero).astype(np.float32) * scale

@@ -12,7 +12,7 @@ wrong = KERNELS.wrong
 
 
 class Groups(Integers):
-    """A program of groups of dimensions."""
+    """A program with groups of dimensions."""
 
     operations = ("affine_groups",)
 
@@ -130,7 +130,7 @@ class ZeroPointOfNanIsLow(Blocks):
 
 @wrong
 class PegOfTheLimitedScale(Blocks):
-    """The zero point of PEG is of the scale after its limit."""
+    """The zero point of PEG follows from the scale after its limit."""
 
     profiles = ("peg",)
 
@@ -140,7 +140,7 @@ class PegOfTheLimitedScale(Blocks):
 
 @wrong
 class LateZeroPoints(Blocks):
-    """The zero point is of the scale before its limit, as that of PEG is."""
+    """The zero point follows from the scale before its limit, as in PEG."""
 
     profiles = (*TORCH, "torchao_0_18")
 
@@ -190,7 +190,7 @@ class PegWithASign(Blocks):
 
 @wrong
 class PegAsAsked(Blocks):
-    """PEG takes the grid that is asked for."""
+    """PEG takes the grid that is asked for, with or without a sign."""
 
     profiles = ("peg",)
 
@@ -211,7 +211,7 @@ class RangesOfAmax(Groups):
 
 @wrong
 class RangesWithZero(Groups):
-    """The range of a dimension has 0 in it."""
+    """The range of a dimension includes 0."""
 
     def ranges(self, x):
         return np.maximum(x.max(axis=0), f32(0)) - np.minimum(x.min(axis=0), f32(0))
@@ -235,7 +235,7 @@ class Descending(Groups):
 
 @wrong
 class TiesReversed(Groups):
-    """Dimensions of the same range are in reversed order."""
+    """Dimensions of equal range are in reversed order."""
 
     def order(self, ranges):
         return len(ranges) - 1 - np.argsort(ranges[::-1], kind="stable")
@@ -251,7 +251,7 @@ class NanFirst(Groups):
 
 @wrong
 class NotPermuted(Groups):
-    """Groups are of neighbouring dimensions."""
+    """Groups have neighbouring dimensions."""
 
     def order(self, ranges):
         return np.arange(len(ranges))
@@ -259,7 +259,7 @@ class NotPermuted(Groups):
 
 @wrong
 class Inverted(Groups):
-    """The permutation is that of the way back."""
+    """The permutation is the inverse one."""
 
     def order(self, ranges):
         return np.argsort(np.argsort(ranges, kind="stable"), kind="stable")
@@ -267,7 +267,7 @@ class Inverted(Groups):
 
 @wrong
 class SortedByTheFirstToken(Groups):
-    """The ranges are those of the magnitudes of the first token."""
+    """Dimensions are sorted by the magnitudes of the first token."""
 
     def ranges(self, x):
         return np.abs(x[0])
@@ -293,7 +293,7 @@ class Strided(Groups):
 
 @wrong
 class LeftInOrder(Groups):
-    """Numbers stay in the order of the groups: nobody puts them back."""
+    """Numbers stay in the order of the groups: they are not moved back."""
 
     def groups(self, x):
         found = super().groups(x)

@@ -1,8 +1,8 @@
-"""Why wrong implementations that take one source alone are not found.
+"""Reasons why wrong implementations that take one source alone are not found.
 
-For each source reasons, and patterns of names. A name that is found fails the test. `NO_AMAX` is
-computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_MEANS`, `_TALL` and `_CUT` are gaps until
-an input or a proof is found.
+Each source has reasons, with patterns of names. The test fails if an implementation with such a
+name is found. `NO_AMAX` is computed in the test. Names under `_SEARCHED`, `_LOGARITHMS`, `_MEANS`,
+`_TALL` and `_CUT` are gaps until an input or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
@@ -24,7 +24,7 @@ _MEANS = "a gap: rows whose mean is next to a tie are bfloat16 and binary32 alon
 _LIMIT = "a limit is a number of binary32 already"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
-# Names of two sources each: the third has the large blocks of the shape.
+# Names for two sources: only the third source has large blocks of this shape.
 _IN_ROWS = ("*_in_a_row*", "first_64_rows_of_blocks_*")
 _IN_COLUMNS = ("*_in_a_column*", "mor.amax_of_2048_rows.*")
 _IN_WHOLE_ONES = ("block_of_65536_numbers_*", "mor.amax_of_65536_numbers.*")
@@ -50,7 +50,7 @@ _IN_WIDE_RUNGS = (
     "mor.nvfp4_of_1024_columns_*",
     *(f"mor.nvfp4_of_65536_numbers_{scaling}.nvfp4" for scaling in ("fp32", "e8m0")),
 )
-# Names of both bfloat16 and binary16.
+# Names for both bfloat16 and binary16.
 _SCALES_OF_BOTH = ("nvfp4.table_*.16x16", "nvfp4.table_*.te_row.1x16")
 _EXACT_OF_BOTH = (
     "nvfp4.scale_times_amax_first.*",
@@ -82,7 +82,7 @@ _SEARCHED_FOR_BOTH = (
     "mor.fits_by_wide_logarithms",
     "mor.fits_strictly",
 )
-# Names of both binary16 and binary32.
+# Names for both binary16 and binary32.
 _OF_TALL_ONES = (
     "affine.grid_of16_bits",
     "affine.sort_in_blocks_of1024",

@@ -1,4 +1,4 @@
-"""Codes of MX, selections and packed bytes in NumPy: right ones, and copies with a mistake each."""
+"""Codes of MX, selections and packed bytes in NumPy: right ones, and copies with one mistake."""
 
 import ml_dtypes
 import numpy as np
@@ -17,14 +17,14 @@ LEVELS = {"lsq4": 4, "lsq3": 3, "seq2": 2, "seq1.58": 0, "elastic1": 0}
 
 
 def values(codes, fmt):
-    """Return what codes stand for, infinities of e5m2 and -2 of int8_mx included."""
+    """Return the numbers of codes, with infinities of e5m2 and -2 of int8_mx."""
     if fmt == "int8_mx":
         return codes.view(np.int8).astype(np.float32) / f32(1 << FRACTION[fmt])
     return decoded(codes, fmt)
 
 
 def restored(inputs, parameters, factor=None, nan=0xFF, special=None, lowest=None):
-    """Return the numbers of codes under their scales."""
+    """Return the numbers of codes times their scales."""
     codes, fmt = inputs["code"], parameters["format"]
     v = values(codes, fmt)
     if special is not None:

@@ -1,4 +1,4 @@
-"""Conversions of any format in integer arithmetic, as the rules have them."""
+"""Conversions to any format in integer arithmetic, as the rules require."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from wrong.porting import dispatch, pattern
 
 I64, U64 = np.int64, np.uint64
 Opened = tuple[np.ndarray, ...]  # sign, exponent, 53-bit significand, infinities, NaNs
-FRACTION = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}  # the bits of it that are stored
+FRACTION = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}  # stored bits of the significand
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Layout:
 
     @property
     def top(self):
-        """The bit above exponent and mantissa, that of the sign."""
+        """The bit above exponent and mantissa: the bit of the sign."""
         return 1 << (self.e + self.m)
 
     @property
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def infinity(self):
-        """The code of an infinity that does not become the largest number; of fnuz a NaN."""
+        """The code of an infinity that is not saturated; in fnuz formats, the code of NaN."""
         if self.kind == "ieee":
             return self.largest + 1
         return {"fn": self.top - 1, "fnuz": self.top, "none": self.largest}[self.kind]
@@ -94,7 +94,7 @@ Layout.table.update(
 def opened(bits, source):
     """Return sign, exponent, 53-bit significand, and which numbers are infinite and NaN.
 
-    A NaN has its own payload, although casts make it a quiet one.
+    A NaN keeps its payload, although casts make NaNs quiet.
     """
     held = U64(FRACTION[source])
     payload = (bits.astype(U64) & ((U64(1) << held) - U64(1))) << U64(52) - held

@@ -96,7 +96,7 @@ def subtracted(code, _):
 
 
 def infinite_like_ieee(code, name):
-    """Read e4m3 as IEEE 754 has it, with infinities from 0x78 on."""
+    """Read e4m3 as in IEEE 754, with infinities from 0x78 on."""
     return code.view(_CASTS["e4m3_ieee" if name == "e4m3" else name]).astype(F32)
 
 
@@ -117,7 +117,7 @@ def flushed(code, _):
 
 
 def casts(parameters, inputs):
-    """Encode for the preset ml_dtypes by its own casts."""
+    """Encode for the preset ml_dtypes with the casts of ml_dtypes."""
     if parameters["preset"] != "ml_dtypes":
         return None
     with np.errstate(all="ignore"):
@@ -142,7 +142,7 @@ def cast(x, name):
 
 
 def swapped(x, name):
-    """Take CUDA's conversion for torch's: it has one NaN."""
+    """Take CUDA's conversion instead of torch's: CUDA has one NaN."""
     asked = {"format": name, "source": "f32", "preset": "cuda"}
     return encode_preset(asked, {"x": x.view(U32)})["code"]
 

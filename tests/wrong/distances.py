@@ -10,7 +10,7 @@ ONE, TOP, LARGEST = F32(1), F32(2.0**23), np.finfo(F32).max
 
 
 def step(function):
-    """Return the entry of a kernel that has d and r of x and y as well."""
+    """Return the entry of a kernel that computes d and r from x and y."""
 
     def error_term(_, inputs):
         d, r = function(floats(inputs["x"]), floats(inputs["y"]))
@@ -30,7 +30,7 @@ def distances(x, y):
 
 
 def _taken_for_the_largest(sign):
-    """Read an infinite y of one sign as the largest number."""
+    """Read infinities of one sign in y as the largest number."""
 
     def function(x, y):
         is_read = y == sign * np.inf
@@ -40,7 +40,7 @@ def _taken_for_the_largest(sign):
 
 
 def zero_for(lost):
-    """Take a lost number for the x itself, with no error."""
+    """Replace a lost y by x, so that it has no error."""
 
     def function(x, y):
         d, r = distances(x, y)

@@ -16,7 +16,7 @@ def signed(codes):
 
 
 def wrapped(sums):
-    """Return sums as int32 holds them."""
+    """Return sums wrapped to int32."""
     return sums.astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
@@ -39,7 +39,7 @@ def run(operation, arrays, *, read=signed, total=None, hold=wrapped, convert=Non
 
 
 def at_once(n, x, w):
-    """Return the exact product but for 1 / 127^2, rounded to binary64, and then to binary32."""
+    """Return the exact product but for 1 / 127^2, rounded to binary64 and then to binary32."""
     return (n.astype(np.float64) * x * w / 127**2).astype(np.float32)
 
 
@@ -51,12 +51,12 @@ def truncated(sums):
 
 
 def without_tail(products):
-    """Return sums of the whole sixteens of a row, or of a short row."""
+    """Return sums of the whole sixteens of a row; a short row counts as a whole."""
     return products[:, : products.shape[1] // 16 * 16 or None].sum(axis=1)
 
 
 def flushed(n, x, w):
-    """Return the result without subnormal numbers on the way."""
+    """Return the result with subnormal intermediate results flushed."""
     inner = x * (n * UNSCALE)
     small = np.abs(inner) < np.finfo(np.float32).tiny
     return w * np.where(small, np.copysign(f32(0), inner), inner)

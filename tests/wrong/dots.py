@@ -1,4 +1,4 @@
-"""Dot products of tensor cores in NumPy, from the specification: a right one, and mistakes."""
+"""Dot products of tensor cores in NumPy, from the specification: a right program, and mistakes."""
 
 from dataclasses import dataclass, replace
 
@@ -15,11 +15,11 @@ NO_SCALES = ("dot_chunks", "dot")
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps in which implementations differ; as they are, all are right."""
+    """The steps in which implementations differ; the defaults are right."""
 
     name: str
     mistake: str = ""
-    more_bits: int = 0  # of F
+    more_bits: int = 0  # bits added to F
     cut: str = "zero"
     carried: str = "in the sum"
     tail: bool = True
@@ -52,7 +52,7 @@ def values_of(codes, fmt, ignored):
 
 
 def exponents(x, fmt):
-    """Return the exponents of numbers, limited below by that of the smallest normal number."""
+    """Return the exponents of numbers; the least is the exponent of the smallest normal number."""
     lowest = fmt.smallest_exponent
     with np.errstate(invalid="ignore"):
         found = np.frexp(x)[1] - 1
@@ -125,7 +125,7 @@ def padded(x, width):
 
 
 def run(how, operation, parameters, arrays):
-    """Return the fields of dot products; None for an operation or a family of others."""
+    """Return the fields of dot products; None for other operations and other families."""
     if operation not in ("dot", "dot_scaled"):
         return None
     profile = DOT_PROFILES[parameters["dot_profile"]]

@@ -20,7 +20,7 @@ def right(parameters, x, **changed):
 
 
 def _scaled(x):
-    """Return the exponents of numbers whose significands are scaled to between 1 and 2."""
+    """Return the exponents of numbers, for significands in [1, 2)."""
     exponent, significand = x[1:3]
     length = np.frexp(significand.astype(np.float64))[1] - 1
     return exponent + length - 52
@@ -62,7 +62,7 @@ def early_zero(parameters, x):
 
 
 def without_negative_zero(parameters, x):
-    """Take the sign from a comparison with the number that is encoded."""
+    """Take the sign from a comparison of the number with 0."""
     sign, exponent, significand, infinite, nan = x
     return right(parameters, (sign & (significand > 0), exponent, significand, infinite, nan))
 
@@ -87,7 +87,7 @@ def _one_sign_rounded_as(rounding, negative):
 
 
 def _decided_by(up):
-    """Round by another rule: it has the code cut off, the bits cut off, and half of its unit."""
+    """Round by the rule `up`, from the code cut off, the bits cut off, and half a unit."""
 
     def encode(parameters, x):
         layout = Layout.table[parameters["format"]]
@@ -115,7 +115,7 @@ def _nearest_alone(encoder):
 
 
 def _through(bits, smallest, rounding):
-    """Round first to so many bits of significand, fewer below an exponent."""
+    """Round first to `bits` bits of significand, and to fewer bits below an exponent."""
 
     def encode(parameters, x):
         sign, exponent, significand, infinite, nan = x
@@ -132,7 +132,7 @@ def _through(bits, smallest, rounding):
 
 
 def _blind(count):
-    """Overlook the last bits of a significand, of those that the source has."""
+    """Ignore the last `count` bits of a significand, counted in the source."""
 
     def encode(parameters, x):
         held = FRACTION[parameters["source"]]
@@ -146,7 +146,7 @@ def _blind(count):
 
 
 def _rest_modulo(width, modulo):
-    """Lose upper bits of the distance for the bits that decide, but not for the code."""
+    """Use a shortened distance for the bits that decide, and the right one for the code."""
 
     def encode(parameters, x):
         layout, rounding = Layout.table[parameters["format"]], parameters["rounding"]

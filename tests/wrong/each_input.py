@@ -23,7 +23,7 @@ def _subnormal(parameters, x):
 
 
 def _with_implicit_one(parameters, x, *, zeros):
-    """Take the fraction of a subnormal number, or of a zero, for that of a normal one."""
+    """Add the implicit one of normal numbers to subnormal numbers, or to zeros."""
     least = NORMAL[parameters["source"]]
     chosen = _subnormal(parameters, x) & ~x[3] & ~x[4] & (zeros | (x[2] > 0))
     fraction = x[2] >> np.clip(least - x[1], 0, 63).astype(U64)
@@ -31,7 +31,7 @@ def _with_implicit_one(parameters, x, *, zeros):
 
 
 def _halved(parameters, x):
-    """Take the exponent of subnormal numbers for one less than that of the least normal ones."""
+    """Read the exponent of subnormal numbers as one less than the smallest normal exponent."""
     return _moved(x, x[1] - 1, _subnormal(parameters, x))
 
 
@@ -46,7 +46,7 @@ _SUBNORMAL: dict[str, Change] = {
 
 
 def _exponent(wrapped, where) -> Change:
-    """Keep exponents with a bias in too few bits, or only exponents beyond those of binary32."""
+    """Store a biased exponent in too few bits; `where` restricts it to huge or tiny numbers."""
 
     def change(parameters, x):
         bias = where[1]
@@ -71,7 +71,7 @@ def _at_most_127(_, x):
 
 
 def _distance(parameters, x, width):
-    """Return by how much a significand is shifted; a width of 0 is that of the source."""
+    """Return the distance by which a significand is shifted; width 0 is the width of the source."""
     layout, source = Layout.table[parameters["format"]], parameters["source"]
     own = np.maximum(x[1], NORMAL[source])
     width = width or FRACTION[source] + 1
@@ -79,7 +79,7 @@ def _distance(parameters, x, width):
 
 
 def _shifted(by) -> Change:
-    """Shift by another distance, which is a function of the right one."""
+    """Shift by a wrong distance, a function of the right one."""
 
     def change(parameters, x):
         layout = Layout.table[parameters["format"]]
@@ -101,7 +101,7 @@ def _at_most(width, limit) -> Change:
 
 
 def _nothing_beyond(limit) -> Change:
-    """Take a number for an exact zero if it is shifted further than a register is wide."""
+    """Replace a number by an exact zero if it is shifted further than a register is wide."""
 
     def change(parameters, x):
         if Layout.table[parameters["format"]].powers:
@@ -113,7 +113,7 @@ def _nothing_beyond(limit) -> Change:
 
 
 def cut_modulo(rest, bits, width, modulo):
-    """Return the bits cut off a significand by a distance that has lost upper bits."""
+    """Return the bits that are cut off if the upper bits of the distance are lost."""
     distance = bits - 53 + width
     bits = np.where(distance >= modulo, distance % modulo + 53 - width, bits)
     mask = (U64(1) << np.clip(bits, 0, 63).astype(U64)) - U64(1)
@@ -124,7 +124,7 @@ def cut_modulo(rest, bits, width, modulo):
 
 
 def _of_binary64(word) -> Change:
-    """Change the significand of binary64 alone."""
+    """Change the significand only in binary64."""
 
     def change(parameters, x):
         if parameters["source"] != "f64":
@@ -147,7 +147,7 @@ def _low_word_extended(parameters, x):
 
 
 def _low_word_if_positive(significand):
-    """Look at the lower word as a signed number: it counts if it is above zero."""
+    """Read the lower word as a signed number, which counts only if it is above zero."""
     low = significand & U64(0xFFFFFFFF)
     return np.where(low >> U64(31) == 1, significand - low, significand)
 
@@ -174,7 +174,7 @@ def _without_bit(bit) -> Change:
 
 
 def _overflowing_beyond(bits, largest) -> Change:
-    """Cast to a smaller format first, and take what overflows there for an infinity."""
+    """Cast to a smaller format first, and replace numbers that overflow there by infinity."""
 
     def change(_, x):
         limit = (1 << 53) - (1 << 52 - bits - 1)  # rounds up to the next power of two

@@ -23,7 +23,7 @@ def _tiny_without_sign(layout, x, codes):
 
 
 def _zero_with_sign(layout, x, codes):
-    """Put the sign on each zero, which is the code of a NaN in some formats."""
+    """Set the sign of each negative zero, which is the code of NaN in some formats."""
     return np.where((codes == 0) & x[0] & (x[2] == 0) & layout.sign, layout.top, codes)
 
 
@@ -42,7 +42,7 @@ def _magnitude(layout, codes):
 
 
 def _one_more(negative):
-    """Saturate at the code after the largest one, for one sign."""
+    """Saturate at the code after the largest one, for numbers of one sign."""
 
     def change(layout, x, codes):
         is_largest = (_magnitude(layout, codes) == layout.largest) & ~x[4]
@@ -53,7 +53,7 @@ def _one_more(negative):
 
 
 def _never_the_largest(negative):
-    """Overflow at the largest number, for one sign."""
+    """Overflow at the largest number, for numbers of one sign."""
 
     def change(layout, x, codes):
         is_largest = (_magnitude(layout, codes) == layout.largest) & _finite(x)
@@ -70,7 +70,7 @@ def _positive(layout, x, codes):
 
 
 def _negative_zero(_, x, codes):
-    """Clamp numbers below zero to it."""
+    """Replace numbers below zero by 0."""
     return np.where(x[0] & ~x[4], 0, codes)
 
 
@@ -79,7 +79,7 @@ def _negative_nan(layout, x, codes):
 
 
 def _nan_with_sign(quiet):
-    """Keep the sign of quiet NaNs alone, or of signalling ones."""
+    """Keep the sign of only the quiet NaNs, or only the signalling ones."""
 
     def change(layout, x, codes):
         chosen = x[4] & x[0] & (is_quiet(x) == quiet)
@@ -101,7 +101,7 @@ def _beyond(code_of, negative):
 
 
 def _infinity(negative):
-    """Overflow to an infinity where it is not asked for."""
+    """Keep infinities of one sign, also where they should saturate."""
 
     def change(layout, x, codes):
         beyond = layout.signed(np.full(codes.shape, layout.infinity), x[0])

@@ -7,7 +7,7 @@ import numpy as np
 from wrong.conversions import FRACTION, I64, U64, Opened
 
 Change = Callable[[dict, Opened], Opened]
-_EXPONENT = {"bf16": 128, "f32": 128, "f16": 16, "f64": 1024}  # of infinities and NaNs
+_EXPONENT = {"bf16": 128, "f32": 128, "f16": 16, "f64": 1024}  # exponent of infinities and NaNs
 _ONE = U64(1 << 52)
 
 
@@ -35,19 +35,19 @@ def is_quiet(x):
 
 
 def _nans(which, taken) -> Change:
-    """Mistake the NaNs that a function of the numbers and the source has chosen."""
+    """Mistake the NaNs that `which` chooses, from the numbers and the source."""
     return lambda parameters, x: taken(parameters, x, x[4] & which(x, parameters["source"]))
 
 
 def _without_first(bits):
-    """Choose NaNs with no bit among the first bits of the payload."""
+    """Choose NaNs in which the first bits of the payload are 0."""
     return lambda x, source: (
         (x[2] & (_ONE - U64(1))) >> U64(52 - min(bits, FRACTION[source])) == U64(0)
     )
 
 
 def _without_positive_low_word(x, source):
-    """Choose NaNs with an empty upper word and a lower word that is negative if signed."""
+    """Choose NaNs with an empty upper word and a lower word that is negative as an integer."""
     low = x[2] & U64(0xFFFFFFFF)
     return (x[2] >> U64(32) == _ONE >> U64(32)) & (low >> U64(31) == 1) & (source == "f64")
 

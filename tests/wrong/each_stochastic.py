@@ -1,4 +1,4 @@
-"""Mistakes that an encoder with random bits may have in one format and number of bits alone."""
+"""Mistakes that an encoder with random bits may have in one format and one number of bits."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from wrong.each_sign import RESULTS, with_results
 
 
 def right(parameters, x, word, up=None):
-    """Encode; `up` decides from the bits cut off, their number, the word and its bits."""
+    """Encode; `up` decides from the bits cut off, their count, the random word and its size."""
     layout, n = Layout.table[parameters["format"]], parameters["n_random_bits"]
     decide = up or _carries
     codes = codes_of(

@@ -1,4 +1,4 @@
-"""Single numbers quantized and restored, and their errors, as kernels fuse and shorten them."""
+"""Single numbers quantized and restored, and their errors, as kernels fuse and shorten steps."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ ONE = F32(1)
 
 
 def element(function):
-    """Return the entry of a kernel that has code and y of scaled numbers; also of tensors."""
+    """Return the entry of a kernel that computes code and y of scaled numbers; also of tensors."""
 
     def quantize_element(parameters, inputs):
         code, y = function(floats(inputs["x"]), floats(inputs["scale"]), parameters["format"])
@@ -148,7 +148,7 @@ def added_zero(x, scale, name):
 
 
 def clamped_first(x, scale, name):
-    """Clamp x to the range that the scale allows, in place of xs: as good."""
+    """Clamp x to the range that the scale allows, instead of xs: the codes are the same."""
     limit = F32(LARGEST[name]) / scale
     code = to_code(np.clip(x, -limit, limit) * scale, name)
     return code, from_code(code, name) / scale

@@ -122,7 +122,7 @@ def magnitude_too_early(x, name):
 
 
 def tie_overflows(x, name):
-    """Overflow from the middle between the largest number and the next on."""
+    """Overflow from the midpoint of the largest number and the next number on."""
     layout = Layout.table[name]
     limit = LARGEST[name] * (1 + 2.0 ** (-layout.m - 1) / (2 - 2.0 ** (1 - layout.m)))
     limit = {"e4m3": 464.0, "e5m2": 61440.0}.get(name, limit)
@@ -133,7 +133,7 @@ def tie_overflows(x, name):
 
 
 def early_zero(x, name):
-    """Return zero below the smallest subnormal number, also above the half of it."""
+    """Return zero below the smallest subnormal number, even above half of it."""
     layout = Layout.table[name]
     small = np.abs(x) < F32(2.0) ** (1 - layout.bias - layout.m)
     return np.where(small, np.signbit(x) * layout.top, to_code(x, name))
@@ -170,7 +170,7 @@ def converted_first(x, _):
 
 
 def byte_integers(x, _):
-    """Encode INT8 elements as NumPy has them: -128 is a code, and NaN 0."""
+    """Encode INT8 elements as in NumPy: -128 is a code, and NaN becomes 0."""
     steps = np.rint(np.nan_to_num(x, nan=0.0) * F32(64))
     return np.clip(steps, -128, 127).astype(np.int8).view(np.uint8)
 
@@ -214,7 +214,7 @@ KERNELS = [
     Kernel(
         "magnitude_too_early",
         encoder(magnitude_too_early, _EIGHT, overflow="ieee"),
-        "what rounds down to the largest number overflows",
+        "numbers that round down to the largest one overflow",
     ),
     Kernel("tie_overflows", encoder(tie_overflows, ("e4m3",), overflow="ieee"), "464 overflows"),
     Kernel("early_zero", encoder(early_zero, _EIGHT), "below the smallest number all is zero"),

@@ -18,7 +18,7 @@ def counted(x):
 
 
 def whole(x):
-    """Return amaxes that a NaN makes NaN."""
+    """Return amaxes; an amax is NaN if a number is NaN."""
     return np.abs(x).max(axis=1)
 
 
@@ -54,7 +54,7 @@ def sequence(
     inputs, _, *, later=lambda _: 0, power=None, in_gradient=None, rounded=(), codes_by="new",
     keep="new", amax_of=None, **parts,
 ):  # fmt: skip
-    """Return the states of all steps; the arguments are the mistakes."""
+    """Return the states of all steps; the keyword arguments are mistakes."""
     amax_of = {"first": counted, "second": counted, "master": whole} | (amax_of or {})
     weight = number(inputs["weight"])
     ones = np.ones(len(weight), np.float32)
@@ -85,7 +85,7 @@ def sequence(
 
 
 def by_moments(flat, new, shape):
-    """Return weights after a step that follow from given moments."""
+    """Return weights after a step, computed from given moments."""
     n = {name: number(array).reshape(shape) for name, array in flat.items() if array.itemsize == 4}
     w = decoded(flat["master"], "f16").reshape(shape) * n["master_inverse"]
     w = np.where(n["weight_decay"] != 0, w * (f32(1) - n["lr"] * n["weight_decay"]), w)
@@ -93,7 +93,7 @@ def by_moments(flat, new, shape):
 
 
 def decay(inputs, gradient, weight):
-    """Add decay times the weight to the gradient, as the class Adam of torch does."""
+    """Add decay times the weight to the gradient, as in torch's class Adam."""
     rate = number(inputs["weight_decay"])[:, None]
     return np.where(rate != 0, gradient + rate * weight, gradient)
 
@@ -111,7 +111,7 @@ variants(KERNELS, "fp8lm_steps", sequence, {
     "always_step_one": ("Each step is step 1.", {"later": lambda k: 1 - k}),
     "corrections_in_binary64": ("1 - beta^t is of binary64, rounded at last.",
                                 {"power": lambda b, t: f32(1 - float(b) ** t)}),
-    "decay_in_the_gradient": ("The decay is that of Adam, not AdamW.", {"in_gradient": decay}),
+    "decay_in_the_gradient": ("Weights decay as in Adam, not AdamW.", {"in_gradient": decay}),
     "decay_always": ("decay * w is added to g, also if it is 0.", {"in_gradient": decay_always}),
     "no_decay": ("Weights do not decay.", {"decay": lambda _, w: w}),
     "rounded_first": ("W follows from the stored first moment.", {"rounded": ("first",)}),

@@ -13,9 +13,9 @@ KERNELS: list[Kernel] = []
 
 
 def variants(kernels, operation, function, mistakes):
-    """Register a function of (inputs, parameters, **change), right and with each mistake.
+    """Register a function of (inputs, parameters, **change): the right one, and each mistake.
 
-    A mistake is a sentence, the change, and a function of the parameters that have it.
+    A mistake is a sentence, the change, and a function that says whether parameters have it.
     """
     register(operation, "numpy", kernels=kernels)(function)
     for name, (mistake, change, *where) in mistakes.items():
@@ -24,7 +24,7 @@ def variants(kernels, operation, function, mistakes):
 
 
 def nearest(value):
-    """Return the nearest number of binary32 to a fraction; of two, the even one."""
+    """Return the binary32 number nearest to a fraction; at a tie, the even one."""
     near = f32(float(value))
     around = (np.nextafter(near, f32(-9)), near, np.nextafter(near, f32(9)))
     return min(around, key=lambda x: (abs(Fraction(float(x)) - value), int(x.view(np.uint32)) & 1))
@@ -76,7 +76,7 @@ def nearest_root(window):
 
 
 def signed(words):
-    """Return what the lowest 32 bits are as an integer with a sign."""
+    """Return the lowest 32 bits as a signed integer."""
     return words.astype(np.uint32).view(np.int32).astype(np.int64)
 
 
@@ -135,7 +135,7 @@ variants(KERNELS, "fp8lm_rate", rates, {
 
 
 def partitioned(inputs, _, key=None, last=False, load=int):
-    """Put each tensor on the rank that has the least."""
+    """Put each tensor on the rank that has the fewest elements."""
     key = key or (lambda numel, i, n: (-numel, i % n, i))
     found = np.zeros(inputs["numel"].shape, np.uint8)
     for row, (numels, ranks) in enumerate(zip(inputs["numel"], inputs["ranks"], strict=True)):
@@ -197,7 +197,7 @@ def under(reduction):
 variants(KERNELS, "fp8lm_shared", shared, {
     "by_the_largest": ("The shared scale is the largest.", {"of": np.max}, under("paper")),
     "as_the_code": ("Ranks requantize as in the code.", {"changes": "msamp_min"}, under("paper")),
-    "sums": ("The inverse is that of a sum.", {"mean": False}, under("paper")),
+    "sums": ("The inverse is for a sum.", {"mean": False}, under("paper")),
     "by_the_count": ("The scale is divided by N, not its root.", {"root": f32}, under("msamp_max")),
     "all_requantized": ("Each rank requantizes.", {"changes": "paper"}, under("msamp_min")),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""FP8-LM in vectorized NumPy: right steps, and copies of them with a mistake each."""
+"""FP8-LM in vectorized NumPy: right steps, and copies with one mistake each."""
 
 from functools import partial
 
@@ -29,7 +29,7 @@ def register(operation, name, mistake="", where=lambda _: True, kernels=KERNELS)
 
 
 def number(array):
-    """Return binary32 numbers of bits."""
+    """Return the binary32 numbers with these bits."""
     return array.view(np.float32)
 
 
@@ -45,7 +45,7 @@ def is_exact(parameters):
 
 
 def rounded_log2(ratio):
-    """Return RN32(log2(ratio)): binary64 has bits to spare but where the result is an integer."""
+    """Return RN32(log2(ratio)): binary64 has bits to spare, unless the result is an integer."""
     fraction, exponent = np.frexp(ratio.astype(np.longdouble))
     return (np.log2(fraction) + exponent).astype(np.float32)
 
@@ -57,7 +57,7 @@ def exponents(ratio, margin, log2=rounded_log2):
 
 
 def powers(exponent):
-    """Return 2^|e| as binary32 has it: infinite above 127."""
+    """Return 2^|e| in binary32: infinite above 127."""
     size = np.abs(exponent)
     plain = np.ldexp(f32(1), np.where(size <= 127, size, 0).astype(np.int32))
     return np.where(size <= 127, plain, np.inf).astype(np.float32)
@@ -224,7 +224,7 @@ def _y_by_division(inputs, parameters):
     )
 
 
-@register("fp8lm_cast", "divided_by_the_inverse", "The code is that of x / scale_inv.")
+@register("fp8lm_cast", "divided_by_the_inverse", "The quotient x / scale_inv is encoded.")
 def _divided_by_the_inverse(inputs, parameters):
     xs = number(inputs["x"]) / (f32(1) / number(inputs["scale"]))
     return casted(inputs, parameters, codes=encoded(xs, parameters["format"]))
@@ -243,7 +243,7 @@ def _ties_away(inputs, parameters):
     return casted(inputs, parameters, codes=codes)
 
 
-@register("fp8lm_cast", "overflows", "What is above the largest number becomes NaN or infinite.")
+@register("fp8lm_cast", "overflows", "Numbers above the largest become NaN or infinite.")
 def _overflows(inputs, parameters):
     fmt = parameters["format"]
     xs = number(inputs["x"]) * number(inputs["scale"])
@@ -288,7 +288,7 @@ def _at_once(inputs, parameters):
 
 for _name, _mistake, _casts in (
     ("x_flushed", "A subnormal x is 0 in the first cast.", {"cast": flushed_x}),
-    ("between_flushed", "What the first codes stand for is 0 if subnormal.", {"recast": flushed_x}),
+    ("between_flushed", "Subnormal numbers of the first codes become 0.", {"recast": flushed_x}),
     ("y_flushed", "A subnormal y of the second cast is 0.", {"recast": flushed_y}),
 ):
     register("fp8lm_recast", _name, _mistake)(partial(recasted, **_casts))
@@ -369,7 +369,7 @@ def _mean(inputs, parameters):
 
 
 def stepped(inputs, moment_of=None, square=None, decay=None, below=None, change=None):
-    """Return a step of Adam, some of its parts given as functions of numbers by name."""
+    """Return a step of Adam; keyword arguments replace some of its functions of numbers."""
     n = {name: number(array) for name, array in inputs.items() if array.itemsize == 4}
     n["m"] = decoded(inputs["first"], "e4m3")
     n["v"], n["w"] = decoded(inputs["second"], "f16"), decoded(inputs["master"], "f16")

@@ -11,7 +11,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def kernel(function, *scalings):
-    """Return the entry of a kernel that has the results of a task, for some kinds of scales."""
+    """Return the entry of a kernel that computes results of a task, for some kinds of scales."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -24,7 +24,7 @@ ALL = ("gam", "e8m0", "fp32")
 
 
 def scales(task):
-    """Return the right amax, group amax of each block, and scale."""
+    """Return the right amax, the group amax of each block, and the right scale."""
     amax = task.amax()
     groups = task.of_blocks(task.amax_of_groups(amax))
     return amax, groups, right(task.scaling, task.largest, groups, amax)[2]
@@ -63,7 +63,7 @@ def fused_distance(task):
 
 
 def scaled_distance(task):
-    """Use |xs - v| / |xs|, the error among scaled numbers; powers of two change little."""
+    """Use |xs - v| / |xs|, the error of scaled numbers, which powers of two hardly change."""
     scale, wide, code = spread(task)
     xs = task.x * wide
     counts = np.isfinite(task.x) & (task.x != 0)
@@ -73,7 +73,7 @@ def scaled_distance(task):
 
 
 def added_exponents(task):
-    """Divide by a power of two in the exponent field of v."""
+    """Divide by a power of two: subtract its exponent from the exponent field of v."""
     scale, wide, code = spread(task)
     v = from_code(code, task.name)
     e = (wide.view(U32) >> U32(23)).astype(np.int64) - 127
@@ -101,7 +101,7 @@ lost_outputs = _lost(lambda x, y: (y.view(U32) >= _WIDEST) | (np.isnan(x)))
 
 
 def own_if_largest(task):
-    """Let the block of the group's amax keep its own binary32 scale."""
+    """Let a block with the amax of its group keep its own binary32 scale."""
     amax, groups, scale = scales(task)
     own = np.minimum(task.largest / np.where(amax > 0, amax, F32(1)), _FLT_MAX)
     scale, wide, code = spread(task, np.where((amax == groups) & (amax > 0), own, scale))
@@ -109,7 +109,7 @@ def own_if_largest(task):
 
 
 def nothing_subnormal(task):
-    """Skip what the processor calls zero."""
+    """Skip subnormal numbers, which the processor compares as zero."""
     scale, wide, code = spread(task)
     y = from_code(code, task.name) / wide
     u, counts = errors(task.x, y)[2:]
@@ -129,10 +129,10 @@ def zero_blocks_skipped(task):
 
 
 def stored_decode_scales(task):
-    """Keep 1 / scale as e8m0, and make the scale of it again: 2^-127 is not a normal number."""
+    """Store 1 / scale as e8m0, and invert it again: 2^-127 is not a normal number."""
     scale = scales(task)[2]
     decode = 254 - (scale.view(U32) >> U32(23)).astype(np.int64)  # the stored byte
-    bits = (decode << 23).astype(U32).view(F32)  # as a cast that shifts has it
+    bits = (decode << 23).astype(U32).view(F32)  # as in a cast by a shift
     again = np.where(bits > 0, F32(1) / bits, two_to(126))
     scale, wide, code = spread(task, again)
     return task.answer(scale=scale, code=code, y=from_code(code, task.name) / wide)
@@ -159,7 +159,7 @@ def odd_product(task):
 KERNELS = [
     Kernel("inverse_of_powers", kernel(inverse_of_powers, "e8m0")),
     Kernel("fused_distance", kernel(fused_distance, *ALL), "d is of v / scale without rounding"),
-    Kernel("scaled_distance", kernel(scaled_distance, "e8m0"), "r is that of xs"),
+    Kernel("scaled_distance", kernel(scaled_distance, "e8m0"), "r is computed from xs"),
     Kernel("added_exponents", kernel(added_exponents, "e8m0"), "y leaves the exponent field"),
     Kernel("lost_inputs", kernel(lost_inputs, *ALL), "a large y is not lost", ORDINARY),
     Kernel(
@@ -172,7 +172,7 @@ KERNELS = [
     Kernel(
         "lost_outputs",
         kernel(lost_outputs, *ALL),
-        "infinite x is not lost, but what y is",
+        "infinite x is not lost, infinite y is",
         ORDINARY,
     ),
     Kernel(

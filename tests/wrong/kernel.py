@@ -1,4 +1,4 @@
-"""Whole implementations with a mistake each, and those that they are the mistaken copies of."""
+"""Record of a whole implementation with one mistake, or without a mistake."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ Run = Callable[[str, Mapping[str, Any], Arrays], Arrays | None]
 
 @dataclass(frozen=True)
 class Kernel:
-    """An implementation as `mor-ref verify` takes it, and its mistake, as one sentence.
+    """An implementation that `mor-ref verify` can run, and its mistake in one sentence.
 
-    `unseen` has the suites that cannot show the mistake, each with the reason. An implementation
+    `unseen` names the suites that cannot show the mistake, each with the reason. An implementation
     without a mistake is right.
     """
 

@@ -1,4 +1,4 @@
-"""Launches that do not reach the end of a unit, where its infinity or its smallest number is."""
+"""Launches that stop before the end of a unit, where its infinity or its smallest number is."""
 
 import functools
 import itertools
@@ -34,7 +34,7 @@ REACHES = {"2048_columns": (ALL_OF_THEM, 2048), "2048_rows": (2048, ALL_OF_THEM)
 
 
 def lost_in_first(x, y, *, rows, columns):
-    """Return the lost numbers of the first rows and columns of a tensor."""
+    """Return which numbers are lost, only in the first rows and columns of a tensor."""
     seen = np.zeros(x.shape, bool)
     seen[:rows, :columns] = True
     return lost(x, y) & seen
@@ -49,7 +49,7 @@ for name, (rows, columns) in REACHES.items():
 
 
 def choosing_by_losses_of(rows, columns):
-    """Return a function that returns choices and output, by the losses of a part of each unit."""
+    """Return a function that computes choices and output from the losses in a part of each unit."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -64,7 +64,7 @@ def choosing_by_losses_of(rows, columns):
 
 
 def amin_of(first, *sizes):
-    """Return a function whose amin is that of the first numbers of the tensor."""
+    """Return a function that takes amin from the first numbers of the tensor."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)

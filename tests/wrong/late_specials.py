@@ -1,4 +1,4 @@
-"""NaN and infinities that a kernel looks for in some blocks, rows or columns of a tensor alone."""
+"""Kernels that look for NaN and infinities only in some blocks, rows or columns of a tensor."""
 
 import itertools
 
@@ -18,13 +18,13 @@ KERNELS = Register()
 
 
 def seen_by_fast_path(x):
-    """Return where a kernel of whole warps sees NaN: nowhere."""
+    """Return where a kernel sees NaN: nowhere if it takes its path of whole warps."""
     fast = x.shape[1] % 32 == 0 and x.shape[1] > 32
     return np.full(x.shape, not fast)
 
 
 def first(rows, columns):
-    """Return a function that has where a kernel of so many rows and columns sees NaN."""
+    """Return a function that marks the first rows and columns, where a kernel sees NaN."""
     return lambda x: (np.arange(x.shape[0])[:, None] < rows) & (np.arange(x.shape[1]) < columns)
 
 
@@ -37,7 +37,7 @@ SEEING = {
 
 
 def nan_of(seen):
-    """Return a function that quantizes in MX, with NaN where a kernel sees it."""
+    """Return a function that quantizes in MX, and sees NaN only at marked places."""
 
     def quantize(x, fmt, rule, k):
         heard = np.where(np.isnan(x) & ~seen(x), np.float32(0), x)
@@ -67,7 +67,7 @@ def clamped(parameters, inputs):
 
 of_whole_warps = of_tensors(dispatch(quantize=clamped))
 for scaling in ("gam", "fp32", "e8m0"):
-    for fmt in ("e4m3", "e5m2"):  # which have NaN
+    for fmt in ("e4m3", "e5m2"):  # formats with NaN
         one = Kernel(
             "nan_clamped", of_whole_warps, SEEING["no_whole_warps"][0], {"quantize": SMALLER}
         )
@@ -75,7 +75,7 @@ for scaling in ("gam", "fp32", "e8m0"):
 
 
 def without_infinity(seen):
-    """Return a function that quantizes in NVFP4, with an amax of the infinities that it sees."""
+    """Return a function that quantizes in NVFP4, and sees infinities only at marked places."""
 
     def quantize(profile, x, tile):
         finite = np.where(np.isinf(x) & ~seen(x), np.float32(0), x)

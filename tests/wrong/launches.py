@@ -1,4 +1,4 @@
-"""Whole tensors, as kernels walk over them: what a launch, a warp or a loop leaves out."""
+"""Whole tensors in kernels, and the numbers that a launch, a warp or a loop misses."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ F32, U32 = np.float32, np.uint32
 
 
 def launch(amaxes, written=lambda task: task):
-    """Return the entry of a kernel whose function has the amax of blocks, or None otherwise.
+    """Return the entry of a kernel; its function returns the amax of blocks, or None.
 
     `written` returns the task that is written, from the task that is asked for.
     """
@@ -40,7 +40,7 @@ def _finite(x):
 
 
 def integers(task):
-    """Take the largest bit pattern without its sign, of the finite ones: the right one."""
+    """Take the largest bit pattern of finite numbers, without signs: the right amax."""
     bits = np.ascontiguousarray(task.x).view(U32) & U32(0x7FFFFFFF)
     bits = np.where(bits < 0x7F800000, bits, U32(0))
     return task.blocks.reduce(np.maximum, bits).view(F32)
@@ -61,14 +61,14 @@ def flushed_half(task):
 
 
 def larger_of_the_ends(task):
-    """Take the largest number, or the negated smallest if the block has none that is positive."""
+    """Take the largest number, or the negated smallest number if no number is positive."""
     x = np.where(np.isfinite(task.x), task.x, F32(0))
     top = task.blocks.reduce(np.maximum, x)
     return np.where(top > 0, top, -task.blocks.reduce(np.minimum, x))
 
 
 def with_infinities(task):
-    """Use fmaxf, which skips NaN but no infinity."""
+    """Use fmaxf, which skips NaN but not infinities."""
     return task.blocks.reduce(np.fmax, np.abs(task.x))
 
 
@@ -79,7 +79,7 @@ def with_nan(task):
 
 
 def clamped(task):
-    """Take FLT_MAX for an infinity."""
+    """Replace an infinite amax by FLT_MAX."""
     return np.fmin(task.blocks.reduce(np.fmax, np.abs(task.x)), np.finfo(F32).max)
 
 
@@ -90,20 +90,20 @@ def none_if_any_is_infinite(task):
 
 
 def begun_with_the_first(task):
-    """Begin with the first element, and compare: a NaN there stays."""
+    """Start from the first element and compare: if it is NaN, the amax is NaN."""
     x = np.where(np.isinf(task.x), F32(0), np.abs(task.x))
     first = x[np.ix_(task.blocks.rows, task.blocks.columns)]
     return np.where(np.isnan(first), first, task.blocks.reduce(np.fmax, x))
 
 
 def in_half(task):
-    """Reduce bfloat16, for speed."""
+    """Reduce in bfloat16, for speed."""
     bits = np.ascontiguousarray(_finite(task.x)).view(U32) & U32(0xFFFF0000)
     return task.blocks.reduce(np.maximum, bits.view(F32))
 
 
 def _inside(task):
-    """Return the row and the column of each element inside of its block."""
+    """Return the row and the column of each element within its block."""
     return (
         np.arange(n) - starts[np.searchsorted(starts, np.arange(n), side="right") - 1]
         for n, starts in zip(task.x.shape, (task.blocks.rows, task.blocks.columns), strict=True)
@@ -165,7 +165,7 @@ def grid_of_65535(task):
 
 
 def vectors_of_four(task):
-    """Load four columns at a time; those beyond the last whole four are not read."""
+    """Load four columns at a time; columns after the last whole four are not read."""
     columns = task.x.shape[1] // 4 * 4
     if columns == 0:
         return None
@@ -179,7 +179,7 @@ _SMALL = _SIXTEEN | {"quantize": "its tensors are small"}
 KERNELS = [
     Kernel("flushed_half", launch(flushed_half), "subnormal binary16 counts as 0"),
     Kernel("amax_of_integers", launch(integers)),
-    Kernel("without_abs", launch(without_abs), "the amax is that of the positive numbers"),
+    Kernel("without_abs", launch(without_abs), "the amax is taken from the positive numbers"),
     Kernel("larger_of_the_ends", launch(larger_of_the_ends), "negative numbers only alone"),
     Kernel("with_infinities", launch(with_infinities), "an infinity is an amax", ORDINARY),
     Kernel("with_nan", launch(with_nan), "a NaN is an amax", ORDINARY),

@@ -23,7 +23,7 @@ SMALL = {"levels": "No matrix of it is so large."}
 
 
 def first(name, mistake, kinds=tuple(LIMITS), arithmetics=("f32", "bf16"), unseen=None):
-    """Register a kernel of matrices whose first alphas come from a function of (w, kind, rn)."""
+    """Register a kernel of matrices with first alphas from a function of (w, kind, rn)."""
 
     def take(function):
         @KERNELS.levels(name, mistake, kinds, arithmetics, WHOLE, unseen)
@@ -41,7 +41,7 @@ def _by_2_to_the_b(w, kind, rn):
     return rn(np.abs(rn(w)).max(axis=1, keepdims=True) / f32(-LIMITS[kind][0]))
 
 
-@first("by_half_the_range", "The divisor is half of 2^b - 1, as torch's observers have it.", LSQ)
+@first("by_half_the_range", "The divisor is half of 2^b - 1, as in torch's observers.", LSQ)
 def _by_half_the_range(w, kind, rn):
     low, high = LIMITS[kind]
     return rn(np.abs(rn(w)).max(axis=1, keepdims=True) / f32((high - low) / 2))
@@ -140,13 +140,13 @@ def _whole_fours(w, kind, rn):
     return starts(np.ascontiguousarray(w[:, :whole]), kind, rn)
 
 
-@first("of_columns", "The alphas are those of columns.")
+@first("of_columns", "The alphas are computed from columns.")
 def _of_columns(w, kind, rn):
     return np.resize(starts(np.ascontiguousarray(w.T), kind, rn), (len(w), 1))
 
 
 def used(name, mistake, operations=("levels", "levels_element"), arithmetics=("f32", "bf16")):
-    """Register a kernel whose used alphas come from a function of (alpha, rn)."""
+    """Register a kernel with used alphas from a function of (alpha, rn)."""
 
     def take(function):
         @KERNELS.levels(name, mistake, operations=operations, arithmetics=arithmetics)

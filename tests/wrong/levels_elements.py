@@ -23,13 +23,13 @@ levels = KERNELS.levels
 
 
 def begun(w, given, kind, how):
-    """Return how results are rounded, the weights, and their alphas."""
+    """Return a function that rounds results, the weights, and their alphas."""
     rn = rn_of(how)
     return rn, rn(w), alphas(w, given, kind, rn)
 
 
 def changed(w, given, kind, how, **new):
-    """Return the fields, some of them new."""
+    """Return the fields, some of them replaced."""
     names = ("alpha", "ratio", "clipped", "level", "code", "y", "alpha_term", "inside")
     found = dict(zip(names, quantized(w, given, kind, how), strict=True))
     return [new.get(name, found[name]) for name in names]
@@ -66,7 +66,7 @@ def _half_up(w, given, kind, how):
     return finished(w, alpha, kind, rn, whole=lambda x: np.floor(x + f32(0.5)))
 
 
-@levels("truncated", "A cast to int cuts what is behind the point.", (*LSQ, *SEQ))
+@levels("truncated", "A cast to int cuts the digits behind the point.", (*LSQ, *SEQ))
 def _truncated(w, given, kind, how):
     rn, w, alpha = begun(w, given, kind, how)
     return finished(w, alpha, kind, rn, whole=np.trunc)

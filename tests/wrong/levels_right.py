@@ -1,4 +1,4 @@
-"""Levels of ParetoQ in vectorized NumPy, an operation at a time, without a mistake."""
+"""Levels of ParetoQ in vectorized NumPy, one operation at a time, without a mistake."""
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
@@ -69,7 +69,7 @@ def rounded(x):
 
 
 def rn_of(how):
-    """Return how the result of an operation is rounded."""
+    """Return the function that rounds the result of an operation."""
     return rounded if how == "bf16" else plain
 
 
@@ -96,7 +96,7 @@ def means(size):
 
 
 def once(value):
-    """Round a rational number to binary32: a float of Python, made odd, has bits to spare."""
+    """Round a rational number to binary32, once: through a binary64 number rounded to odd."""
     near = float(value)
     exact = Fraction(near)
     word = np.float64(near).view(np.int64)
@@ -106,7 +106,7 @@ def once(value):
 
 
 def limited(alpha, rn):
-    """Return alphas, at least the smallest one; NaN becomes it."""
+    """Return alphas that are at least the smallest alpha, which also replaces NaN."""
     smallest = rn(f32(1e-5))
     return np.where(alpha > smallest, alpha, smallest).astype(np.float32)
 

@@ -8,7 +8,7 @@ from wrong.terms import restored
 
 
 def counted(losses, counts=lambda x, y: errors(x, y)[3]):
-    """Return the entry of a kernel that has nonfinite and nonzero by x and y."""
+    """Return the entry of a kernel that computes nonfinite and nonzero from x and y."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -22,7 +22,7 @@ def counted(losses, counts=lambda x, y: errors(x, y)[3]):
 
 
 def without(some):
-    """Return the lost numbers, except for some numbers of x."""
+    """Return a function that marks lost numbers, except for some numbers of x."""
     return lambda x, y: lost(x, y) & ~some(x)
 
 

@@ -72,7 +72,7 @@ def in_binary32(scaling, largest, group_amax, block_amax):
 
 
 def by_trial(scaling, largest, group_amax, block_amax):
-    """Take one off e where the largest element would overflow under the rebuilt scale."""
+    """Subtract one from e if the largest element would overflow with the rebuilt scale."""
     if scaling != "gam":
         return None
     shared, _ = _double(largest, group_amax)
@@ -128,7 +128,7 @@ def truncated(scaling, largest, group_amax, block_amax):
 
 
 def smaller_of_two(scaling, largest, group_amax, block_amax):
-    """Take the block's own ideal scale where the rebuilt one is above it."""
+    """Take the block's own ideal scale if the rebuilt scale is above it."""
     if scaling != "gam":
         return None
     shared, _ = _double(largest, group_amax)
@@ -195,7 +195,7 @@ KERNELS = [
         "gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX", ORDINARY
     ),
     *(
-        # Its groups show it in the large suite as well.
+        # The groups of the large suite show this mistake as well.
         replace(one, unseen={}) if one.name == "by_trial_e5m2" else one
         for one in by_format(
             Kernel(
@@ -233,7 +233,7 @@ KERNELS = [
         Kernel(
             "e_of_the_rounded",
             port(e_of_the_rounded),
-            "e is that of RN32(amax / largest)",
+            "e is computed from RN32(amax / largest)",
             ORDINARY,
         )
     ),

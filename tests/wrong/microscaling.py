@@ -63,7 +63,7 @@ def bits(x):
 
 
 def magnitude_bits(x):
-    """Return the bit patterns of |x|, which compare as the numbers do, and NaN above all."""
+    """Return the bit patterns of |x|, which are ordered as the numbers are, with NaN above all."""
     return np.ascontiguousarray(x).view(np.uint32) & np.uint32(0x7FFFFFFF)
 
 
@@ -73,7 +73,7 @@ def power(exponent):
 
 
 def encoded(x, fmt):
-    """Return the codes of binary32 numbers under rne, satfinite and canonical."""
+    """Return the codes of binary32 numbers with rne, satfinite and canonical."""
     largest = LARGEST[fmt]
     with np.errstate(all="ignore"):
         if fmt == "int8_mx":
@@ -107,7 +107,7 @@ def spread(of_blocks, k, columns):
 
 
 def to_bf16(x):
-    """Return the codes of binary32 numbers in bf16 under rne, ieee and canonical."""
+    """Return the codes of binary32 numbers in bf16 with rne, ieee and canonical."""
     pattern = np.ascontiguousarray(x).view(np.uint32)
     near = (pattern + np.uint32(0x7FFF) + (pattern >> 16 & np.uint32(1))) >> 16
     return np.where(np.isnan(x), np.uint32(0x7FFF), near).astype(np.uint16)

@@ -1,4 +1,4 @@
-"""Tensors under mixtures of formats, in NumPy: right, and copies with a mistake each."""
+"""Tensors in mixtures of formats, in NumPy: a right program, and copies with one mistake each."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from wrong.mixed_units import LIMIT, amax_of, errors, first_least, last_least, s
 from wrong.reaches import SMALLER
 
 KERNELS = []
-# Of formats with an exponent: its bits, those of the mantissa, the bias and the largest number.
+# Formats with an exponent: bits of the exponent and the mantissa, bias, largest number.
 FLOATS = {
     "e4m3": (4, 3, 7, 448.0),
     "e5m2": (5, 2, 15, 57344.0),
@@ -27,7 +27,7 @@ def scales(amax, largest):
 
 
 def exponents_of(size, bias):
-    """Return the exponents of magnitudes, as a format with subnormal numbers has them."""
+    """Return the exponents of magnitudes; subnormal numbers have the smallest exponent."""
     return np.where(size > 0, np.maximum(np.frexp(size)[1] - 1, 1 - bias), 1 - bias)
 
 
@@ -76,7 +76,7 @@ def quantized(x, name, scale):
 
 
 def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
-    """Take steps of tensors in place of the right ones."""
+    """Replace steps of the right program for tensors."""
     scale_of = changed.get("scale", scales)
     quantize, least = changed.get("quantize", quantized), changed.get("least", first_least)
     sums_, units = changed.get("sums", sums), changed.get("units", in_units)
@@ -144,7 +144,7 @@ def by_inverse(x, name, scale):
 
 
 def nearest_in_table(x, name, scale):
-    """Round ties of e2m1 to the smaller magnitude, as argmin over its values does."""
+    """Round ties of e2m1 to the smaller magnitude, as with argmin over its values."""
     if name != "e2m1":
         return quantized(x, name, scale)
     values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -162,7 +162,7 @@ def has(name):
 
 
 def in_large_units(changed, is_large=lambda size: size > 1024):
-    """Return codes and y of units, of large ones after a change of x."""
+    """Return codes and y of units; x is changed first if the unit is large."""
 
     def quantize(x, name, scale):
         return quantized(changed(x) if is_large(x.shape[1]) else x, name, scale)

@@ -37,7 +37,7 @@ def sums(u):
 
 
 def first_least(squares):
-    """Return the first least of each row."""
+    """Return the first candidate with the least sum in each row."""
     return np.argmin(np.array(squares), axis=0).astype(np.uint8)
 
 
@@ -51,7 +51,7 @@ def of_rows(x, ys, amax_=amax_of, errors_=errors, sums_=sums, least=first_least)
 
 
 def steps(name, mistake="", unseen=None, **changed):
-    """Take steps of units in place of the right ones."""
+    """Replace steps of the right program for units."""
 
     def run(operation, _, inputs):
         if operation not in ("mix_errors", "mix_layers"):
@@ -72,7 +72,7 @@ def steps(name, mistake="", unseen=None, **changed):
 
 
 def layers(name, mistake, join):
-    """Take a way to join the sums of two tensors in place of adding."""
+    """Replace the addition of the sums of two tensors."""
 
     def run(operation, _, inputs):
         if operation != "mix_layers":
@@ -96,7 +96,7 @@ def last_least(squares):
 
 
 def of_floats(u):
-    """Return the sums of binary32, in halves as a GPU reduces a warp."""
+    """Return the sums in binary32, added in halves as a GPU reduces a warp."""
     terms = (u * u).astype(np.float32)
     while terms.shape[1] > 1:
         half = terms.shape[1] // 2
@@ -106,7 +106,7 @@ def of_floats(u):
 
 
 def wide_errors(x, y, amax):
-    """Return u of differences in binary64."""
+    """Return u of differences that are computed in binary64."""
     d = np.abs(x.astype(np.float64) - y)
     u = np.minimum(np.rint(np.ldexp(d, (20 - exponent_of(amax))[:, None].astype(np.int32))), LIMIT)
     right = errors(x, y, amax)
@@ -119,9 +119,9 @@ steps(
 )
 steps("cut", "u is cut.", errors_=with_errors(rounded=np.floor))
 steps("no_limit", "u has no limit.", errors_=with_errors(limit=2.0**31))
-steps("frexp", "The exponent is that of frexp, one above.",
+steps("frexp", "The exponent is the one of frexp, one above.",
       errors_=with_errors(exponent=lambda a: exponent_of(a) + 1))  # fmt: skip
-steps("exponent_field", "The exponent of a subnormal amax is that of its field, -127.",
+steps("exponent_field", "The exponent of a subnormal amax is taken from its field: -127.",
       errors_=with_errors(exponent=lambda a: np.maximum(exponent_of(a), -127)))  # fmt: skip
 steps("log2_in_binary32", "The exponent is floor(log2f(amax)), which is one above for 1.9999999.",
       errors_=with_errors(

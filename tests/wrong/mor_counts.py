@@ -37,7 +37,7 @@ def counted(change):
 
 
 def of_width(what, dtype):
-    """Return all fields, with a sum of so many bits."""
+    """Return all fields, with a sum in the given number of bits."""
 
     def narrow(name, x, y, unit):
         u, counts, gone = errors(x, y)
@@ -99,7 +99,7 @@ def _lost_ones_kept(bits_in, parameters):
 
 
 def ranged(change):
-    """Return all fields, with other magnitudes, and the decision from these."""
+    """Return all fields, with other magnitudes and the decision that follows from them."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -130,7 +130,7 @@ mor("amax_of_infinities", "amax counts infinities.", unseen=ORDINARY)(
 
 
 def _fitting(fits):
-    """Run three_way with another test of the range of a unit."""
+    """Run three_way with another test of whether the range of a unit fits."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -150,7 +150,7 @@ def _range(name, mistake, fits):
 
 _range(
     "fits_the_tensor",
-    "The range asked for is that of the tensor, and not of the unit.",
+    "The range is taken from the tensor, and not from the unit.",
     lambda high, low: np.full(
         high.shape, high.max() <= np.where(low == 0, np.inf, low).min() * RANGE["e5m2"]
     ),

@@ -1,4 +1,4 @@
-"""MoR with a mistake in the error of an element, or in which elements are lost."""
+"""MoR with a mistake in the error of an element, or in the elements that are lost."""
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +20,7 @@ KERNELS = Register()
 
 
 def _with_errors(of_element):
-    """Return all fields, with errors of elements that a function makes of x and y."""
+    """Return all fields, with errors of elements that a function computes from x and y."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -104,7 +104,7 @@ wrong(
 )
 wrong(
     "errors_of_the_output",
-    "Errors are those of y after it was rounded to bf16.",
+    "Errors are computed from y after it was rounded to bf16.",
     lambda x, y, gone: (
         errors(x, y.astype(ml_dtypes.bfloat16).astype(np.float32))[0],
         gone,
@@ -147,7 +147,7 @@ wrong(
 )
 wrong(
     "lost_in_x_alone",
-    "What becomes of a number is not looked at, only whether it was infinite or NaN.",
+    "Only x counts as lost if it is infinite or NaN, not its result.",
     lambda x, y, _gone: (errors(x, y)[0], magnitude_bits(x) >= INFINITE),
     unseen=ORDINARY,
 )

@@ -1,4 +1,4 @@
-"""MoR with a mistake in which block, thread or unit has which number."""
+"""MoR with a mistake in the numbers that each block, thread or unit has."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ GAM = ("two_way", "three_way")
 
 
 def seeing(part_of):
-    """Return all fields, from sums and magnitudes of only the numbers that a launch reaches."""
+    """Return all fields, with sums and magnitudes of only the numbers that a launch reaches."""
 
     def run(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -100,12 +100,12 @@ reaches(
 )
 reaches(
     "tiles_of_128",
-    "A thread block has 128 x 128 numbers, and what a unit has beyond is not seen.",
+    "A thread block has 128 x 128 numbers, and other numbers of a unit are not seen.",
     lambda x, unit: (places(x, unit)[0] < 128) & (places(x, unit)[1] < 128),
 )
 
 
-@mor("units_turned", "What is given for units is written column by column.", GAM)
+@mor("units_turned", "The fields of units are written column by column.", GAM)
 def _units_turned(bits_in, parameters):
     found = dict(mixed(bits_in, parameters))
     return {n: a if n == "output" else a.T.reshape(a.shape) for n, a in found.items()}
@@ -243,7 +243,7 @@ def _half_of_the_blocks(bits_in, parameters):
 
 @mor("choice_turned", "Outputs are written by the choice of the unit with row and column swapped.")
 def _choice_turned(bits_in, parameters):
-    """Choose as a launch for square grids of units does: others are right."""
+    """Exchange rows and columns of units in a square grid; other grids are right."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
     accepted = acceptance(parameters, found)

@@ -1,4 +1,4 @@
-"""MoR that judges a rung by the losses of another, or does not count all losses."""
+"""MoR that judges one rung by the losses of another, or does not count all losses."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _LOST = "e4m3.nonfinite"
 
 
 def _judged(change):
-    """Return all fields, with choices from other counts of the losses of e4m3."""
+    """Return all fields, with choices that follow from other counts of losses in e4m3."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -33,13 +33,13 @@ mor(
 )(_judged(lambda found: {_LOST: found[_LOST] | found["e5m2.nonfinite"]}))
 mor(
     "lost_by_the_yardstick_alone",
-    "e4m3 is judged by what e5m2 loses.",
+    "e4m3 is judged by the losses of e5m2.",
     PAIRS,
     unseen=ORDINARY,
 )(_judged(lambda found: {_LOST: found["e5m2.nonfinite"]}))
 mor(
     "lost_by_e4m3_alone",
-    "e5m2 is judged by what e4m3 loses.",
+    "e5m2 is judged by the losses of e4m3.",
     ("three_way",),
     unseen=ORDINARY,
 )(_judged(lambda found: {"e5m2.nonfinite": found[_LOST]}))
@@ -51,14 +51,14 @@ mor(
 )(_judged(lambda found: {_LOST: found[_LOST] | found["nvfp4.nonfinite"]}))
 mor(
     "lost_by_e4m3_for_nvfp4",
-    "NVFP4 is judged by what e4m3 loses.",
+    "NVFP4 is judged by the losses of e4m3.",
     ("nvfp4",),
     unseen=ORDINARY,
 )(_judged(lambda found: {"nvfp4.nonfinite": found[_LOST]}))
 
 
 def _lost_but(left_out):
-    """Return the lost numbers, except for some numbers of x."""
+    """Return a function that marks lost numbers, except for some numbers of x."""
 
     def change(name, x, y, unit):
         _, _, gone = errors(x, y)

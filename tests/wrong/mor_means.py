@@ -30,7 +30,7 @@ def relative(x, y):
 
 
 def lost(x, y):
-    """Return which numbers are infinite or NaN, or become so."""
+    """Return which numbers are infinite or NaN in x or in the output."""
     return (magnitude_bits(x) >= INFINITE) | (magnitude_bits(y) >= 0x7F7F8000)
 
 
@@ -40,7 +40,7 @@ def clean(x, y, unit):
 
 
 def by_units(a, unit):
-    """Return the numbers of each unit, as a row for each."""
+    """Return the numbers of each unit in a list, and the shape of the grid of units."""
     rows, columns = unit
     grid = [
         a[i : i + rows, j : j + columns].reshape(-1)
@@ -52,13 +52,13 @@ def by_units(a, unit):
 
 
 def of_units(function, a, unit):
-    """Return the results of a function of the numbers of each unit."""
+    """Return the results of a function for each unit."""
     grid, shape = by_units(a, unit)
     return np.array([function(part) for part in grid]).reshape(shape)
 
 
 def shuffled(part):
-    """Sum as warps do: lanes of 32 add up, then halves are added, all in binary32."""
+    """Sum as warps do: 32 lanes add up numbers, then halves are added, all in binary32."""
     lanes = np.zeros(-(-part.size // 32) * 32, np.float32)
     lanes[: part.size] = part
     sums = np.cumsum(lanes.reshape(-1, 32), axis=0, dtype=np.float32)[-1]
@@ -68,7 +68,7 @@ def shuffled(part):
 
 
 def _by_means(sum_of, dtype, thresholds=THRESHOLDS):
-    """Run a policy of means whose sums a function makes, compared with a fraction."""
+    """Run a policy of means, with sums by `sum_of`, and compare each mean with a fraction."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -198,7 +198,7 @@ def _mean_at_its_limit(bits_in, parameters):
 
 
 def _by_sums(sum_of, is_worse=np.greater):
-    """Decide the first rung of two_way and three_way by sums that a function makes."""
+    """Decide the first rung of two_way and three_way by sums that `sum_of` computes."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)

@@ -25,7 +25,7 @@ mor = KERNELS.mor
 
 
 def _writing(output_of):
-    """Return all fields, with an output that a function makes of choices, inputs and each y."""
+    """Return all fields, with an output that a function computes from choices, x and each y."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -41,12 +41,12 @@ def _writing(output_of):
 
 
 def writes(name, mistake, output_of, **more):
-    """Register a mistake of the output."""
+    """Register a mistake in the output."""
     mor(name, mistake, **more)(_writing(output_of))
 
 
 def choose(wide, outputs, kept):
-    """Return the output of each number's rung."""
+    """Return, for each number, the output of its rung."""
     output = kept
     for k, taken in enumerate(outputs):
         output = np.where(wide == k, taken, output)
@@ -222,7 +222,7 @@ def _in_nvfp4(amax_of, tile_scale, tile_shape=(1, 16), finite=False):
 
 
 def sixth(wide, encode):
-    """Return the number that the code of a tile's scale encodes."""
+    """Return the number that is encoded as the scale of a tile."""
     return wide * (encode * (f32(1) / f32(6)))
 
 
@@ -232,7 +232,7 @@ def of_tensor(known, _unit):
 
 
 def fours(name, mistake, *how, unseen=None, **more):
-    """Register a mistake of NVFP4 under its policy."""
+    """Register a mistake in NVFP4, with the policy nvfp4."""
     mor(name, mistake, ("nvfp4",), unseen=unseen)(_in_nvfp4(*how, **more))
 
 

@@ -67,7 +67,7 @@ def extremes(x, cut):
 def ideal(amax, fmt):
     """Return the mantissas and exponents of largest / amax, rounded to 24 bits.
 
-    binary64 rounds it first, to more than twice as many bits, which changes nothing.
+    binary64 rounds the quotient first, to more than twice as many bits, which changes nothing.
     """
     wide = np.where(amax == 0, 1.0, amax.view(np.float32).astype(np.float64))
     fraction, up = np.frexp(LARGEST[fmt] / wide)
@@ -76,7 +76,7 @@ def ideal(amax, fmt):
 
 
 def scales(amax, whole, fmt, scaling):
-    """Return the scales of blocks, whose group has the amax `whole`."""
+    """Return the scales of blocks in a group with the amax `whole`."""
     mantissa, exponent = ideal(amax, fmt)
     if scaling == "fp32":
         near = np.minimum(np.ldexp(1 + mantissa * 2.0**-23, exponent), float(FLT_MAX))
@@ -121,7 +121,7 @@ def representations(x, parameters):
 
 
 def units_of(x, parameters):
-    """Return the sides of units."""
+    """Return the rows and columns of units."""
     return x.shape if parameters["policy"] == "tensor" else sides(parameters["block"], x.shape)
 
 
@@ -172,7 +172,7 @@ def written(bits_in, parameters, accepted, ys):
 
 
 def read(bits_in, parameters):
-    """Return the numbers of a tensor, the sides of its units, and each y."""
+    """Return the numbers of a tensor, the rows and columns of its units, and each y."""
     x = widened(bits_in, parameters["source"])
     return x, units_of(x, parameters), representations(x, parameters)
 
@@ -188,7 +188,7 @@ def fields(x, unit, ys):
 
 @mor("numpy")
 def mixed(bits_in, parameters):
-    """Return all the fields of a tensor under a policy."""
+    """Return all fields of a tensor with a policy."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)

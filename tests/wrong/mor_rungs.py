@@ -1,4 +1,4 @@
-"""MoR whose launch for one rung of a policy ends early: a library has a launch for each rung."""
+"""MoR as a library with a launch for each rung of a policy, if one launch ends early."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ RUNGS = {policy: [*ladder, "bf16"] for policy, ladder in LADDERS.items()}
 
 
 def written_to(rung, rows, columns, numbers):
-    """Return the function of a kernel that writes so much of the output of a rung."""
+    """Return the function of a kernel that writes only a part of the output of a rung."""
 
     def mix(bits_in, parameters):
         found = dict(mixed(bits_in, parameters))

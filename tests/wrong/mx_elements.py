@@ -25,13 +25,13 @@ FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 
 
 def scales_of(x, fmt, rule, k):
-    """Return the codes of scales, and for each number the code of its block's scale."""
+    """Return the codes of scales, and the code of the scale of each number."""
     scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)
     return scale, spread(scale.astype(np.int64), k, x.shape[1])
 
 
 def factors(code):
-    """Return the factors by which numbers are scaled, and by which they are restored."""
+    """Return the factors that scale numbers, and the factors that restore them."""
     lost = code == 255
     up, down = power(127 - np.minimum(code, 254)), power(np.minimum(code, 254) - 127)
     return np.where(lost, f32(np.nan), up), np.where(lost, f32(np.nan), down)
@@ -158,7 +158,7 @@ def _one_tie_of_four_bits(x, fmt, rule, k):
     return scale, x * up, codes, decoded(codes, fmt) * down
 
 
-@mx("cast_without_saturation", "What is beyond e4m3 is NaN.", rules=("floor",), formats=("e4m3",))
+@mx("cast_without_saturation", "Numbers beyond e4m3 are NaN.", rules=("floor",), formats=("e4m3",))
 def _cast_without_saturation(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     up, down = factors(code)
@@ -178,7 +178,7 @@ def _clamped_by_fmin(x, fmt, rule, k):
 
 @mx(
     "sign_by_comparison",
-    "The sign of a code is that of x < 0, so that -0 loses it.",
+    "The sign of a code is x < 0, so that -0 loses its sign.",
     formats=tuple(LARGEST)[:5],
     unseen=ORDINARY,
 )

@@ -1,4 +1,4 @@
-"""MX with a mistake in which block or thread has which number."""
+"""MX with a mistake in the numbers that each block or thread has."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SMALL = {"mx": "No tensor of it is so large."}
 
 
 def up_to(x, fmt, rule, k, rows, columns):
-    """Return the results of a launch that reaches so many rows and columns of buffers of zeros."""
+    """Return the results of a launch that writes only the first rows and columns; others are 0."""
     blocks = -(-x.shape[1] // k)
     scale, code = np.zeros((len(x), blocks), np.uint8), np.zeros(x.shape, np.uint8)
     xs, y = np.zeros(x.shape, np.float32), np.zeros(x.shape, np.float32)
@@ -62,7 +62,7 @@ def _always_32(x, fmt, rule, k):
     )
 
 
-@mx("reads_into_the_next_row", "The last block of a row has k numbers, those of the next row too.")
+@mx("reads_into_the_next_row", "The last block of a row has k numbers, some from the next row.")
 def _reads_into_the_next_row(x, fmt, rule, k):
     rows, columns = x.shape
     blocks = -(-columns // k)
@@ -72,9 +72,7 @@ def _reads_into_the_next_row(x, fmt, rule, k):
     return finished(x, scale_codes(amax, fmt, rule), fmt, k)
 
 
-@mx(
-    "stale_shared_memory", "A short block keeps behind its end what the block before it left there."
-)
+@mx("stale_shared_memory", "A short block keeps, behind its end, numbers of the block before it.")
 def _stale_shared_memory(x, fmt, rule, k):
     _rows, columns = x.shape
     short = -columns % k
@@ -105,5 +103,5 @@ def _index_of_16_bits(x, fmt, rule, k):
     scale, xs, code, y = quantized(x, fmt, rule, k)
     buffers = [np.zeros(x.size, part.dtype) for part in (xs, code, y)]
     for buffer, part in zip(buffers, (xs, code, y), strict=True):
-        buffer[: 1 << 16] = part.reshape(-1)[-(1 << 16) :]  # later threads write over the first
+        buffer[: 1 << 16] = part.reshape(-1)[-(1 << 16) :]  # later threads overwrite the first
     return scale, *(buffer.reshape(x.shape) for buffer in buffers)

@@ -23,7 +23,7 @@ mx = KERNELS.mx
 def exponent_of(magnitudes, add=0):
     """Return exponents of amaxes from their bits; `add` goes to the 52 bits of the fraction.
 
-    As binary64, a subnormal number of binary32 is normal.
+    A subnormal number of binary32 is a normal number of binary64.
     """
     wide = magnitudes.view(np.float32).astype(np.float64).view(np.uint64)
     return ((wide + np.uint64(add)) >> np.uint64(52)).astype(np.int64) - 1023

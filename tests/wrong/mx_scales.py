@@ -22,9 +22,10 @@ ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, an
 
 
 def finished(x, scale, fmt, k, up=lambda n: power(-n), down=power):
-    """Return the elements of rows with known scales, as the library's last kernel does.
+    """Return the fields of rows with known scales, computed as the library's last kernel does.
 
-    `up` and `down` make the factors of numbers, and those of codes, from exponents of scales.
+    `up` returns the factors of numbers and `down` the factors of codes, both from exponents of
+    scales.
     """
     code = spread(scale.astype(np.int64), k, x.shape[1])
     factor = np.where(code == 255, f32(np.nan), up(code - 127))

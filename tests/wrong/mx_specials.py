@@ -1,4 +1,4 @@
-"""MX with mistakes in special numbers and in tables of scales, once for each format and rule."""
+"""MX with mistakes in special numbers and in tables of scales, for each format and rule."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def register(name, mistake, quantize, pairs=PAIRS, sources=ALL):
 
 
 def by_amax(name, mistake, amax_of, sources=ALL):
-    """Register a function of blocks that returns the bits of their amaxes."""
+    """Register a function that returns the bits of the amax of each block."""
 
     def quantize(x, fmt, rule, k):
         return finished(x, scale_codes(amax_of(in_blocks(x, k)), fmt, rule), fmt, k)
@@ -34,13 +34,13 @@ def by_amax(name, mistake, amax_of, sources=ALL):
 
 
 def infinity_hides_nan(blocks):
-    """Return an infinite amax if a number is infinite, also with a NaN."""
+    """Return an infinite amax if a number is infinite, even next to a NaN."""
     held = magnitude_bits(blocks)
     return np.where((held == INFINITY).any(axis=2), INFINITY, held.max(axis=2))
 
 
 def without(is_lost):
-    """Return a function whose amaxes leave some numbers out, by their bits."""
+    """Return a function whose amaxes omit some numbers, chosen by their bits."""
 
     def amax_of(blocks):
         bits = np.ascontiguousarray(blocks).view(np.uint32)
@@ -78,7 +78,7 @@ def halved(takes_upper):
 
 
 def of_signed_integers(blocks):
-    """Take the largest bit pattern as a signed integer, which leaves negative numbers out."""
+    """Take the largest bit pattern as a signed integer, which omits negative numbers."""
     return np.maximum(np.ascontiguousarray(blocks).view(np.int32), 0).max(axis=2).view(np.uint32)
 
 
@@ -88,7 +88,7 @@ def of_upper_halves(blocks):
 
 
 def nan_by_the_sum(blocks):
-    """Find a NaN by the sum of the block, which two infinities make as well."""
+    """Find a NaN by the sum of the block, which is NaN for infinities of both signs, too."""
     amax = magnitude_bits(blocks).max(axis=2)
     return np.where(np.isnan(blocks.sum(axis=2)), NAN, amax)
 
@@ -101,7 +101,7 @@ def nan_by_the_first(blocks):
 
 
 def nonfinite_is_nan(blocks):
-    """Look for a NaN by its exponent, which infinities have as well."""
+    """Look for a NaN by its exponent, which infinities share."""
     amax = magnitude_bits(blocks).max(axis=2)
     return np.where(amax >= INFINITY, NAN, amax)
 
@@ -138,7 +138,7 @@ for fold, names in ((folded, ("new", "old")), (halved, ("upper", "lower"))):
 
 
 def shifted(width):
-    """Return a function that makes 2^n by 1 << n in so many bits, and 2^-n by its reciprocal."""
+    """Return a function that computes 2^n as 1 << n in `width` bits, and 2^-n as its reciprocal."""
 
     def of(n):
         size = np.abs(n) % width
@@ -149,12 +149,12 @@ def shifted(width):
 
 
 def with_table(entry):
-    """Return the function of a table of 2^n with a wrong entry."""
+    """Return a function that looks up 2^n in a table with a wrong entry."""
     return lambda n: np.where(n == entry - 127, power(n) * f32(2), power(n))
 
 
 def by_powers(name, mistake, up, down):
-    """Register functions of exponents of scales: the factors of numbers, and those of codes."""
+    """Register functions of exponents of scales: the factors of numbers, and of codes."""
 
     def quantize(x, fmt, rule, k):
         scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)

@@ -19,7 +19,7 @@ def scales(profile, x, amax):
 
 
 def under(x, t, b, s_enc, s_dec):
-    """Return the fields of tiles whose scale is the code of t."""
+    """Return the fields of tiles with the scale that t is rounded to."""
     s = e4m3(t)
     decode = E4M3[s] * s_dec
     encode = np.minimum(ONE / decode, FLT_MAX)
@@ -29,7 +29,7 @@ def under(x, t, b, s_enc, s_dec):
 
 
 def chosen(six, four, six_error, four_error, less=None):
-    """Return the fields of tiles of two candidates."""
+    """Return the fields of tiles with the candidate of less error."""
     less = four_error < six_error if less is None else less
     fields = {name: np.where(less, four[name], six[name]) for name in six}
     for name, of, error in (("six", six, six_error), ("four", four, four_error)):
@@ -39,7 +39,7 @@ def chosen(six, four, six_error, four_error, less=None):
 
 
 def restored(of, amax, q):
-    """Return what codes stand for, in the order of the error."""
+    """Return the numbers of codes, computed in the order that errors use."""
     return E2M1[of["code"]] * E4M3[of["block_scale"]] * amax / q
 
 
@@ -49,7 +49,7 @@ def left_to_right(terms):
 
 
 def in_halves(rows):
-    """Return the sums over rows, as a tree."""
+    """Return the sums over rows, added as a tree."""
     while rows.shape[1] > 1:
         rows = rows[:, : rows.shape[1] // 2] + rows[:, rows.shape[1] // 2 :]
     return rows[:, :, None]

@@ -120,7 +120,7 @@ def compressed_divided_last(_, x, amax):
     return record(b, g, ONE / g, s, decode, xs, code, E2M1[code] * decode)
 
 
-@wrong("the scale is bamax * (G * RN(1/6)), as te has it")
+@wrong("the scale is bamax * (G * RN(1/6)), as in te")
 def compressed_as_te(_, x, amax):
     g = ONE / np.maximum(amax, TINY) * Q
     g = np.where(np.isfinite(g), g, ONE)

@@ -1,4 +1,4 @@
-"""4 over 6 with other errors of an element, fused ones among them."""
+"""4 over 6 with other errors of an element, including fused ones."""
 
 import numpy as np
 

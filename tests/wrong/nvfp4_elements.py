@@ -29,7 +29,7 @@ NO_TIE = {"te_4over6_mse": "none of its binary32 numbers is that tie under its s
 
 
 def scales(profile, x, amax):
-    """Return bamax, S_enc, S_dec, the code of the scale, decode and encode, or None for it."""
+    """Return bamax, S_enc, S_dec, the code of the scale, decode, and encode (None if unused)."""
     b = largest(x, (1, 2))
     if profile in DIVIDED:
         g = amax / Q
@@ -111,7 +111,7 @@ assert np.array_equal(PLAIN(E2M1), np.arange(16))
 
 
 def chained(i):
-    """Register a kernel whose comparison with one threshold takes its tie to the other side."""
+    """Register a kernel whose comparison with one threshold puts its tie on the other side."""
     t, reaches = CHAIN[i]
     convert = chain(*CHAIN[:i], (t, not reaches), *CHAIN[i + 1 :])
 
@@ -168,7 +168,7 @@ def nan_is_zero(profile, x, amax):
     return finished(profile, x, amax, lambda xs: PLAIN(np.nan_to_num(xs, posinf=6, neginf=-6)))
 
 
-# No input of compressed_tensors makes a NaN: its suites are of tensors without (NVF-002).
+# No input of compressed_tensors makes a NaN: its suites have tensors without NaN (NVF-002).
 @wrong("the code of a NaN keeps its sign", *ALL[:-1], large=NO_NAN)
 def nan_keeps_its_sign(profile, x, amax):
     return finished(
@@ -177,7 +177,7 @@ def nan_keeps_its_sign(profile, x, amax):
 
 
 @wrong(
-    "the sign is that of xs < 0, which -0 does not pass",
+    "the sign is xs < 0, so that -0 loses its sign",
     *FOUR_OVER_SIX,
     *TE,
     "torchao",
@@ -196,7 +196,7 @@ def zero_has_no_sign(profile, x, amax):
     return finished(profile, x, amax, convert)
 
 
-@wrong("codes are those of x / decode, and xs is the product", *TE, *FOUR_OVER_SIX)
+@wrong("codes are computed from x / decode, and xs is the product", *TE, *FOUR_OVER_SIX)
 def codes_of_quotients(profile, x, amax):
     fields = transformer_engine(profile, x, amax)
     decode = fields["decode_scale"]

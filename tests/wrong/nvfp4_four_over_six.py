@@ -31,7 +31,7 @@ def error(profile, x, of, amax, q):
 
 
 def both(profile, x, amax, q, b, s_enc, s_dec, base, raised):
-    """Return the fields of tiles whose two scales are given before they are encoded."""
+    """Return the fields of tiles with two scales, given before they are encoded."""
     six, four = under(x, base, b, s_enc, s_dec), under(x, raised, b, s_enc, s_dec)
     return chosen(six, four, error(profile, x, six, amax, q), error(profile, x, four, amax, q))
 
@@ -81,7 +81,7 @@ def scales_in_float64(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("base is bamax * (S_enc * RN(1/6)), as te has it", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("base is bamax * (S_enc * RN(1/6)), as in te", *FOUR_OVER_SIX, large=NO_MIDPOINT)
 def base_as_te(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b * (s_enc * F32(1 / 6))

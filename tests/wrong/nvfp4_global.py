@@ -8,11 +8,11 @@ from wrong.nvfp4_parts import E2M1, E4M3, F32, FLT_MAX, TE, e2m1, e4m3, largest,
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
 SIX, SIXTH, Q, ONE = F32(6), F32(1 / 6), F32(2688), F32(1)
-NO_CORNER = "its amax is ordinary, and so are those of its tiles"
+NO_CORNER = "its amax is ordinary, and so are the amaxes of its tiles"
 
 
 def scale(profile, b, s_enc):
-    """Return the codes of scales, in the order of either release."""
+    """Return the codes of scales, computed in the order of either release."""
     return e4m3(b / SIX * s_enc if profile == "te_2_13" else b * (s_enc * SIXTH))
 
 
@@ -114,7 +114,7 @@ def decode_scale_from_amax(profile, x, amax):
 
 
 def approximate(a):
-    """Return 1 / a, from 16 bits by one step of Newton that rounds after each operation."""
+    """Return 1 / a from 16 bits, by one step of Newton that rounds after each operation."""
     seed = ((ONE / a).view(np.uint32) & np.uint32(0xFFFFFF00)).view(F32)
     better = seed * (F32(2) - a * seed)
     return np.where(np.isfinite(better), better, ONE / a)
@@ -175,7 +175,7 @@ def scale_zero_is_one(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("scales are at least 2^-9, as Model Optimizer has them", *TE, large=NO_CORNER)
+@wrong("scales are at least 2^-9, as in Model Optimizer", *TE, large=NO_CORNER)
 def scale_with_subnormal_floor(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc
@@ -188,7 +188,7 @@ def scale_with_subnormal_floor(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("scales are at least 2^-6, as torchao has them", *TE, large=NO_CORNER)
+@wrong("scales are at least 2^-6, as in torchao", *TE, large=NO_CORNER)
 def scale_with_normal_floor(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc

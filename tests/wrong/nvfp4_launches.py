@@ -1,4 +1,4 @@
-"""NVFP4 with right numbers and wrong launches: shapes, edges, packing, and the inputs of amax."""
+"""NVFP4 with right numbers and wrong launches: shapes, edges, packing, and the numbers of amax."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ Tensor = Callable[[str, np.ndarray, list[int]], Arrays]
 
 
 def in_large(why: str, *profiles: str) -> dict[str, dict[str, str]]:
-    """Return, for each profile of nvfp4_large, that it cannot show a mistake."""
+    """Return the reason why nvfp4_large cannot show a mistake, for each of its profiles."""
     return {profile: {"nvfp4_large": why} for profile in profiles or LARGE}
 
 
@@ -45,7 +45,7 @@ def wrong(mistake, *profiles, unseen=None):
 
 
 def called(tensor, profile):
-    """Return the implementation of tensors of a profile."""
+    """Return an implementation that runs a function of tensors in one profile."""
 
     def run(operation, parameters, inputs):
         if operation != "nvfp4" or parameters["profile"] != profile:
@@ -58,12 +58,12 @@ def called(tensor, profile):
 
 
 def global_amax(profile, x):
-    """Return the amax of a tensor, or of each of its rows if the profile has one for each."""
+    """Return the amax of a tensor, or of each row if the profile scales rows."""
     return largest(x, 1 if profile == "te_row" else None)
 
 
 def quantized(profile, x, tile, amax=None, tiles=None):
-    """Return the fields of a tensor; the amax, or one for each row, and tiles may be given."""
+    """Return the fields of a tensor; amax (one, or one for each row) and tiles are optional."""
     tiles = to_tiles(x, *tile) if tiles is None else tiles
     across = -(-x.shape[1] // tile[1])
     amax = np.ravel(global_amax(profile, x) if amax is None else amax)
@@ -88,7 +88,7 @@ def nibbles_swapped(profile, x, tile):
 
 
 @wrong(
-    "the last nibble of an odd row is that of the next row's first element",
+    "the last nibble of an odd row is the code of the next row's first element",
     *ALL,
     unseen=in_large("its rows are even"),
 )
@@ -186,7 +186,7 @@ def amax_without_abs(profile, x, tile):
     return quantized(profile, x, tile, global_amax(profile, positive))
 
 
-@wrong("the amax of a row is that of the tensor", "te_row")
+@wrong("the amax of a row is the amax of the tensor", "te_row")
 def rows_share_an_amax(profile, x, tile):
     return quantized(profile, x, tile, np.repeat(largest(x), x.shape[0]))
 

@@ -18,7 +18,7 @@ def unsigned_zero(xs):
 
 
 def unclamped(t):
-    """Return codes of e4m3, and NaN for numbers beyond 464, as ml_dtypes casts."""
+    """Return codes of e4m3, with NaN for numbers beyond 464, as in the casts of ml_dtypes."""
     return t.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) & 0x7F
 
 
@@ -179,7 +179,7 @@ def modelopt_by_reciprocal(_, x, amax):
     return record(b, ONE / g, g, s, decode, xs, code, E2M1[code] * decode)
 
 
-@modelopt("scales are at least 2^-6, as torchao has them")
+@modelopt("scales are at least 2^-6, as in torchao")
 def modelopt_with_normal_floor(_, x, amax):
     g = amax / Q
     b = largest(x, (1, 2))

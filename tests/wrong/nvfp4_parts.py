@@ -20,9 +20,9 @@ TE = ("te", "te_2_13", "te_row")
 FOUR_OVER_SIX = tuple(f"te_4over6_{m}{q}" for m in ("mae", "mse") for q in ("", "_448"))
 ALL = (*TE, *FOUR_OVER_SIX, "torchao", "modelopt", "compressed_tensors")
 
-SQUARE = ("te", "te_2_13", *FOUR_OVER_SIX)  # have tiles of sixteen rows as well
+SQUARE = ("te", "te_2_13", *FOUR_OVER_SIX)  # profiles with tiles of sixteen rows as well
 TILES = ((1, 16), (16, 16))
-LARGE = {"te": (1, 16), "te_4over6_mse": (16, 16)}  # what nvfp4_large has
+LARGE = {"te": (1, 16), "te_4over6_mse": (16, 16)}  # the tiles of nvfp4_large
 
 Program = Callable[[str, np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
 
@@ -35,18 +35,18 @@ def bits(a: np.ndarray) -> np.ndarray:
 
 
 def load(a: np.ndarray, source: str) -> np.ndarray:
-    """Return the numbers that bits stand for, in binary32, which has them all."""
+    """Return the numbers of a tensor in binary32, which holds them all."""
     return a.view(SOURCES[source]).astype(F32)
 
 
 def e4m3(a: np.ndarray) -> np.ndarray:
-    """Return codes of e4m3 of numbers that are not negative, with saturation."""
+    """Return the codes in e4m3 of numbers that are not negative, with saturation."""
     codes = np.minimum(a, F32(448)).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
     return codes & 0x7F  # a NaN has no sign
 
 
 def e2m1(a: np.ndarray) -> np.ndarray:
-    """Return codes of e2m1, to nearest with ties to even and saturation; 7 is that of a NaN."""
+    """Return codes of e2m1, to nearest with ties to even and saturation; NaN has the code 7."""
     m = np.abs(a)
     code = sum((m > t).astype(np.uint8) for t in (0.25, 1.25, 2.5, 5.0))
     code = code + sum((m >= t).astype(np.uint8) for t in (0.75, 1.75, 3.5))
@@ -54,7 +54,7 @@ def e2m1(a: np.ndarray) -> np.ndarray:
 
 
 def largest(a: np.ndarray, axis: Any = None) -> np.ndarray:
-    """Return the largest magnitudes; NaN is ignored (fmax returns one that is signaling)."""
+    """Return the largest magnitudes, without NaN (fmax returns a NaN if it is signalling)."""
     return np.max(np.where(np.isnan(a), F32(0), np.abs(a)), axis=axis, keepdims=True)
 
 
@@ -68,7 +68,7 @@ def to_tiles(x: np.ndarray, rows: int, columns: int = 16) -> np.ndarray:
 
 
 def from_tiles(tiles: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the tensor of a shape whose tiles these are."""
+    """Return the tensor of a shape that has these tiles."""
     _, rows, columns = tiles.shape
     down, right = -(-shape[0] // rows), -(-shape[1] // columns)
     grid = tiles.reshape(down, right, rows, columns).swapaxes(1, 2)
@@ -76,14 +76,14 @@ def from_tiles(tiles: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def pack(code: np.ndarray) -> np.ndarray:
-    """Return two codes in a byte, the even one in the low nibble."""
+    """Return bytes of two codes each, the even code in the low nibble."""
     even = np.zeros((code.shape[0], code.shape[1] + 1 & ~1), np.uint8)
     even[:, : code.shape[1]] = code
     return even[:, ::2] | even[:, 1::2] << 4
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return a * b + c, rounded once: the sum in binary64 is rounded to odd before."""
+    """Return a * b + c, rounded once: the sum in binary64 is first rounded to odd."""
     product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
     product, c = np.broadcast_arrays(product, np.asarray(c, np.float64))
     total = product + c
@@ -106,7 +106,7 @@ def record(
     y: np.ndarray,
     encode: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the fields under the names that the suites have for them."""
+    """Return the fields under the names of the suites."""
     fields = {"block_amax": b, "global_encode_scale": s_enc, "global_decode_scale": s_dec}
     fields |= {"block_scale": s, "decode_scale": decode, "xs": xs, "code": code, "y": y}
     return fields if encode is None else fields | {"encode_scale": encode}
@@ -115,8 +115,8 @@ def record(
 def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Program]]:
     """Return a decorator that adds a program to a list, once for each profile and tile.
 
-    The two tiles are apart because libraries have a kernel for each. `large` says why `nvfp4_large`
-    cannot show the mistake, and `square` that only tiles of sixteen rows can.
+    The two tiles have separate kernels because they do in libraries. `large` says why `nvfp4_large`
+    cannot show the mistake. `square` says that only tiles of sixteen rows can.
     """
 
     def wrong(
@@ -141,10 +141,10 @@ def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Progra
 
 
 def launch(program: Program, *profiles: str, tiles: Collection[tuple[int, int]] = TILES) -> Run:
-    """Return the implementation that runs a program on all tiles of some shapes at once.
+    """Return an implementation that runs a program on all tiles of some shapes at once.
 
-    The program is given the profile, tiles (tiles, rows, columns) and the amax of the tensor of
-    each (tiles, 1, 1), and returns fields of these shapes.
+    The program takes the profile, the tiles in an array (tiles, rows, columns), and the amax of the
+    tensor for each tile in an array (tiles, 1, 1). It returns fields of these shapes.
     """
 
     def run(operation: str, parameters: Mapping[str, Any], inputs: Arrays) -> Arrays | None:
@@ -171,7 +171,7 @@ def launch(program: Program, *profiles: str, tiles: Collection[tuple[int, int]] 
 
 
 def single(found: Mapping[str, np.ndarray]) -> Arrays:
-    """Return the fields of a list of tiles of one row."""
+    """Return the fields of single tiles of one row."""
     return {
         name: bits(a)[:, 0, :] if name in OF_ELEMENTS else bits(a).ravel()
         for name, a in found.items()

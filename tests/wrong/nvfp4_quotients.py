@@ -1,4 +1,4 @@
-"""4 over 6 with the operations of the errors, and of s4, in more orders: each rounds elsewhere."""
+"""4 over 6 with the operations of the errors, or of s4, in other orders that round differently."""
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from wrong.nvfp4_parts import E2M1, E4M3, F32, FOUR_OVER_SIX, fma, registrar
 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
-# Under te_4over6_mse the errors are the same: where the quotient by 256 is inexact, e * e is 0.
+# With te_4over6_mse the errors are the same: if the quotient by 256 is inexact, e * e is 0.
 NOT_SQUARES_OF_256 = tuple(profile for profile in FOUR_OVER_SIX if profile != "te_4over6_mse")
 
 
 def by_differences(profile, x, amax, difference):
-    """Return the fields of tiles, e being a function of v, w, x, amax, Q and S_dec."""
+    """Return the fields of tiles; e is a function of v, w, x, amax, Q and S_dec."""
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
     candidates, errors = [], []

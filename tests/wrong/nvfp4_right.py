@@ -24,7 +24,7 @@ Fields = Mapping[str, np.ndarray]
 def transformer_engine(
     profile: str, x: np.ndarray, amax: np.ndarray, block_amax: np.ndarray | None = None
 ) -> Fields:
-    """Return the fields of the first seven profiles, for amaxes of tiles of the caller's."""
+    """Return the fields of the first seven profiles; the caller may give amaxes of tiles."""
     q = F32(1536 if profile in {"te_4over6_mae", "te_4over6_mse"} else 2688)
     s_enc = np.minimum(q / amax, FLT_MAX)
     s_enc = np.where((amax == 0) | (s_enc == 0), F32(1), s_enc)
@@ -52,7 +52,7 @@ def transformer_engine(
 
 
 def candidate(x: np.ndarray, s: np.ndarray, s_dec: np.ndarray) -> Fields:
-    """Return what follows from the code of a scale."""
+    """Return the fields that follow from the code of a scale."""
     decode = E4M3[s] * s_dec
     encode = np.minimum(F32(1) / decode, FLT_MAX)
     xs = x * encode
@@ -63,7 +63,7 @@ def candidate(x: np.ndarray, s: np.ndarray, s_dec: np.ndarray) -> Fields:
 
 
 def error(profile: str, x: np.ndarray, of: Fields, amax: np.ndarray, q: np.float32) -> np.ndarray:
-    """Return the errors of a candidate: rows from left to right, over rows in halves."""
+    """Return the errors of a candidate: each row from left to right, then over rows in halves."""
     e = E2M1[of["code"]] * E4M3[of["block_scale"]] * amax / q - x
     terms = np.abs(e) if "mae" in profile else e * e
     rows = np.zeros(x.shape[:2], F32)
@@ -114,7 +114,7 @@ def compressed_tensors(x: np.ndarray, amax: np.ndarray) -> Fields:
 
 
 def divided(x: np.ndarray, decode: np.ndarray) -> Fields:
-    """Return elements under a scale that they are divided by; a zero has no sign."""
+    """Return elements divided by a scale; a zero has no sign."""
     xs = x / decode
     code = np.where(xs == 0, np.uint8(0), e2m1(xs))
     return {"decode_scale": decode, "xs": xs, "code": code, "y": E2M1[code] * decode}

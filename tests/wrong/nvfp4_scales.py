@@ -22,7 +22,7 @@ wrong = registrar(KERNELS)
 NEW = ("te", "te_row")
 SIX, SIXTH, Q, ONE = F32(6), F32(1 / 6), F32(2688), F32(1)
 NO_MIDPOINT = "no tile of its random numbers has a scale within an ulp of a midpoint"
-ORDINARY = "its amax is ordinary, and so are those of its tiles"
+ORDINARY = "its amax is ordinary, and so are the amaxes of its tiles"
 
 
 @wrong("the scale is (bamax * S_enc) * RN(1/6)", *NEW, large=NO_MIDPOINT)
@@ -127,7 +127,7 @@ def scale_in_float64(_, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("the scale is bamax / (6 * S_dec), as other libraries have it", *TE, large=NO_MIDPOINT)
+@wrong("the scale is bamax / (6 * S_dec), as in other libraries", *TE, large=NO_MIDPOINT)
 def scale_over_decode_scale(_, x, amax):
     s_enc = np.where(amax == 0, ONE, np.minimum(Q / amax, FLT_MAX))
     s_enc = np.where(s_enc == 0, ONE, s_enc)

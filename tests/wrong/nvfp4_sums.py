@@ -22,7 +22,7 @@ wrong = registrar(KERNELS)
 
 
 def threads(terms, of_each, tree):
-    """Return the sums of rows; each thread sums some neighbours."""
+    """Return the sums of rows, in which each thread sums some neighbours."""
     parts = terms.reshape(*terms.shape[:2], -1, of_each)
     parts = np.add.accumulate(parts, axis=3)[..., -1]
     while tree and parts.shape[2] > 1:

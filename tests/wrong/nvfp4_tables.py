@@ -1,4 +1,4 @@
-"""NVFP4 with mistakes in tables of scales, and in infinities and NaNs of amaxes and errors."""
+"""NVFP4 with mistakes in tables of scales, and in infinite or NaN amaxes and errors."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ ORDINARY = "its numbers are ordinary, and so are the scales of its tiles"
 
 
 def with_table(entry):
-    """Return a program of a table of scales with a wrong entry, where codes are restored."""
+    """Return a program that restores codes with a table of scales, one entry of it wrong."""
 
     def program(profile, x, amax):
         fields = dict(right(profile, x, amax))
@@ -42,7 +42,7 @@ def candidates(profile, x, amax):
 
 
 def choosing(name, mistake, takes_four):
-    """Register a choice: a function of the errors, the scale of six and its number."""
+    """Register a choice: a function of both errors, the scale code of six and its number."""
 
     def program(profile, x, amax):
         six, four, e6, e4, base = candidates(profile, x, amax)
@@ -53,7 +53,7 @@ def choosing(name, mistake, takes_four):
 
 
 def as_numbers(e):
-    """Return errors with 0 for NaN."""
+    """Return errors, with 0 in place of NaN."""
     return np.where(np.isnan(e), F32(0), e)
 
 
@@ -104,7 +104,7 @@ def no_four_above_the_largest(profile, x, amax):
 
 
 def tile_amax(name, mistake, is_lost):
-    """Register amaxes of tiles that leave numbers out, in the profiles of Transformer Engine."""
+    """Register a kernel of Transformer Engine whose amaxes of tiles omit some numbers."""
 
     def program(profile, x, amax):
         seen = np.where(is_lost(x), F32(0), x)

@@ -1,4 +1,4 @@
-"""NVFP4 with other ties: of the scales of tiles in e4m3, and of the errors of 4 over 6."""
+"""NVFP4 with other ties in the scales of tiles in e4m3, and in the errors of 4 over 6."""
 
 import numpy as np
 
@@ -30,11 +30,11 @@ SUBNORMAL = INDEX < 8
 NOT_TORCHAO = tuple(profile for profile in ALL if profile != "torchao")  # its scales are normal
 NO_TIE = "no tile of its random numbers has a scale that is a tie and goes up"
 NO_ZERO = {"te_4over6_mse": "both errors are zero in none of its tiles"}
-ORDINARY = "its amax is ordinary, and so are those of its tiles"
+ORDINARY = "its amax is ordinary, and so are the amaxes of its tiles"
 
 
 def rounding(goes_up):
-    """Return a conversion of scales to e4m3 whose ties go up where `goes_up` says so."""
+    """Return a conversion of scales to e4m3 that rounds ties up if `goes_up` says so."""
 
     def convert(t):
         below = np.searchsorted(TIES, t)
@@ -158,7 +158,7 @@ def half_of_the_smallest_scale_goes_up(profile, x, amax):
 
 
 def by_errors(profile, x, amax, takes_four):
-    """Return the fields of tiles whose candidate a function of the two errors chooses."""
+    """Return the fields of tiles whose candidate is chosen by a function of the two errors."""
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
     six = under(x, base, b, s_enc, s_dec)

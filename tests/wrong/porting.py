@@ -1,4 +1,4 @@
-"""The small right things that a code base of kernels shares: views of bits, tables, tiles."""
+"""Right functions that a code base of kernels shares: views of bits, tables, tiles."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ ORDINARY = {
 
 
 def dispatch(**operations):
-    """Return a kernel's entry from a function of parameters and inputs for each operation."""
+    """Return the entry of a kernel: each operation has a function of parameters and inputs."""
 
     def run(operation, parameters, inputs):
         function = operations.get(operation)
@@ -52,7 +52,7 @@ def widened(bits, source):
 
 
 def to_code(xs, name):
-    """Return right codes of binary32 numbers: to nearest, saturating, with the canonical NaN."""
+    """Return right codes of binary32 numbers: nearest, saturated, with the canonical NaN."""
     codes = np.clip(xs, -LARGEST[name], LARGEST[name]).astype(CASTS[name]).view(np.uint8)
     return np.where(np.isnan(xs), np.uint8(_NAN_CODE[name]), codes)
 
@@ -63,7 +63,7 @@ def from_code(codes, name):
 
 
 def by(parameter, values, kernel):
-    """Return a kernel for each value alone, as kernels are compiled for one."""
+    """Return a kernel for each single value of a parameter, as if compiled for it."""
 
     def only(value):
         def run(operation, parameters, inputs):
@@ -77,10 +77,10 @@ def by(parameter, values, kernel):
 
 
 def by_format(kernel, formats=tuple(CASTS)):
-    """Return a kernel for each element format alone: turning points differ between them."""
+    """Return a kernel for each single element format, because thresholds differ."""
 
     def seen(one):
-        large = one.name.endswith(("_e4m3", "_e5m2"))  # that quantize_large has
+        large = one.name.endswith(("_e4m3", "_e5m2"))  # formats of quantize_large
         unseen = one.unseen.items()
         return replace(one, unseen={k: v for k, v in unseen if large or k != "quantize_large"})
 
@@ -89,7 +89,7 @@ def by_format(kernel, formats=tuple(CASTS)):
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the tiles of a matrix begin, and how long it is."""
+    """The places where the tiles of a matrix begin, and the shape of the matrix."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -150,7 +150,7 @@ class Task:
         return self.groups.reduce(np.maximum, self.blocks.spread(amax))
 
     def of_blocks(self, groups):
-        """Return the value of the group of each block."""
+        """Return, for each block, the value of its group."""
         if self.groups is None:
             return groups
         return self.groups.spread(groups)[np.ix_(self.blocks.rows, self.blocks.columns)]
@@ -159,7 +159,7 @@ class Task:
         return self.blocks.spread(blocks)
 
     def answer(self, **fields):
-        """Return results in the shapes and the widths that are asked for."""
+        """Return results in the expected shapes and widths."""
         widths = {"exponent": np.uint8, "code": np.uint8, "mantissa": np.uint32, "u": np.uint32}
         answer = {}
         for name, array in fields.items():
@@ -172,7 +172,7 @@ class Task:
 
 
 def two_to(exponent):
-    """Return 2^exponent in binary32, for exponents that have one."""
+    """Return 2^exponent in binary32, for exponents in its range."""
     return np.ldexp(np.float32(1), exponent).astype(np.float32)
 
 
@@ -187,7 +187,7 @@ def errors(x, y):
 
 
 def lost(x, y):
-    """Return the elements that are not finite, or will not be in bfloat16."""
+    """Return the elements that are infinite or NaN, in x or later in bfloat16."""
     return ~np.isfinite(x) | (np.abs(y).view(np.uint32) >= 0x7F7F8000)
 
 

@@ -1,4 +1,4 @@
-"""Scales that are powers of two, as libraries write them, and wrong at a turning point each."""
+"""Scales that are powers of two, as libraries write them, each wrong at a threshold."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def stored(e):
 
 
 def _log2f(x):
-    """Return log2 in binary32, rounded correctly, so that it is the same on every machine."""
+    """Return the correctly rounded log2 in binary32, which is the same on every machine."""
     return np.log2(x.astype(np.float64)).astype(F32)
 
 
@@ -120,7 +120,7 @@ KERNELS = [
     *by_format(
         Kernel("at_or_above", port(significands_at_or_above), "equal significands take one off e")
     ),
-    # The exponent of a subnormal amax is not in its field, but any that is so small is capped.
+    # The exponent of a subnormal amax is not in its field, but every such scale is capped.
     Kernel("fields_of_bits", port(fields_of_bits)),
     *by_format(
         Kernel(

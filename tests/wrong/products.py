@@ -1,4 +1,4 @@
-"""Products of matrices in NumPy, from the specification: a right one, and whole wrong programs."""
+"""Products of matrices in NumPy, from the specification: a right program, and wrong ones."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,13 +13,13 @@ from wrong import dots
 from wrong.kernel import Kernel
 
 FORMATS = ("e4m3", "e5m2", "e2m1", "bf16")
-SIDE = 4  # of the tile in the last rows
+SIDE = 4  # side of the tile in the last rows
 PERIOD = 128
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps in which programs differ; as they are, all are right."""
+    """The steps in which programs differ; the defaults are right."""
 
     name: str
     mistake: str = ""
@@ -61,7 +61,7 @@ def added(scale, partial, c, how):
 
 
 def dot(a, b, profile, of):
-    """Return the dot product of one row from 0 on."""
+    """Return the dot product of one row, starting from 0."""
     parameters = {"dot_profile": profile, "format_a": of[0], "format_b": of[1]}
     two = {
         name: np.array([codes], code_dtype(formats[fmt]))
@@ -72,7 +72,7 @@ def dot(a, b, profile, of):
 
 
 def partial_sum(a, b, profile, of, how):
-    """Return the sum of a piece; promoted ones are of 128 products, and binary32 adds them."""
+    """Return the sum of a piece; promoted sums have 128 products, added up in binary32."""
     if profile != "hopper_fp8_promoted":
         return dot(a, b, profile, of)
     total = 0.0
@@ -93,7 +93,7 @@ def factors(arrays, name, n, record, how):
 
 
 def in_pieces(parameters, arrays, n, how):
-    """Return an entry whose pieces are scaled one by one."""
+    """Return an entry, with each piece scaled alone."""
     profile, block = parameters["dot_profile"], parameters["scale_block"]
     choices = [arrays[f"choice_{name}"][n] for name in "ab"]
     two = [factors(arrays, name, n, parameters["record"], how) for name in "ab"]
@@ -118,7 +118,7 @@ def in_pieces(parameters, arrays, n, how):
 
 
 def with_scales(parameters, arrays, how):
-    """Return entries whose instruction takes the scales."""
+    """Return entries of an instruction that takes the scales."""
     fmt = formats["e8m0" if parameters["record"] == "mx" else "e4m3"]
     table = np.array([fmt.value(code) for code in range(fmt.code_count // 2 or 1)])
     if parameters["record"] == "mx":
@@ -144,7 +144,7 @@ def with_scales(parameters, arrays, how):
 
 
 def run(how, operation, parameters, arrays):
-    """Return the entries; None for another operation, and for profiles of other families."""
+    """Return the entries; None for another operation, or for a profile of another family."""
     profile = parameters.get("dot_profile")
     if operation != "matmul" or profile == "exact" or profile.startswith("cdna"):
         return None

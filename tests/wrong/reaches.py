@@ -1,6 +1,7 @@
-"""Reaches of launches, once for each kernel: a library compiles one for each set of parameters.
+"""Launches that reach only a part of a tensor, with a kernel for each set of parameters.
 
-Each kernel has the mistake alone; else one could hide behind another.
+Libraries compile such kernels. Each kernel has the mistake alone; otherwise one could hide behind
+another.
 """
 
 import functools
@@ -51,7 +52,7 @@ AMAXES_OF_16_BITS = {
     "amax_of_65536_rows": ("an index of 16 bits ends the loop over rows", 65536, ALL_OF_THEM),
     "amax_of_65536_columns": ("an index of 16 bits ends the loop over a row", ALL_OF_THEM, 65536),
 }
-# The kinds for which `policies` has a row of 621 numbers.
+# Policies and scalings for which `policies` has a row of 621 numbers.
 OF_621_COLUMNS = tuple(itertools.product(("two_way", "three_way"), ("gam", "fp32")))
 SMALLER, FEWER = "its tensors are smaller", "no unit of it is so large"
 SCALINGS = ("gam", "fp32", "e8m0")
@@ -67,26 +68,26 @@ def nvfp4(name, mistake, tensor, profiles=ALL, tiles=TILES):
         if tile == (1, 16) or profile in SQUARE:
             (one,) = by("tile", [list(tile)], Kernel("", called(tensor, profile), mistake))
             of = f"{profile}.{tile[0]}x{tile[1]}"
-            # Tensors of one row are for tiles of sixteen rows, and for rows with an amax each.
+            # Only tiles of sixteen rows, and rows with an amax each, have tensors of one row.
             is_long = name == "first_512_columns" and (tile[0] > 1 or profile == "te_row")
             unseen = {} if is_long else {f"nvfp4_{profile}": SMALLER}
             KERNELS.append(replace(one, name=f"nvfp4.{name}.{of}", unseen=unseen))
 
 
 def cut_to(rows, columns):
-    """Return the function of a launch that writes so many rows and columns."""
+    """Return a launch that writes only the first rows and columns."""
     return lambda profile, x, tile: cut(quantized(profile, x, tile), tile, rows, columns)
 
 
 def first_of(x, rows, columns):
-    """Return a tensor with zeros behind so many rows and columns."""
+    """Return a tensor with zeros after the first rows and columns."""
     seen = np.zeros_like(x)
     seen[:rows, :columns] = x[:rows, :columns]
     return seen
 
 
 def amax_of(rows, columns):
-    """Return the function of a launch that takes the amax of so many rows and columns."""
+    """Return a launch that takes the amax of only the first rows and columns."""
     return lambda profile, x, tile: quantized(
         profile, x, tile, global_amax(profile, first_of(x, rows, columns))
     )
@@ -102,7 +103,7 @@ for name, (mistake, *sizes) in AMAXES_OF_16_BITS.items():
 
 
 def first_numbers(x, count):
-    """Return a tensor with zeros behind so many numbers."""
+    """Return a tensor with zeros after the first `count` numbers."""
     return np.where(np.arange(x.size).reshape(x.shape) < count, x, np.float32(0))
 
 
@@ -122,7 +123,7 @@ nvfp4("first_65536_numbers", INDEX, written_numbers)
 
 
 def tile_amax(name, mistake, part):
-    """Register tiles of 16 x 16 whose amax is that of a part."""
+    """Register tiles of 16 x 16 whose amax is taken from a part of the tile."""
 
     def program(profile, x, amax):
         return transformer_engine(profile, x, amax, largest(part(x), (1, 2)))
@@ -132,7 +133,7 @@ def tile_amax(name, mistake, part):
 
 
 def without(row, column):
-    """Return a function that leaves an element of each tile out."""
+    """Return a function that omits one element of each tile."""
     kept = np.ones((16, 16), bool)
     kept[row, column] = False
     return lambda x: np.where(kept, x, np.float32(0))
@@ -166,7 +167,7 @@ def mx(name, mistake, function, operation="mx"):
 
 
 def amax_without(part):
-    """Return a function whose amaxes leave a part of blocks out."""
+    """Return a function whose amaxes omit a part of each block."""
 
     def quantize(x, fmt, rule, k):
         held = magnitude_bits(in_blocks(x, k))
@@ -206,7 +207,7 @@ for lane in (19, 25, 28, 31):
 
 
 def mor(kernels, name, mistake, function, shown=(), kinds=KINDS):
-    """Register a function of (bit patterns, parameters); `policies` shows it in `shown`."""
+    """Register a function of (bit patterns, parameters); `policies` exposes kinds in `shown`."""
     for policy, scaling in kinds:
         reasons = {} if (policy, scaling) in shown else {"policies": FEWER}
         one = Register()
@@ -216,7 +217,7 @@ def mor(kernels, name, mistake, function, shown=(), kinds=KINDS):
 
 
 def seeing_first(rows, columns):
-    """Return the function of a launch that sees so many rows and columns of a unit."""
+    """Return a launch that sees only the first rows and columns of a unit."""
 
     def part(x, unit):
         down, across = places(x, unit)
@@ -226,7 +227,7 @@ def seeing_first(rows, columns):
 
 
 def extremes_of(first, *sizes):
-    """Return a function whose scales and amaxes of units are of the first numbers."""
+    """Return a function that takes scales, and amaxes of units, from the first numbers."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -261,7 +262,7 @@ mor(
 
 
 def quantize(name, mistake, run, why=SMALLER, shown=()):
-    """Register a kernel of tensors; small ones show those formats and scalings in `shown`."""
+    """Register a kernel of tensors; small tensors expose it for formats and scalings in `shown`."""
     for fmt, scaling in itertools.product(CASTS, SCALINGS):
         unseen = {} if (fmt, scaling) in shown else {"quantize": why}
         (one,) = by("format", (fmt,), Kernel(name, run, mistake, unseen))
@@ -269,7 +270,7 @@ def quantize(name, mistake, run, why=SMALLER, shown=()):
 
 
 def writing(rows, columns):
-    """Return the entry of a launch that writes so many rows and columns, and sums these."""
+    """Return the entry of a launch that writes, and sums, only the first rows and columns."""
 
     def written(task):
         inside = np.zeros(task.x.shape, bool)
@@ -280,7 +281,7 @@ def writing(rows, columns):
 
 
 def of_tensors(run):
-    """Restrict a kernel to tensors: none of its answers is for blocks."""
+    """Restrict a kernel to tensors: it has no answer for blocks."""
     return dispatch(quantize=lambda *asked: run("quantize", *asked))
 
 
@@ -288,7 +289,7 @@ for name, (mistake, *sizes) in CUTS.items():
     quantize(name, mistake, writing(*sizes))
 for amax in (launches.launch_of_512, launches.rows_of_1024):
     quantize(amax.__name__, amax.__doc__, of_tensors(launches.launch(amax)))
-# Small tensors whose other numbers become 0 by an outlier: u is 2^23 for each.
+# Small tensors with an outlier, for which all other numbers become 0: each u is 2^23.
 lost = set(itertools.product(("e4m3", "e5m2", "e2m1"), ("gam", "e8m0")))
 for sums, why, shown in (
     (terms.low_words, "its sums are below 2^32", lost),

@@ -1,6 +1,6 @@
-"""Reaches of launches within blocks, units and groups of one shape, once for each kernel.
+"""Launches that reach only a part of a block, unit or group, with a kernel for each shape.
 
-Kernels of rows, of columns and of squares are three, and a mistake in one hides behind the others.
+Rows, columns and squares have separate kernels: a mistake in one hides behind the others.
 """
 
 import functools
@@ -43,14 +43,14 @@ KERNELS = Register()
 
 
 def cut_of(block):
-    """Return the kind of kernel that has a block."""
+    """Return the kind of kernel for a block: row, column, square or a name."""
     if not isinstance(block, list):
         return block
     rows, columns = block
     return "row" if rows == 1 else "column" if columns == 1 else "square"
 
 
-# What a launch reaches of a block of each shape: rows and columns.
+# The rows and columns that a launch reaches in a block, by the shape of the block.
 REACHES = {
     "row": {"1024_columns": (1, 1024)},
     "column": {"64_rows": (64, 1), "1024_rows": (1024, 1)},
@@ -80,7 +80,7 @@ def only(cut, run):
 
 
 def quantize(name, mistake, run, kinds, shown=()):
-    """Register a kernel of tensors for each format and scaling; small ones show it in `shown`."""
+    """Register a kernel of tensors for each kind; small tensors expose the kinds in `shown`."""
     for fmt, scaling in kinds:
         unseen = {} if (fmt, scaling) in shown else {"quantize": SMALLER}
         (one,) = by("format", (fmt,), Kernel(name, run, mistake, unseen))
@@ -88,7 +88,7 @@ def quantize(name, mistake, run, kinds, shown=()):
 
 
 def group_amax_of(rows, columns):
-    """Return the entry of a kernel whose group amaxes are of so many rows and columns."""
+    """Return the entry of a kernel that takes the amax of groups from their first blocks."""
 
     def run(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -110,20 +110,20 @@ def group_amax_of(rows, columns):
 
 
 def amax_of_blocks(task, columns):
-    """Return the amax of so many columns of blocks."""
+    """Return the amaxes of blocks, with 0 after the first columns of blocks."""
     amax = task.amax()
     amax[:, columns:] = 0
     return amax
 
 
 def place_of_each(starts, of_groups):
-    """Return the number of each block within its group, from where blocks and groups begin."""
+    """Return the place of each block in its group, from the starts of blocks and groups."""
     first = np.searchsorted(starts, of_groups)
     return np.arange(len(starts)) - first[np.searchsorted(of_groups, starts, side="right") - 1]
 
 
 def in_groups(run):
-    """Restrict a kernel to groups of so many rows and columns."""
+    """Restrict a kernel to groups that have given rows and columns."""
 
     def answer(operation, parameters, inputs):
         is_whole = isinstance(parameters.get("group"), str)
@@ -183,7 +183,7 @@ def mor_in(cut, name, mistake, function, policies=tuple(LADDERS)):
 
 
 def scaled_by(rows, columns):
-    """Return a function whose scales are of amaxes of the first rows and columns of blocks."""
+    """Return a function that takes scales from the first rows and columns of each block."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -217,7 +217,7 @@ for cut, name, rows, columns in reaches():
 
 
 def units_of(rows, columns):
-    """Return the function of a launch with threads for so many rows and columns of units."""
+    """Return a launch with threads only for the first rows and columns of units."""
 
     def mix(bits_in, parameters):
         found = dict(mixed(bits_in, parameters))
@@ -230,14 +230,14 @@ def units_of(rows, columns):
 
 
 def amax_counted(bits_in, parameters):
-    """Return the fields of a kernel that counts numbers in binary32 for the amax of a unit."""
+    """Return the fields of a kernel that finds the amax of a unit with a counter in binary32."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys) | {"amax": extremes(first_numbers(x, 1 << 24), unit)[0]}
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)
 
 
 def mor_of(policy, name, mistake, function):
-    """Register a function of (bit patterns, parameters) for a policy with scales of GAM."""
+    """Register a function of (bit patterns, parameters) for one policy with gam scaling."""
     one = Register()
     one.mor(name, mistake, (policy,), {"policies": FEWER})(function)
     KERNELS.extend(by("scaling", ("gam",), one[0]))

@@ -10,7 +10,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def port(scales):
-    """Return the entry of a kernel whose function has mantissa, exponent and scale."""
+    """Return the entry of a kernel that computes mantissa, exponent and scale."""
 
     def scale(parameters, inputs):
         largest = F32(LARGEST[parameters["format"]])

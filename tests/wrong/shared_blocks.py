@@ -50,7 +50,7 @@ def _nan_blocks_of_nan_alone(x, kind, profile):
     return finished(x, top, kind, profile)
 
 
-@shared("the_other_profile", "The profile is not looked at: it is that of the other library.")
+@shared("the_other_profile", "The profile is ignored: the other library's profile is taken.")
 def _the_other_profile(x, kind, profile):
     return quantized(x, kind, {"quark_torch": "quark_onnx"}.get(profile, "quark_torch"))
 
@@ -63,7 +63,7 @@ def _first_eight(x, kind, profile):
     return finished(x, top, kind, profile)
 
 
-@shared("blocks_of_eight", "Blocks of eight, as Quark's bfp16 for torch has them.")
+@shared("blocks_of_eight", "Blocks of eight, as in Quark's bfp16 for torch.")
 def _blocks_of_eight(x, kind, profile):
     halves = exponents(np.ascontiguousarray(in_blocks(x, 8).reshape(-1, 8)), kind, profile)
     halves = halves.reshape(len(x), -1)
@@ -164,7 +164,7 @@ def _infinities_hold_their_pair(x, kind, profile):
     return finished(x, top, kind, profile, np.where(held, 0, tau))
 
 
-@shared("pairs_eight_apart", "Number k and number k + 8 are a pair, as lanes have them.",
+@shared("pairs_eight_apart", "Number k and number k + 8 are a pair, as in lanes.",
         kinds=SHIFTS)  # fmt: skip
 def _pairs_eight_apart(x, kind, profile):
     top = exponents(x, kind, profile)

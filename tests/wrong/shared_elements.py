@@ -21,12 +21,12 @@ CARRY = ("bfp16_carry",)
 
 
 def of_pairs(top, tau, columns):
-    """Return the exponent and the shift of each number."""
+    """Return, for each number, the exponent and the shift."""
     return np.repeat(top, 16, axis=1)[:, :columns], np.repeat(tau, 2, axis=1)[:, :columns]
 
 
 def coded(kind, sign, magnitude):
-    """Return codes of signs and magnitudes."""
+    """Return codes from signs and magnitudes."""
     if kind in CARRY:
         return np.where(sign, -magnitude, magnitude) & 255
     return sign << BITS[kind] | magnitude
@@ -42,12 +42,14 @@ def rounded_by(name, mistake, rounded):
     return run
 
 
-rounded_by("half_away", "Ties go away from zero, as an option of Quark has it.",
+rounded_by("half_away", "Ties go away from zero, as in an option of Quark.",
            lambda v: np.trunc(v + np.copysign(0.5, v)))  # fmt: skip
 rounded_by("truncated", "The lower bits are cut.", np.trunc)
 rounded_by("half_up_of_a_bit", "The bit below the last one is added: (m >> (s - 1)) + 1 >> 1.",
            lambda v: np.floor(np.floor(v * 2) / 2 + 0.5))  # fmt: skip
-rounded_by("half_down", "A tie is cut, and what is above it goes up.", lambda v: np.ceil(v - 0.5))
+rounded_by(
+    "half_down", "A tie is cut, and a number above a tie goes up.", lambda v: np.ceil(v - 0.5)
+)
 rounded_by("twice", "Numbers are rounded to bfloat16 first.", lambda v: np.rint(_bf16(v)))
 
 
@@ -79,7 +81,7 @@ def _units_flushed(x, kind, profile):
     return top, tau, sign, magnitude, code, np.where(flushed, np.copysign(0, y), y)
 
 
-@shared("not_limited", "What rounds to 2^m is stored so, and the code wraps.")
+@shared("not_limited", "A number that rounds to 2^m is stored as 2^m, and the code wraps.")
 def _not_limited(x, kind, profile):
     top, tau, sign, magnitude, _code, y = quantized(x, kind, profile)
     e, t = of_pairs(top, tau, x.shape[1])
@@ -138,7 +140,7 @@ def _zeros_keep_their_sign(x, kind, profile):
     return top, tau, *elements(x, top, tau, kind, "")
 
 
-@shared("zeros_lose_their_sign", "x < 0 is the sign: that of -0 is lost, not that of -1e-40.",
+@shared("zeros_lose_their_sign", "x < 0 is the sign: -0 loses its sign, -1e-40 does not.",
         profiles=("quark_onnx",))  # fmt: skip
 def _zeros_lose_their_sign(x, kind, profile):
     top, tau, sign, magnitude, _, y = quantized(x, kind, profile)
@@ -146,7 +148,9 @@ def _zeros_lose_their_sign(x, kind, profile):
     return top, tau, sign, magnitude, coded(kind, sign, magnitude), np.where(x == 0, y + 0.0, y)
 
 
-@shared("rounded_to_zero_is_plus", "What rounds to 0 is +0, as in Quark's kernels for BFP.")
+@shared(
+    "rounded_to_zero_is_plus", "A number that rounds to 0 is +0, as in Quark's kernels for BFP."
+)
 def _rounded_to_zero_is_plus(x, kind, profile):
     top, tau, sign, magnitude, _, y = quantized(x, kind, profile)
     sign = np.where(magnitude == 0, 0, sign)
@@ -168,7 +172,7 @@ def _nan_is_the_largest(x, kind, profile):
     return top, tau, sign, magnitude, coded(kind, sign, magnitude), y
 
 
-@shared("nan_is_zero", "NaN becomes 0, as a clamp with fmax has it.", profiles=("quark_torch",))
+@shared("nan_is_zero", "NaN becomes 0, as in a clamp with fmax.", profiles=("quark_torch",))
 def _nan_is_zero(x, kind, profile):
     *fields, y = quantized(x, kind, profile)
     return *fields, np.where(np.isnan(x), 0, y)

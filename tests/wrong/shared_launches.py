@@ -1,4 +1,4 @@
-"""Shared exponents with a mistake in which block or thread has which number."""
+"""Shared exponents with a mistake in the numbers that each block or thread has."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ SMALL = {"shared": "No tensor of it is so large."}
 
 
 def up_to(x, kind, profile, rows, columns):
-    """Return the results of a launch that reaches so many rows and columns of buffers of zeros."""
+    """Return the results of a launch that writes only the first rows and columns; others are 0."""
     sides = (len(x), -(-x.shape[1] // 16)), (len(x), -(-x.shape[1] // 2)), *[x.shape] * 4
     buffers = [np.zeros(shape, np.int64) for shape in sides[:-1]]
     buffers.append(np.zeros(x.shape, np.float32))
@@ -74,7 +74,7 @@ def _reads_into_the_next_row(x, kind, profile):
     return finished(x, top, kind, profile)
 
 
-@launch("stale_shared_memory", "A short block has behind its end what the one before left there.")
+@launch("stale_shared_memory", "A short block has, behind its end, numbers of the block before it.")
 def _stale_shared_memory(x, kind, profile):
     short, held = -x.shape[1] % 16, in_blocks(x, 16)
     if short and held.shape[1] > 1:

@@ -79,7 +79,7 @@ def exponents(x, kind, profile, rounded=whole):
 
 
 def units(x, e, tau, m):
-    """Return finite numbers in units of their pair, 0 for others and for subnormal numbers."""
+    """Return numbers in units of their pair, with 0 for infinite, NaN and subnormal numbers."""
     plain = np.where((fields_of(x) == 0) | ~np.isfinite(x), 0, x).astype(np.float64)
     return np.ldexp(plain, (127 - e + tau - 1 + m).astype(np.int32))
 

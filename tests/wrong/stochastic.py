@@ -10,7 +10,7 @@ F32, U32, U64, I64 = np.float32, np.uint32, np.uint64, np.int64
 
 
 def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16"), overflow="satfinite"):
-    """Return the entry of a kernel that has the code of a magnitude."""
+    """Return the entry of a kernel that computes the code of a magnitude."""
 
     def encode(parameters, inputs):
         name = parameters["format"]
@@ -30,7 +30,7 @@ def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16"), overflow="satfin
 
 
 def parts(layout, magnitude):
-    """Return the code cut off, the significand's bits below it, and how many these are."""
+    """Return the code cut off, the bits of the significand below it, and their count."""
     field = magnitude >> 23
     significand = np.where(field > 0, magnitude & 0x7FFFFF | 1 << 23, magnitude)
     e = np.maximum(field, 1) - 127
@@ -103,7 +103,7 @@ def limited_shift(layout, magnitude, word, n):
 
 
 def unshifted(layout, magnitude, word, n):
-    """Take the dropped bits as they are if they are fewer than the random ones."""
+    """Use the dropped bits as they are if they are fewer than the random bits."""
     code, rest, drop = parts(layout, magnitude)
     return code + ((rest >> np.clip(drop - n, 0, 62)) + word >= 1 << np.minimum(n, drop))
 
@@ -164,7 +164,7 @@ KERNELS = [
         Kernel("above_the_largest", rounder(above_the_largest, _IEEE, "ieee"), "judged too early"),
     ),
     Kernel("stochastic_in_64_bits", rounder(right)),
-    # One more random half moves nothing: both sides of the comparison are even without it.
+    # Half a random unit more changes nothing: both sides of the comparison are even.
     Kernel("half_for_few", rounder(half_for_few)),
     *by("format", _FORMATS, Kernel("strictly", rounder(strictly), "F + r has to be above 2^n")),
     Kernel("less_than", rounder(less_than_the_fraction), "goes up if r < F"),

@@ -1,4 +1,4 @@
-"""Loads of four numbers that leave the last numbers of a row or a tensor out of an amax."""
+"""Loads of four numbers, which omit the last numbers of a row or a tensor from an amax."""
 
 import itertools
 
@@ -16,7 +16,7 @@ MISTAKE = "four numbers are loaded at once, and those that are left are not"
 
 
 def whole_fours(x):
-    """Return rows with zeros behind the last whole four of each, if it has one."""
+    """Return rows with zeros after the last whole four, if a row has one."""
     columns = x.shape[1]
     return np.where(np.arange(columns) < (columns // 4 * 4 or columns), x, np.float32(0))
 
@@ -28,7 +28,7 @@ def amax_of_whole_fours(profile, x, tile):
 
 
 def block_amax(x, fmt, rule, k):
-    """Return a tensor in MX with the amaxes of whole fours of rows."""
+    """Return a tensor in MX with the amaxes of whole fours in rows."""
     amax = magnitude_bits(in_blocks(whole_fours(x), k)).max(axis=2)
     return finished(x, scale_codes(amax, fmt, rule), fmt, k)
 

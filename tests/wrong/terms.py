@@ -12,7 +12,7 @@ _BITS = U32(0x3F800000)
 
 
 def term(function):
-    """Return the entry of a kernel that has u of x and y; for tensors it sums u."""
+    """Return the entry of a kernel that computes u from x and y; for tensors it sums u."""
 
     def error_term(_, inputs):
         u = function(floats(inputs["x"]), floats(inputs["y"]))
@@ -37,7 +37,7 @@ def restored(task):
 
 
 def summed(sums):
-    """Return the entries of a kernel that has sum and nonzero of tensors by x, y and blocks."""
+    """Return the entries of a kernel that computes sum and nonzero from x, y and blocks."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -136,7 +136,7 @@ def not_clipped(x, y):
 
 
 def not_a_number(x, y):
-    """Use fmin for the minimum, which takes a NaN for 1, but u is 0 if y is not finite."""
+    """Take the minimum with fmin, which makes NaN 1; but u is 0 if y is not finite."""
     r = np.abs(x - y) / np.abs(x)
     return np.rint(np.fmax(np.fmin(r, ONE), F32(0)) * TOP) * np.isfinite(y)
 
@@ -202,7 +202,7 @@ def all_that_are_not_zero(x, y, blocks):
 
 
 def codes_that_are_not_zero(x, y, blocks):
-    """Count the numbers that have not become zero."""
+    """Count the numbers that do not become zero."""
     counts = np.isfinite(x) & (y != 0)
     u = np.where(counts, rounded(x, y), 0).astype(np.uint64)
     return blocks.reduce(np.add, u), blocks.reduce(np.add, counts.astype(np.uint64))
@@ -236,6 +236,8 @@ KERNELS = [
     Kernel("bfloat16_output", dispatch(**summed(bfloat16_output)), "y is rounded to bfloat16"),
     Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count", ORDINARY),
     Kernel(
-        "nonzero_codes", dispatch(**summed(codes_that_are_not_zero)), "what is lost to 0 is not"
+        "nonzero_codes",
+        dispatch(**summed(codes_that_are_not_zero)),
+        "numbers that become 0 do not count",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Tiles at the edges of tensors, and groups of them, as kernels lose their way among these."""
+"""Tiles at the edges of tensors, and groups of tiles, with mistakes of kernels."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ F32 = np.float32
 
 
 def whole(function):
-    """Return the entry of a kernel that has all of a tensor's results."""
+    """Return the entry of a kernel that computes all results of a tensor."""
     return dispatch(quantize=lambda parameters, inputs: function(Task.of(parameters, inputs)))
 
 
@@ -22,7 +22,7 @@ def _padded(task):
 
 
 def edges_of_the_last(task):
-    """Pad the edges with the last row and column, which leaves an amax; but count them."""
+    """Pad the edges with the last row and column: the amax is right, but they are counted."""
     sides, counts = _padded(task)
     amax = task.amax()
     groups = task.amax_of_groups(amax)
@@ -60,7 +60,7 @@ def one_group(task):
 
 
 def _grouped(task, shared):
-    """Return the results without mantissas, if the amax of each block's group is this."""
+    """Return the results except mantissas, with the given amax of the group of each block."""
     amax = task.amax()
     groups = shared(amax).astype(F32)
     _, exponent, scale = right(task.scaling, task.largest, groups, amax)
@@ -68,7 +68,7 @@ def _grouped(task, shared):
 
 
 def smallest_scale(task):
-    """Take the mantissa of the group's smallest scale, which is 1 in a block of zeros."""
+    """Take the mantissa of the smallest scale in the group, which is 1 in a block of zeros."""
     if task.scaling != "gam":
         return None
     amax = task.amax()
@@ -80,7 +80,7 @@ def smallest_scale(task):
 
 
 def turned_groups(task):
-    """Take the group of a block with rows and columns of the group's grid exchanged."""
+    """Take the group of a block from the transposed grid of groups."""
     groups = task.amax_of_groups(task.amax())
     flat = groups.T.reshape(groups.shape)
     return _grouped(task, lambda _: task.of_blocks(flat))
@@ -97,7 +97,7 @@ def group_of_the_first(task):
 
 
 def turned_blocks(task):
-    """Swap the sides of blocks, as in a tensor that is transposed, and stay in the grid."""
+    """Exchange the sides of blocks, as in a transposed tensor, but keep the grid."""
     (height, width), (down, across) = _padded(task)
     rows = np.minimum(np.arange(task.x.shape[0]) // width, down - 1)
     columns = np.minimum(np.arange(task.x.shape[1]) // height, across - 1)
