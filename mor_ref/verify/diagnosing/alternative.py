@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 
 from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks, spread
 
-LEAST_BITS = 40.0  # of surprise: the chance that as many values agree by accident is 2^-40
-_COUNTED = 2048  # entries that surprise
-_NEAR = 2  # of the expected values in order: another rounding leads no further
-_SEVERAL = 6  # values: a few, such as 0, are everywhere
+LEAST_BITS = 40.0  # of surprise: by accident, values agree with chance 2^-40
+_COUNTED = 2048  # entries whose surprise is counted
+_NEAR = 2  # places among the sorted expected values, as far as another rounding can lead
+_SEVERAL = 6  # values: fewer, such as 0 alone, are everywhere
 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """The bits that entries have instead of the expected ones, and which of them.
+    """The bits that entries have instead of the expected ones, and the entries that have them.
 
-    `words` say it of an entry. `values` are the bits that each entry would have, where there are
-    any: `is_there`. It `is_of_place` if they are the expected bits of another place. If it
-    `needs_a_place`, it is nothing without a condition that says why others match. If it is
-    `of_all`, it is nothing unless all entries that differ have these bits. `sure` are the bits of
-    surprise of each value, if they are known.
+    `words` describe the bits of an entry. `values` are the bits that each entry would have;
+    `is_there` marks the entries with such bits. It `is_of_place` if the bits are the expected ones
+    of another place. If it `needs_a_place`, it counts only with a condition that says why other
+    entries match. If it is `of_all`, it counts only if all entries that differ have these bits.
+    `sure` holds the bits of surprise of each value, if known.
     """
 
     words: str
@@ -43,7 +43,7 @@ class Alternative:
 
     @cached_property
     def explained(self) -> int:
-        """How many entries that differ have these bits."""
+        """The count of entries that differ and have these bits."""
         return int(np.count_nonzero(self.explains))
 
     @cached_property
@@ -56,12 +56,12 @@ class Alternative:
 
     @cached_property
     def kept(self) -> int:
-        """How many entries match, although other bits are expected at the other place."""
+        """The count of entries that match, although other bits are expected at the other place."""
         return int(np.count_nonzero(self.would_change))
 
     @property
     def is_far(self) -> bool:
-        """Whether the values are too far from the expected ones for another rounding."""
+        """Whether the values are too far from the expected ones for another rounding to explain."""
         values = np.unique(self.entries.expected)
         ranks = [np.searchsorted(values, one) for one in (self.values, self.entries.expected)]
         far = self.explains & (np.abs(ranks[0] - ranks[1]) > _NEAR)
@@ -71,10 +71,11 @@ class Alternative:
 
 
 def surprise(one: Alternative, marks: Marks) -> float:
-    """Return the bits of surprise of the marked values, if they are by accident.
+    """Return the bits of surprise of the marked values, as if they agreed by accident.
 
-    The chance of a value is its share of the expected ones: of the field, or of the case if larger.
-    Copies are not further evidence: entries with equal bits and equal neighbours count once.
+    The chance of a value is its share among the expected values of the field, or of the case if
+    that share is larger. Copies are not further evidence: entries with equal bits and equal
+    neighbours count once.
     """
     e = one.entries
     places = _once(e, np.flatnonzero(marks))
@@ -94,7 +95,7 @@ def surprise(one: Alternative, marks: Marks) -> float:
 
 
 def _once(e: Entries, places: Integers) -> Integers:
-    """Return places, one of those that have the same bits and the same neighbours."""
+    """Return places, but only one among those with equal bits and equal neighbours."""
     last = e.size - 1
     around = [e.expected[np.clip(places + k, 0, last)] for k in (-1, 0, 1)]
     context = np.stack([*around, e.given[places]], axis=1)

@@ -20,16 +20,16 @@ from mor_ref.verify.diagnosing.properties import (
     of_places,
 )
 
-_PAIRED = 24  # descriptions that are tried together with another
+_PAIRED = 24  # descriptions that are tried in pairs
 _COST = 12.0  # bits of a property in a description
-_SAVED = 40.0  # bits that a description has to save, so that it is not by accident
-_EXCLUDING = 4  # a further term leaves one in so many
+_SAVED = 40.0  # bits that a description must save, to exclude an accident
+_EXCLUDING = 4  # a further term leaves at most one in 4 matching entries
 _FEW_NAMES = 2
 
 
 @dataclass(frozen=True, eq=False)
 class _Term:
-    """A property that every entry that differs has; `matching` are the others that have it too."""
+    """A property of every entry that differs; `matching` marks the other entries that have it."""
 
     words: str
     cost: float
@@ -43,10 +43,10 @@ class _Term:
 def condition(
     e: Entries, wrong: Marks, right: Marks, *, of_places_only: bool = False
 ) -> Condition | None:
-    """Return the shortest description of the wrong entries, next to the right ones, if any.
+    """Return the shortest description that separates the wrong entries from the right ones.
 
-    All wrong entries have it. It has to be much shorter than a list of them. It may be
-    `of_places_only`, and of parameters: not of numbers.
+    It fits all wrong entries, and is much shorter than a list of them; None if there is none. If
+    `of_places_only`, it uses places and parameters, but no numbers.
     """
     at, others = np.flatnonzero(wrong), np.flatnonzero(right)
     if len(at) < 2 or not len(others):
@@ -73,18 +73,18 @@ def condition(
 
 
 def _length(term: _Term, differing: int) -> float:
-    """Return the bits of a description: of its terms, and of the matching entries that fit."""
+    """Return the bits of a description: of its terms, and of a choice among matching entries."""
     return term.cost + _bits_of_choice(differing, term.count)
 
 
 def _bits_of_choice(some: int, others: int) -> float:
-    """Return log2 of the number of ways to choose some of all."""
+    """Return log2 of the number of ways to choose `some` from all."""
     found = math.lgamma(some + others + 1) - math.lgamma(some + 1) - math.lgamma(others + 1)
     return found / math.log(2)
 
 
 def _descriptions(terms: list[_Term]) -> Iterator[_Term]:
-    """Yield each term, pairs of terms, and the best of these with a third one.
+    """Yield each term, pairs of terms, and the best pair with a third term.
 
     A further term has to exclude most of the matching entries that are left.
     """
@@ -108,7 +108,7 @@ def _both(one: _Term, other: _Term) -> _Term:
 
 
 def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
-    """Yield what all the wrong entries have in common by a property."""
+    """Yield the terms by which a property describes all wrong entries."""
     match one:
         case Flag():
             wrong = one.marks[at]
@@ -148,7 +148,7 @@ def _of_number(
 
 
 def _roundest(below: float, low: float) -> float:
-    """Return the roundest whole number above one number and up to another: by its factors 2."""
+    """Return the whole number with most factors 2 that is above `below` and at most `low`."""
     if not (float(low).is_integer() and abs(low) < 1 << 40):
         return low
     first = math.floor(max(below, low - (1 << 12))) + 1

@@ -1,4 +1,4 @@
-"""Which deviation explains the mismatches of a candidate: alone, or two of them together."""
+"""Search for the deviations that explain the mismatches of a candidate: one, or two together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -40,12 +40,13 @@ from mor_ref.verify.diagnosing.structure import (
 )
 from mor_ref.verify.diagnosing.tensor_parts import parts_of
 
-# Elements that the model computes: the same on every machine, as seconds are not.
-PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
-_OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
-_LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
-_SHARE = 0.9  # that a guess explains, if no structure or entries in other places are preferred
-_MANY = 4  # deviations, for which it pays to see first which steps are taken
+# Limits are counts of elements that the model computes: unlike seconds, they are the same on every
+# machine.
+PAIRS_END = 1 << 17  # in pairs that explain nothing, before the search ends
+_OF_STRUCTURE = 1 << 14  # elements of cases that differ, and as many of cases that match
+_LEAST_FOR_REST = 10  # a guess explains one mismatch in 10, if the rest is searched
+_SHARE = 0.9  # explained by a guess that is preferred to a structure or moved entries
+_MANY = 4  # deviations: with more, it pays to see first which steps are taken
 
 
 def diagnose(
@@ -56,8 +57,8 @@ def diagnose(
     """Return the explanations of suites that have mismatches.
 
     `matching` are suites without mismatches. `on_suite` is called with the name of each suite
-    before its diagnosis, which may take a while. A suite is omitted if no difference of it is in
-    a compared entry.
+    before its diagnosis, which may take a while. A suite is omitted if all its differences are in
+    entries that are not compared.
 
     The explanation of one suite is tried first on the next.
     """
@@ -83,10 +84,10 @@ def diagnose(
 def _by_parts(
     evidence: Evidence, search: "_Search", alone: SuiteDiagnosis, known: list[Together]
 ) -> tuple[SuiteDiagnosis | None, list[Together]]:
-    """Return the diagnosis of large tensors by parts of them, if there is one by parts.
+    """Return the diagnosis of large tensors by parts of them, if there is one.
 
-    Deviations that explain the parts are tried on the tensors. If they explain all of these, there
-    is no diagnosis yet, but they are returned.
+    Deviations that explain the parts are tried on the tensors. If these deviations explain all
+    mismatches of the tensors, they are returned, without a diagnosis.
     """
     parts = None if alone.is_displaced or alone.explanations else parts_of(evidence)
     if parts is None:
@@ -118,11 +119,11 @@ class _Search:
         self._untried = 0
 
     def explaining(self, known: list[Together]) -> list[Together]:
-        """Return the deviations that explain all: one alone if there is one, else two together.
+        """Return the deviations that explain all mismatches: single ones if possible, else pairs.
 
-        Explanations of other suites are tried first, and each of two that explain one together. All
-        deviations are tried if every explanation found so far changes a case that matches. Of
-        several explanations, those that change nothing in the cases that match are preferred.
+        Explanations of other suites are tried first, and each deviation of a pair alone. All
+        deviations are tried if every explanation found so far changes a case that matches. Among
+        several explanations, those that change no matching case are preferred.
         """
         of_known = [(one,) for those in known for one in those]
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
@@ -139,7 +140,7 @@ class _Search:
         return found
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
-        """Return the diagnosis of the suite, given the deviations that explain all."""
+        """Return the diagnosis of the suite, given the deviations that explain all mismatches."""
         mismatches = sum(sample.mismatches for sample in self.differing)
         found = [
             replace(
@@ -162,7 +163,7 @@ class _Search:
 
     @property
     def _structure_explains_all(self) -> bool:
-        """Whether every field that differs has, entry by entry, the expected bits of a place."""
+        """Whether structures explain every field that differs."""
         there = {name for one in self._structures if one.is_whole for name in one.fields}
         return there == set(differing_fields(self._cases))
 
@@ -171,7 +172,7 @@ class _Search:
         return any(one.is_of_all or one.is_of_most for one in self._structures[:1])
 
     def _guessed(self) -> list[Explanation]:
-        """Return guesses, or the deviation with entries in other places if that explains more."""
+        """Return guesses, or the deviation with moved entries if it explains more."""
         moved = [] if self._displaced is None else [self._displaced[0]]
         if self._is_displaced_whole:
             return moved
@@ -193,7 +194,7 @@ class _Search:
 
     @cached_property
     def _placed(self) -> list[Placed]:
-        """The deviations that explain all that differ, if other entries say where they hold.
+        """The deviations that explain all mismatches, if a condition says where they apply.
 
         There are none if the first field needs no deviation.
         """
@@ -207,7 +208,7 @@ class _Search:
 
     @cached_property
     def _displaced(self) -> Displaced | None:
-        """The deviation that explains most with entries in other places, if all cases are seen."""
+        """The deviation that explains most with moved entries, if all cases are looked at."""
         if self._of_rows or len(self._some_differing) < len(self.differing):
             return None
         mismatches = sum(sample.mismatches for sample in self.differing)
@@ -227,7 +228,7 @@ class _Search:
         return some_of(self._matching, _OF_STRUCTURE, of_rows=False)
 
     def _structures_of(self, found: list[Explanation]) -> Iterator[Structure]:
-        """Yield the structure of mismatches, and of those that the best deviations leave."""
+        """Yield the structures of mismatches, and of those that the best deviations leave."""
         best = next(iter(found), None)
         if best is not None and best.is_displaced and self._displaced is not None:
             yield from self._displaced[1]
@@ -253,7 +254,7 @@ class _Search:
             yield replace(one, is_of_sample=len(self._some) < len(self._cases))
 
     def _spared(self, those: Together) -> tuple[str, ...]:
-        """Find the first of some cases that match although these deviations would change it."""
+        """Return the first of some matching cases that these deviations would change."""
         distinguishing = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
         first = [
             e for e in self._matching if e.question.name in distinguishing and not self._is_large
@@ -264,7 +265,7 @@ class _Search:
         return ()
 
     def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
-        """Return the deviations that compute the values of the candidate in all these samples."""
+        """Return the deviations that reproduce the values of the candidate in all these samples."""
         left = list(candidates)
         for sample in samples:
             if len(left) > _MANY:
@@ -273,7 +274,7 @@ class _Search:
         return left
 
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
-        """Return pairs of deviations; one explains another suite, or much of this one."""
+        """Return pairs of deviations; one of each explains another suite, or much of this one."""
         leaders = list(dict.fromkeys([*known, *self._guesses.leaders[:LEADERS]]))
         others, self._paired = list(dict.fromkeys([*leaders, *ALONE])), leaders
         explained = {those: self._guesses.explained(those) for those in others}
@@ -292,7 +293,7 @@ class _Search:
                 spent += self._model.elements - before
             found = self._surviving(left, self._turns)
             if found:
-                # Where their order makes no difference, both orders explain the same.
+                # If their order makes no difference, both orders explain the same.
                 found.sort(key=rules_of)
                 return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []

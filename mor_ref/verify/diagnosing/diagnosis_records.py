@@ -1,15 +1,15 @@
-"""Records of a diagnosis: the deviations that explain mismatches, and the structure of these."""
+"""Records of a diagnosis: deviations that explain mismatches, and structures of mismatches."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Where entries differ: `differing` of the `there` that it describes, and none elsewhere.
+    """A description of the entries that differ: none differs elsewhere.
 
-    `elsewhere` counts the entries that it does not describe. If it `is_of_changed`, both counts are
-    only of entries that a displacement, or a deviation, would change. It `is_of_places` if no
-    number and no expected value is in it.
+    `differing` of the `there` entries that it describes differ. `elsewhere` counts the entries that
+    it does not describe. If it `is_of_changed`, only entries count that a displacement or a
+    deviation would change. It `is_of_places` if it uses no number and no expected value.
     """
 
     words: str
@@ -21,7 +21,7 @@ class Condition:
 
     @property
     def is_exact(self) -> bool:
-        """Whether everything that it describes differs."""
+        """Whether every entry that it describes differs."""
         return self.differing == self.there
 
 
@@ -29,11 +29,11 @@ class Condition:
 class Structure:
     """The bits that entries of some fields have instead of the expected ones, and where they lie.
 
-    `words` say what `explained` of the `of` entries that differ have instead of the expected bits;
-    they are empty if only a condition is known. `kept` counts the entries that match, although they
-    would have other bits by these words. `beyond` names the deviations with which the expected bits
-    were computed, if it is the structure of the rest. If it `is_of_sample`, some cases were
-    not looked at. `other` is the structure of all entries that differ and that it does not explain.
+    `words` describe these bits, which `explained` of the `of` entries that differ have. The words
+    are empty if only a condition is known. `kept` counts the entries that match, although the words
+    imply other bits. `beyond` names deviations: if there are any, the structure is of the
+    mismatches that they leave. If it `is_of_sample`, some cases were not looked at. `other` is the
+    structure of all entries that differ and that this structure does not explain.
     """
 
     fields: tuple[str, ...]
@@ -57,14 +57,14 @@ class Structure:
 
     @property
     def is_of_all(self) -> bool:
-        """Whether all that differ have these bits, or are all that there is where it says."""
+        """Whether all entries that differ have these bits, or are all entries of the condition."""
         if self.words:
             return self.explained == self.of or self.other is not None
         return self.condition is not None and self.condition.is_exact
 
     @property
     def is_of_most(self) -> bool:
-        """Whether it says what most entries have, and exactly where."""
+        """Whether it describes the bits of most entries, and exactly where they are."""
         where = self.condition
         return bool(self.words) and where is not None and where.is_exact and where.is_of_places
 
@@ -73,14 +73,14 @@ class Structure:
 class Explanation:
     """Deviations that together explain mismatches of a suite: `explained` of `of`.
 
-    They are the whole explanation if, in every case that differs, they have the bits of the
-    candidate. Otherwise they are a guess: the deviations that explain the most. For a guess, `of`
-    may count the mismatches of a sample, and `more` counts the matching entries that the deviations
+    They are the whole explanation if they reproduce the bits of the candidate in every case that
+    differs. Otherwise they are a guess: the deviations that explain the most. For a guess, `of` may
+    count the mismatches of a sample, and `more` counts the matching entries that the deviations
     would change. `left` is then the place of the first mismatch that they do not explain. `spared`
     names matching cases that they would change, among the cases that were compared. A guess
     explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
-    these mismatches. If it `is_displaced`, it is an explanation together with the structures of the
-    suite: the bits of the deviations are in other places.
+    these mismatches. If it `is_displaced`, the bits of the deviations are in other places, which
+    the structures of the suite describe.
     """
 
     deviations: tuple[str, ...]
@@ -101,11 +101,10 @@ class Explanation:
 class SuiteDiagnosis:
     """The explanations of a suite; several if the suite cannot distinguish them.
 
-    Large tensors are compared with the explanations of other suites, and of parts of them with
-    `of_parts` numbers.
-    `leaders` are the deviations that were tried together with every other, one after the other. The
-    search ends after a fixed number of elements; `untried` counts the pairs that it did not try.
-    `structures` say where entries differ, and which bits they have instead.
+    Large tensors are compared with the explanations of other suites, and with explanations of their
+    parts, which have `of_parts` numbers. `leaders` are the deviations that were paired with every
+    other one. The search ends after a fixed number of elements; `untried` counts the pairs that it
+    did not try. `structures` say where entries differ, and which bits they have instead.
     """
 
     suite: str
@@ -119,18 +118,18 @@ class SuiteDiagnosis:
 
     @property
     def is_explained(self) -> bool:
-        """Whether nothing is left unexplained."""
+        """Whether an explanation is whole."""
         return any(explanation.is_whole for explanation in self.explanations)
 
     @property
     def is_displaced(self) -> bool:
-        """Whether no deviation is named, as structures explain all that differs."""
+        """Whether structures explain all mismatches, so that no deviation is named."""
         explained = sum(one.of for one in self.structures if one.is_whole)
         return not self.explanations and explained >= self.mismatches
 
     @property
     def has_structure(self) -> bool:
-        """Whether all that differ of the first such field have a structure."""
+        """Whether the first structure is of all entries that differ."""
         return any(one.is_of_all for one in self.structures[:1])
 
 

@@ -1,4 +1,4 @@
-"""A deviation whose entries are in other places, too: both mistakes have a name."""
+"""Deviations whose entries are in other places, too: both mistakes have a name."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,8 +11,8 @@ from mor_ref.verify.diagnosing.sample import Pair, Sample
 from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
 from mor_ref.verify.diagnosing.structure import after, structures_of
 
-_LEAST = 0.9  # the share that has a structure
-_TRIED = 3  # deviations whose fields have the most values of the candidate
+_LEAST = 0.9  # the share of mismatches that has a structure
+_TRIED = 3  # deviations that share the most values with the candidate
 
 Displaced = tuple[Explanation, list[Structure]]
 
@@ -22,8 +22,8 @@ def displaced_deviation(
 ) -> Displaced | None:
     """Return the deviation that explains most if entries are moved, with the structures of fields.
 
-    Entries that are moved have the same values. So deviations are tried in the order of how many
-    values of a sample they have in common with the candidate, wherever these lie.
+    Moved entries keep their values. So deviations are tried in the order of how many values of a
+    sample they share with the candidate, in any place.
     """
     least = model.run((), first).alike
     alike = {those: model.run(those, first).alike for those in ALONE}
@@ -36,7 +36,7 @@ def displaced_deviation(
 def _moved(
     model: Model, those: Together, samples: Sequence[Sample], mismatches: int
 ) -> Displaced | None:
-    """Return the structures with the bits of deviations as the expected ones, if most have one."""
+    """Return structures relative to the bits of deviations, if most mismatches have one."""
     moved = []
     for sample in samples:
         ours = model.arrays(those, sample)
@@ -64,7 +64,7 @@ def _moved(
 
 
 def _is_moved(field: str, samples: list[Sample]) -> bool:
-    """Return whether all entries have bits of other places, and none only other bits."""
+    """Return whether all entries that differ have the expected bits of other places."""
     entries = entries_of(field, samples)
     found = None if entries is None else displacement(entries)
     return found is not None and found.is_of_place and not found.kept

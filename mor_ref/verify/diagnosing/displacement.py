@@ -1,4 +1,4 @@
-"""Displacement: the bits that were found are the expected ones of another place."""
+"""Displacement: the bits found are the expected bits of another place."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,9 +19,9 @@ from mor_ref.verify.diagnosing.other_scales import other_scales
 
 _SCREENED = 2048  # entries that each map is tried on first
 _TRIED_ON_ALL = 6  # maps that explain the most of these
-_CASES_OF_LINES = 8  # cases in which exchanged rows and columns are looked for
+_CASES_OF_LINES = 8  # cases that are searched for exchanged rows and columns
 _VOTED = 2
-_LEAST_PART, _PARTS = 1 / 20, 3  # the share that one of two structures explains, and how many
+_LEAST_PART, _PARTS = 1 / 20, 3  # least share of one of two structures, and how many are tried
 _PAIRED = "[i, j ^ 1]"  # the words of a map: the other code of the same byte
 _COMPARED = 1 << 22  # entries of lines that are compared with each other
 
@@ -29,8 +29,8 @@ _COMPARED = 1 << 22  # entries of lines that are compared with each other
 def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | None:
     """Return the bits that all or most entries have instead of the expected ones.
 
-    A map is tried on some entries that differ; those that explain the most are tried on all. One
-    value in place of another is nothing if it `is_rest`: any two values are two of these.
+    A map is tried on some entries that differ; the maps that explain the most are tried on all. If
+    `is_rest`, one value in place of another is not evidence, because any two values would fit.
     """
     of_bits = [one for one in other_bits(entries) if one.sure is None or not is_rest]
     found = [*_displaced(entries, 1 / 2), *of_bits]
@@ -43,7 +43,7 @@ def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | No
 
 
 def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternative]]:
-    """Yield the bits that some entries have instead, and those of all others that differ.
+    """Yield the bits that some entries have instead, and the bits of all others that differ.
 
     The second structure is of the entries that the first one does not explain.
     """
@@ -62,7 +62,7 @@ def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternati
 
 
 def _displaced(entries: Entries, least: float) -> list[Alternative]:
-    """Return the maps that explain at least a share of some entries, those with the most first."""
+    """Return the maps that explain at least a share of some entries, the best first."""
     at = entries.some(_SCREENED)
     rated = [(one, _share(one, entries, at)) for one in (*maps(entries), *_found(entries, at))]
     best = sorted((pair for pair in rated if pair[1] >= least), key=lambda pair: -pair[1])
@@ -131,7 +131,7 @@ def _found(entries: Entries, at: Integers) -> Iterator[Map]:
 
 
 def _voted(entries: Entries, at: Integers) -> Iterator[Map]:
-    """Yield the most frequent shifts to a value that its case has once."""
+    """Yield the most frequent shifts, from entries whose value occurs once in the expected case."""
     e = entries
     values, rank = np.unique(e.expected, return_inverse=True)
     keys, first, counts = np.unique(
@@ -158,7 +158,7 @@ def _most_frequent(*steps: Integers) -> list[tuple[int, int]]:
 
 
 def _lines(entries: Entries) -> Iterator[Map]:
-    """Yield the exchanges of whole rows, and of whole columns, that a few cases show."""
+    """Yield the exchanges of whole rows, and of whole columns, that a few cases suggest."""
     at = entries.differing[np.minimum(entries.rows, entries.columns)[entries.differing] > 1]
     cases = np.unique(entries.case[at])[:_CASES_OF_LINES].tolist()
     for name in ("row", "column"):
@@ -172,7 +172,7 @@ def _lines(entries: Entries) -> Iterator[Map]:
 
 
 def _rolled(entries: Entries, case: int, pairs: dict[int, int], name: str) -> Iterator[Map]:
-    """Yield the shift around the end that whole rows or columns have, if they have one."""
+    """Yield the shift around the end that explains whole rows or columns, if there is one."""
     sides = entries.rows if name == "row" else entries.columns
     side = int(sides[np.flatnonzero(entries.case == case)[0]])
     steps = {(other - k) % side for k, other in pairs.items()}
@@ -192,10 +192,10 @@ def _of_lines(pairs: dict[int, int], name: str) -> str:
 
 
 def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
-    """Return, for the rows or columns of a case, the one whose bits each has instead.
+    """Return, for each row or column of a case that differs, the one whose bits it has.
 
-    If none has all the bits of another one, those that have most of them. Entries that are left
-    out have the bits of any.
+    If no line has all the bits of another line, lines that have most of them count. An entry that
+    is left out fits any bits.
     """
     (places,) = np.nonzero(entries.case == case)
     shape = int(entries.rows[places[0]]), int(entries.columns[places[0]])

@@ -1,4 +1,4 @@
-"""The entries of a field over all cases in one row, with their places: what a structure is of."""
+"""Entries of a field over all cases, in one row, with their places, to find structures in."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from mor_ref.verify.diagnosing.sample import Sample
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 Bits = NDArray[np.unsignedinteger[Any]]
-MOST = 1 << 20  # entries of a field, or numbers of its cases, that are looked at
+MOST = 1 << 20  # limit of entries of a field, or of numbers of its cases
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
     """A field of some cases, one entry after the other, row by row and case by case.
 
-    `axes` is 1 or 2: a field with one axis has one column. `rows` and `columns` are those of the
-    array that an entry is of, `tile_rows` and `tile_columns` the sides of a block of such entries.
-    `start` is the first entry of the case, and `case` its number. `before` is the first entry of
-    the case before it, which has `before_size` entries; none before the first. If it
-    `is_of_sample`, cases were left out. Entries that are `left_out` are outside the domain: their
-    expected bits may be found elsewhere, but they neither differ nor match.
+    `axes` is 1 or 2: a field with one axis has one column. `rows` and `columns` are the sides of
+    the array of an entry; `tile_rows` and `tile_columns` are the sides of its block. `start` is the
+    first entry of the case, and `case` its number. `before` is the first entry of the previous
+    case, which has `before_size` entries: 0 for the first case. If it `is_of_sample`, cases were
+    left out. Entries that are `left_out` are outside the domain: they neither differ nor match, but
+    their expected bits may be found elsewhere.
     """
 
     field: str
@@ -66,11 +66,11 @@ class Entries:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """The count of entries."""
         return len(self.expected)
 
     def some(self, most: int) -> Integers:
-        """Return the places of at most so many of the entries that differ, spread over all."""
+        """Return at most `most` places of entries that differ, spread over all."""
         return spread(self.differing, most)
 
     @property
@@ -81,12 +81,12 @@ class Entries:
 
 
 def spread(places: Integers, most: int) -> Integers:
-    """Return at most so many places, spread over all."""
+    """Return at most `most` of the places, spread over all."""
     return places[:: max(1, -(-len(places) // most))]
 
 
 def entries_of(field: str, samples: Sequence[Sample]) -> Entries | None:
-    """Return the entries of a field that the model names, or None if it is of digests or others.
+    """Return the entries of a field, or None if it has digests or more than two axes.
 
     Matching cases are left out if there are too many entries.
     """
@@ -106,7 +106,7 @@ def entries_of(field: str, samples: Sequence[Sample]) -> Entries | None:
 
 
 def joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entries:
-    """Return the entries of cases in one row; those of bytes with two codes are their halves."""
+    """Return the entries of cases in one row; a byte with two codes has two entries."""
     arrays = [_arrays(one, field, is_packed=is_packed) for one in samples]
     shapes = np.array([(*one[0].shape, 1)[:2] for one in arrays], np.int64)
     sizes = shapes.prod(axis=1)
@@ -156,7 +156,7 @@ def _arrays(sample: Sample, field: str, *, is_packed: bool) -> list[NDArray[Any]
 
 
 def _tile(sample: Sample, field: str) -> Sides:
-    """Return the rows and columns of entries of a block, 1 and 1 if the entries are of blocks."""
+    """Return the rows and columns of a block in entries; 1 and 1 if each entry is of a block."""
     name, views = split(field)
     operation = OPERATIONS[sample.operation]
     first, kind = operation.first_axes, operation.field(name)[1]
@@ -177,14 +177,14 @@ def _tile(sample: Sample, field: str) -> Sides:
 
 
 def _unclipped(block: Any, parameters: Parameters, shape: tuple[int, ...]) -> Sides:
-    """Return the sides of a block as they were asked for, also if the array is smaller."""
+    """Return the sides of a block as asked for, even if the array is smaller."""
     if isinstance(block, list):
         return int(block[0]), int(block[1])
     return sides_of("rc", parameters, shape)["grid"]
 
 
 def differing_fields(samples: Sequence[Sample]) -> Iterator[str]:
-    """Yield the fields that differ in some case, in the order of the suite."""
+    """Yield the fields that differ in at least one case, in the order of the suite."""
     names = dict.fromkeys(name for sample in samples for name in sample.pairs)
     for name in names:
         if any(one.pairs[name].differs.any() for one in samples if name in one.pairs):

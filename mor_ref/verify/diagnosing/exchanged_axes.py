@@ -1,4 +1,4 @@
-"""Exchanged axes: rows of heads and positions that are stored as those of positions and heads."""
+"""Exchanged axes, such as rows stored by position and head instead of by head and position."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -10,16 +10,16 @@ import numpy as np
 from mor_ref.verify.diagnosing.entries import Entries, Integers, spread
 from mor_ref.verify.diagnosing.maps import Map
 
-_TRIED = 64  # entries that differ, of one case, that all axes are tried on
-_MOST_AXES, _KEPT = 1024, 2  # of each kind of lines: axes that are tried, and that explain the most
-_LEAST = 1 / 2  # the share of these that axes explain
+_TRIED = 64  # differing entries of one case, on which all axes are tried
+_MOST_AXES, _KEPT = 1024, 2  # axes tried for each kind of lines, and the best ones
+_LEAST = 1 / 2  # the share of these entries that axes explain
 
 
 class _Axes(NamedTuple):
-    """The sizes of four axes, the second and third of them exchanged; the size 0 is the rest.
+    """The sizes of four axes, with the second and third exchanged; a size of 0 is the rest.
 
-    They are those of the lines as they are given. Other axes are expected: the third size is before
-    the second one.
+    The sizes are in the order of the given lines. In the expected order, the third comes before the
+    second.
     """
 
     outer: int
@@ -29,10 +29,10 @@ class _Axes(NamedTuple):
 
 
 def exchanged_axes(e: Entries) -> Iterator[Map]:
-    """Yield the axes that are exchanged in the case with most differences, the simplest first.
+    """Yield the axes exchanged in the case with the most differences, the simplest first.
 
-    They are of rows, of columns, or of all places, row by row. If tensors have other sizes, one of
-    the axes is longer or shorter.
+    The axes divide rows, columns, or all places row by row. If tensors have other sizes, one of the
+    axes is longer or shorter.
     """
     case = int(np.bincount(e.case[e.differing]).argmax())
     at = spread(e.differing[e.case[e.differing] == case], _TRIED)
@@ -56,7 +56,7 @@ def _of_lines(e: Entries, at: Integers, name: str, tried: tuple[_Axes, ...]) -> 
 
 
 def _maps(e: Entries, name: str, axes: _Axes) -> Iterator[Map]:
-    """Yield the map of these axes; if cases have other sizes, one of each axis that may vary."""
+    """Yield the map of these axes; if sizes of cases differ, a map for each axis that may vary."""
     _, sides = _lines(e, e.differing, name)
     if (sides == sides[0]).all():
         yield Map(_words(e, name, axes), partial(_source, name=name, axes=axes))
@@ -78,7 +78,7 @@ def _words(e: Entries, name: str, axes: _Axes) -> str:
 
 
 def _source(e: Entries, at: Integers, *, name: str, axes: _Axes) -> Integers:
-    """Return the entries that some come from: their own if the axes do not fit a case."""
+    """Return the entries that other entries come from: themselves if the axes do not fit a case."""
     place, side = _lines(e, at, name)
     known = int(np.prod([size for size in axes if size]))
     is_whole = side % known == 0 if 0 in axes else side == known
@@ -96,7 +96,7 @@ def _exchanged(place: Integers, axes: Sequence[Integers | int]) -> Integers:
 
 
 def _lines(e: Entries, at: Integers, name: str) -> tuple[Integers, Integers]:
-    """Return the rows, columns or places of entries, and how many their case has."""
+    """Return the rows, columns or places of entries, and their count in the case."""
     if name == "row":
         return e.row[at], e.rows[at]
     if name == "column":
@@ -105,7 +105,7 @@ def _lines(e: Entries, at: Integers, name: str) -> tuple[Integers, Integers]:
 
 
 def _entry(e: Entries, at: Integers, name: str, line: Integers) -> Integers:
-    """Return the entries of other lines."""
+    """Return the entries on other lines."""
     if name == "row":
         return e.start[at] + line * e.columns[at] + e.column[at]
     if name == "column":
@@ -115,7 +115,7 @@ def _entry(e: Entries, at: Integers, name: str, line: Integers) -> Integers:
 
 @cache
 def _all_axes(side: int) -> tuple[_Axes, ...]:
-    """Return the axes of so many lines, the simplest first."""
+    """Return the axes that divide this many lines, the simplest first."""
     found = [
         _Axes(outer, rest // third, third, inner)
         for inner in _divisors(side)

@@ -16,11 +16,11 @@ from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 def pairs_with(
     leaders: list[Together], others: list[Together], explained: Mapping[Together, list[int]]
 ) -> Iterator[list[tuple[Together, Together]]]:
-    """Yield pairs of a leader and another, those together that may explain as much.
+    """Yield pairs of a leader and another deviation, grouped by how much both may explain.
 
     `explained` has, for each deviation alone, the mismatches of some samples that it explains, as
-    bits. The more of these one or the other explains, the earlier is the pair. A pair is yielded
-    next to its leader; both ways round where the two replace the same step.
+    bits. Pairs that explain more come earlier. A pair is yielded next to its leader, and in both
+    orders if both deviations replace the same step.
     """
 
     def at_most(pair: tuple[Together, Together]) -> int:
@@ -44,12 +44,12 @@ def _in_order(one: Together, other: Together) -> Iterator[Together]:
 
 
 def rules_of(those: Together) -> int:
-    """Return how many rules deviations are about: explanations of the fewest come first."""
+    """Return the count of rules of deviations: explanations with the fewest come first."""
     return len({rule for deviation in those for rule in deviation.rules})
 
 
 def spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
-    """Yield, for each other suite that matches, the case that a deviation would change."""
+    """Yield, for each other suite that matches, a case that a deviation would change."""
     if len(those) == 1:  # two together may explain a mismatch that neither explains
         for evidence in matching:
             case, field = evidence.witnesses.get(those[0].name, ("", ""))
@@ -67,7 +67,7 @@ def explanation_of(
 
 
 def in_parts(alone: SuiteDiagnosis, found: SuiteDiagnosis, parts: Evidence) -> SuiteDiagnosis:
-    """Return the diagnosis of large tensors, with guesses that are those of parts of them."""
+    """Return the diagnosis of large tensors, with the guesses of their parts."""
     guesses = (
         replace(one, is_whole=False, is_of_sample=True, spared=()) for one in found.explanations
     )
@@ -82,14 +82,14 @@ def in_parts(alone: SuiteDiagnosis, found: SuiteDiagnosis, parts: Evidence) -> S
 
 
 def size_of(parts: Evidence) -> int:
-    """Return how many numbers go into the cases of some answers."""
+    """Return the count of numbers in the inputs of some cases."""
     return sum(case.arrays["x"].size for case in parts.cases)
 
 
 def first_left(
     model: Model, those: Together, looked_at: Iterable[tuple[Sample, Sample]], *, of_rows: bool
 ) -> str:
-    """Say where the first mismatch is that deviations leave: in cases, or in rows of them."""
+    """Return the place of the first mismatch that deviations leave, in words."""
     for case, sample in looked_at:
         score = model.run(those, sample).score
         if score.explained < score.of:
@@ -101,7 +101,7 @@ def first_left(
 
 
 def shares_of(samples: Iterable[Sample]) -> dict[str, float]:
-    """Return the share of compared entries that differ, by fields."""
+    """Return, for each field, the share of compared entries that differ."""
     of, differing = Counter[str](), Counter[str]()
     for sample in samples:
         for name, pair in sample.pairs.items():

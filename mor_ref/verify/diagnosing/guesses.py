@@ -1,4 +1,4 @@
-"""Guesses: deviations that explain the whole of some fields, or the most, if none explains all."""
+"""Guesses: deviations that explain whole fields, or the most mismatches, if none explains all."""
 
 import itertools
 import math
@@ -11,14 +11,14 @@ from mor_ref.verify.diagnosing.explanations import explanation_of, first_left, s
 from mor_ref.verify.diagnosing.sample import Sample, few_cases, some_of
 from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
 
-LEADERS = 4  # deviations that are tried on more
+LEADERS = 4  # deviations that are tried on further cases
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
-_DISTINGUISHING = 4  # cases that deviations to pair with others leave unexplained
+_DISTINGUISHING = 4  # unexplained cases, for deviations that are paired
 _OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
 
 
 class Guesses:
-    """Scores of deviations on a sample of the cases of a suite, and the best of these."""
+    """Scores of deviations on a sample of the cases of a suite, and the best deviations."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Guesses:
 
     @cached_property
     def leaders(self) -> list[Together]:
-        """The deviations that explain something of a sample, those that explain the most first."""
+        """The deviations that explain part of a sample, those that explain the most first."""
         some = [those for those in ALONE if self._of_sample(those).explained]
         return sorted(some, key=lambda one: -self._of_sample(one).worth)
 
     @cached_property
     def _leaders_in_fields(self) -> list[Together]:
-        """The deviations that explain the whole of a field of a sample, large fields first."""
+        """The deviations that explain a whole field of a sample, large fields first."""
 
         def explained(those: Together) -> int:
             changes = self._of_sample(those).changes.values()
@@ -69,7 +69,7 @@ class Guesses:
         return samples
 
     def distinguishing(self, leader: Together) -> list[Sample]:
-        """Return the first cases that a deviation does not explain, or their rows if of rows."""
+        """Return the first cases that a deviation does not explain, or some of their rows."""
         missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
         distinguishing = list(itertools.islice(missed, _DISTINGUISHING))
         if self._of_rows:
@@ -81,7 +81,7 @@ class Guesses:
         return distinguishing
 
     def explained(self, those: Together) -> list[int]:
-        """Return the mismatches that a deviation explains of each case of a sample, as bits."""
+        """Return, for each case of a sample, the mismatches that a deviation explains, as bits."""
         return [self._model.run(those, sample).explained for sample in self._sample]
 
     def _of_sample(self, those: Together) -> Score:
@@ -101,9 +101,10 @@ class Guesses:
                 yield self._explanation(those, score)
 
     def of_all(self, known: Sequence[Together] | None = None) -> Iterator[Explanation]:
-        """Yield the explanations of all mismatches by a deviation that would make others as well.
+        """Yield the deviations that explain all mismatches, but would cause others as well.
 
-        It is one of a few that explain all of a sample; if some are `known`, of the first case.
+        Only a few are tried: those that explain all of a sample, or, if some are `known`, all of
+        the first case.
         """
         if known is None:
             scores = {those: self._of_sample(those) for those in self.leaders}
@@ -120,7 +121,7 @@ class Guesses:
     def looked_at(self) -> list[tuple[Sample, Sample]]:
         """Cases that differ, each with the part that is looked at: its wrong rows, or all of it.
 
-        All such cases, or some that are spread over all.
+        These are all such cases, or some of them, evenly spread.
         """
         pairs = [(e, e.rows(e.differing_rows) if self._of_rows else e) for e in self._differing]
         end = _SHARE_OF_ROWS if self._of_rows else _SHARE_OF_TENSORS
@@ -146,7 +147,7 @@ class Guesses:
         )
 
     def _rank(self, score: Score) -> tuple[int, int, int]:
-        """Return a larger key for a better guess: first by fields that it explains as a whole."""
+        """Return a larger key for a better guess: whole fields count first."""
         return sum(self._whole_fields(score).values()), score.worth, score.explained
 
     @cached_property
@@ -154,17 +155,17 @@ class Guesses:
         return shares_of(self._cases)
 
     def _is_of_matching(self, score: Score) -> bool:
-        """Return whether it changes a field that matches."""
+        """Return whether deviations change a field that matches."""
         return any(not self._shares.get(name) for name in score.changes)
 
     def _whole_fields(self, score: Score) -> dict[str, int]:
-        """Return the mismatches of fields that it explains, if others differ for another reason."""
+        """Return the mismatches of fields explained as a whole, if others have another reason."""
         if score.explained == score.of or self._is_of_matching(score):
             return {}
         return score.whole_fields(self._shares)
 
     def _is_guess(self, score: Score) -> bool:
-        """Return whether it is worth to be said, and is not about fields that match."""
+        """Return whether a guess is worth reporting, and leaves matching fields alone."""
         if self._whole_fields(score):
             return True
         is_guess = score.is_guess and not self._is_of_matching(score)

@@ -17,16 +17,16 @@ from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 from mor_ref.verify.diagnosing.properties import Flag, Number, Property
 from mor_ref.verify.diagnosing.sample import Sample
 
-_WIDE = 8  # bits: the values of wider codes are not listed
+_WIDE = 8  # bits; values of wider codes are not listed
 _LANES = (2, 4, 8, 16, 32)
-_MODULI = (2, 4, 8, 16)  # of codes: their lowest bits
+_MODULI = (2, 4, 8, 16)  # moduli of codes, for their lowest bits
 _SIGN = 1 << 7  # of codes of 8 bits
 _PARTS = {"grid": "block", "n": "block", "unit": "unit", "group": "group", "ends": "tensor"}
 
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """Numbers of entries, which are subnormal in their format, and the largest number of this."""
+    """Numbers of entries, marks of subnormal ones, and the largest number of their format."""
 
     values: Floats
     tiny: Marks
@@ -34,7 +34,7 @@ class _Numbers:
 
 
 def of_inputs(e: Entries) -> Iterator[Property]:
-    """Yield what the inputs of entries are, and those of their blocks."""
+    """Yield properties of the inputs of entries, and of the blocks of these inputs."""
     name, views = split(e.field)
     if views or e.noun != "entry":
         return
@@ -118,7 +118,7 @@ def _is_negative_zero(x: Floats) -> Marks:
 
 
 def _of_parts(e: Entries, kind: str, first: str) -> Iterator[Property]:
-    """Yield what the numbers of the block are that an entry is of, or is in."""
+    """Yield properties of the numbers in the block of each entry."""
     operation = OPERATIONS[e.samples[0].operation]
     given, (fmt, _) = next(iter(operation.inputs.items()))
     x = _given(e, given, fmt)
@@ -141,7 +141,7 @@ def _of_parts(e: Entries, kind: str, first: str) -> Iterator[Property]:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Which part each element is in, counted over all cases; and its place there, row by row."""
+    """The part of each element, counted over all cases, and its place there, row by row."""
 
     part: Integers
     count: int
@@ -210,7 +210,7 @@ def _of_each_part(x: _Numbers, parts: _Parts, noun: str, at: Integers) -> Iterat
 
 
 def _of_ties(e: Entries) -> Iterator[Property]:
-    """Yield whether the number that is rounded is halfway between two of the format."""
+    """Yield whether the rounded number is halfway between two numbers of the format."""
     operation = OPERATIONS[e.samples[0].operation]
     name = operation.rounded
     if "code" not in operation.outputs or name is None:
@@ -241,7 +241,7 @@ def _halves(fmt: str) -> Floats:
 
 
 def _of_other_fields(e: Entries) -> Iterator[Property]:
-    """Yield the bits of fields of blocks, for entries of elements, and of other fields alike."""
+    """Yield properties of other fields with the same axes, and of fields of blocks for elements."""
     operation = OPERATIONS[e.samples[0].operation]
     kind, first = operation.field(e.field)[1], operation.first_axes
     for name in e.samples[0].pairs:
@@ -262,7 +262,7 @@ def _of_other_fields(e: Entries) -> Iterator[Property]:
 
 
 def _of_code(words: str, codes: Integers) -> Iterator[Property]:
-    """Yield the properties of codes; those without a sign are in the order of their values."""
+    """Yield the properties of codes; codes without a sign have the order of their values."""
     has_order = bool((codes < _SIGN).all())
     yield Number(words, codes, has_order=has_order, shown="{:#x}".format)
     for m in _MODULI:

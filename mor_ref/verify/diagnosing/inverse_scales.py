@@ -1,4 +1,4 @@
-"""Scales the other way round: those that numbers are divided by, not multiplied by."""
+"""Inverse scales: numbers are divided by them, not multiplied."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +21,9 @@ _QUOTIENT = "each entry is amax / {largest}, which numbers are divided by, not {
 
 
 def inverse_scales(e: Entries) -> Iterator[Alternative]:
-    """Yield the inverse of scales in binary32, and the quotient that kernels store instead.
+    """Yield the inverses of binary32 scales, and the quotients that kernels store instead.
 
-    Two binary32 numbers that are not round are equal by no accident, so one scale is enough.
+    Two binary32 numbers that are not round are hardly equal by accident, so one scale is enough.
     """
     if not _is_scale(e):
         return
@@ -38,7 +38,7 @@ def inverse_scales(e: Entries) -> Iterator[Alternative]:
 
 
 def _is_scale(e: Entries) -> bool:
-    """Return whether it is a plain field of scales in binary32, of a recipe of mor_ref."""
+    """Return whether the entries are binary32 scales, in a plain field of a mor_ref recipe."""
     name, views = split(e.field)
     kind = OPERATIONS[e.samples[0].operation].outputs.get(name)
     is_foreign = any(RECIPE in one.question.parameters for one in e.samples)
@@ -47,7 +47,7 @@ def _is_scale(e: Entries) -> bool:
 
 
 def _of(e: Entries, words: str, above: Numbers, below: Numbers, is_there: Marks) -> Alternative:
-    """Return quotients in binary32, with how sure an equal one is."""
+    """Return quotients in binary32, with the bits of surprise of an equal one."""
     with np.errstate(all="ignore"):
         bits = np.broadcast_to(above / below, (e.size,)).astype(np.float32).view(np.uint32)
     sure = np.where(bits & _ENDS_IN, LEAST_BITS, 0.0)
@@ -56,7 +56,7 @@ def _of(e: Entries, words: str, above: Numbers, below: Numbers, is_there: Marks)
 
 
 def _amaxes(e: Entries) -> tuple[NDArray[np.float32], float] | None:
-    """Return the expected amax of each scale and the largest number; None if they have none."""
+    """Return the expected amax of each scale, and the largest number; None if unknown."""
     operation = OPERATIONS[e.samples[0].operation]
     asked = {str(one.question.parameters.get("format")) for one in e.samples}
     is_small = sum(one.size for one in e.samples) <= MOST

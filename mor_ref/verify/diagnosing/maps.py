@@ -1,4 +1,4 @@
-"""Maps from the place of an entry to another place, as kernels confuse them."""
+"""Maps from the place of an entry to another place that a kernel may confuse with it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ Place = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Map:
-    """A map of places: `words` say what an entry has, `source` is the entry that it comes from.
+    """A map of places: `words` describe the source of an entry, and `source` returns it.
 
-    `source` is given entries and the places of some of them. It is -1 if there is no source.
+    `source` takes entries and some of their places. It returns -1 for a place without a source.
     """
 
     words: str
@@ -37,10 +37,10 @@ def maps(entries: Entries) -> Iterator[Map]:
 
 
 def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
-    """Return the map to the entry so many rows below and so many columns to the right.
+    """Return the map to the entry `down` rows below and `right` columns to the right.
 
-    `end` says which entry is beyond the first or last row or column: none, the one at the other
-    end, or the one at this end.
+    `end` says which entry replaces one beyond the first or last row or column: none, the entry at
+    the other end, or the entry at this end.
     """
 
     def moved(e: Entries, at: Integers) -> Place:
@@ -56,7 +56,7 @@ def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
 
 
 def flat_shift(by: int) -> Map:
-    """Return the map to the entry so many places later, row by row."""
+    """Return the map to the entry `by` places later, row by row."""
     side = "after" if by > 0 else "before"
     near = "the entry" if abs(by) == 1 else f"the entry {abs(by)} places"
     words = f"{near} {side} it, row by row"
@@ -70,7 +70,7 @@ def flat_shift(by: int) -> Map:
 
 
 def exchange_of_lines(pairs: dict[int, int], name: str, words: str) -> Map:
-    """Return the map of rows or columns to others."""
+    """Return the map of rows or columns to other ones."""
     side = max((*pairs, *pairs.values())) + 1
     table = np.arange(side)
     for k, other in pairs.items():
@@ -124,7 +124,7 @@ def _transposing() -> Iterator[Map]:
 
 
 def _inside_tiles(m: int) -> Callable[[Entries, Integers], Place]:
-    """Return the function to the transposed place of a whole tile, and to itself beyond these."""
+    """Return the function to the transposed place in a whole tile; other places stay."""
 
     def moved(e: Entries, at: Integers) -> Place:
         row, column = e.row[at], e.column[at]
@@ -198,7 +198,7 @@ def _mirroring(entries: Entries) -> Iterator[Map]:
 
 
 def _inside_groups() -> Iterator[tuple[str, Callable[[Integers, Integers], Integers]]]:
-    """Yield the same orders inside whole groups of lines; lines after these are in place."""
+    """Yield the same orders inside whole groups of lines; lines after the groups stay."""
     for m in (4, 8, 16, 32):
         yield f"halves of each {m} interleaved", _inside(m, _interleaved)
         yield f"even ones first in each {m}", _inside(m, _even_first)
@@ -226,7 +226,7 @@ def _even_first(line: Integers, side: Integers) -> Integers:
 def _of_line(
     words: str, moved: Callable[[Integers, Integers], Integers], entries: Entries
 ) -> Iterator[Map]:
-    """Yield a map of columns, and the same of rows."""
+    """Yield a map of columns, and the same map of rows."""
     said = {name: words.replace("{}", name) for name in ("i", "j")}
     if entries.axes == 2:
         yield _of_one_line(place_words("i", said["j"], entries), moved, "column")

@@ -1,4 +1,4 @@
-"""Bits that entries have instead, and that are not the expected ones of another place."""
+"""Bits of entries that are not the expected bits of another place."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,12 +13,12 @@ from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import Bits, Entries
 
-_FEW = 3  # expected values: of fewer, nothing is said that they have in common
+_FEW = 3  # expected values; fewer are not evidence
 _STUCK = 3  # bits that are stuck together
 
 
 def other_bits(entries: Entries) -> Iterator[Alternative]:
-    """Yield what entries have instead that is not of another place of the field."""
+    """Yield alternatives whose bits do not come from another place of the field."""
     of_values = _one_value, _one_for_another, _one_bit_inverted, _offset, _mirrored, _complement
     for try_one in (*of_values, _stuck, _bits_reversed, _bytes_reversed):
         found = try_one(entries)
@@ -34,7 +34,7 @@ def frequent_value(e: Entries) -> Iterator[Alternative]:
 
 
 def _one_value(e: Entries) -> Alternative | None:
-    """Return the one value that all wrong entries have, if several are expected there."""
+    """Return the value that all wrong entries have, if several values are expected."""
     values = np.unique(e.given[e.differing])
     return _value(e, int(values[0])) if len(values) == 1 and _has_several(e) else None
 
@@ -50,9 +50,9 @@ def _said(e: Entries, value: int) -> str:
 
 
 def _one_for_another(e: Entries) -> Alternative | None:
-    """Return the one value that all wrong entries have in place of another, such as 0 for -0.
+    """Return the one value that replaces another one in all wrong entries, such as 0 for -0.
 
-    A NaN is none: deviations name the steps that it comes from.
+    An expected NaN does not count: deviations name the steps that make it.
     """
     given, expected = (np.unique(bits[e.differing]) for bits in (e.given, e.expected))
     fmt = _format_of(e)
@@ -64,7 +64,7 @@ def _one_for_another(e: Entries) -> Alternative | None:
     found = _everywhere(e, words, np.where(is_one, given[0], e.expected))
     if found.kept:
         return None
-    return replace(found, sure=np.full(e.size, -np.log2(is_one.mean())))  # none of the others
+    return replace(found, sure=np.full(e.size, -np.log2(is_one.mean())))  # no other value is wrong
 
 
 def _has_several(e: Entries) -> bool:
@@ -76,14 +76,14 @@ def _everywhere(e: Entries, words: str, values: Bits) -> Alternative:
 
 
 def _format_of(e: Entries) -> str | None:
-    """Return the format of all entries; None if they have several, or none of their own."""
+    """Return the format of all entries; None if there are several, or entries are nibbles."""
     kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0])[0]
     meant = {format_meant(kind, one.question.parameters) for one in e.samples}
     return meant.pop() if len(meant) == 1 and e.noun == "entry" else None
 
 
 def _bits_of(e: Entries) -> int:
-    """Return how many bits an entry has."""
+    """Return the count of bits of an entry."""
     fmt = _format_of(e)
     if fmt is not None and fmt in formats:
         return formats[fmt].bits
@@ -91,7 +91,7 @@ def _bits_of(e: Entries) -> int:
 
 
 def _sign_bit_of(e: Entries) -> int:
-    """Return the bit of the sign, or 0 if entries have none of their own."""
+    """Return the sign bit of the format, or 0 if the entries have no sign bit."""
     fmt = _format_of(e)
     return formats[fmt].sign_bit if fmt is not None and fmt in formats else 0
 
@@ -116,7 +116,7 @@ def _one_bit_inverted(e: Entries) -> Alternative | None:
 
 
 def _stuck(e: Entries) -> Alternative | None:
-    """Return the expected bits with a few that are always 0, or always 1."""
+    """Return the expected bits, with a few bits that are always 0, or always 1."""
     apart = (e.given ^ e.expected)[e.differing]
     mask = np.bitwise_or.reduce(apart)
     count = int(mask).bit_count()
@@ -135,7 +135,7 @@ def _stuck(e: Entries) -> Alternative | None:
 
 
 def _offset(e: Entries) -> Alternative | None:
-    """Return the expected bits and a constant, around the end, if all wrong entries have them."""
+    """Return the expected bits plus a constant, modulo their width, if all wrong entries fit."""
     bits = 4 if e.noun == "nibble" else 8 * _bytes_of(e)
     mask = np.uint64((1 << bits) - 1)
     steps = np.unique((e.given - e.expected)[e.differing] & mask)
@@ -149,7 +149,7 @@ def _offset(e: Entries) -> Alternative | None:
 
 
 def _mirrored(e: Entries) -> Alternative | None:
-    """Return a constant less the expected bits: the inverse of a power of two, for one."""
+    """Return a constant minus the expected bits, as for inverses of powers of two."""
     sums = np.unique((e.given + e.expected)[e.differing])
     if len(sums) > 1 or not _has_several(e):
         return None
@@ -160,7 +160,7 @@ def _mirrored(e: Entries) -> Alternative | None:
 
 
 def _complement(e: Entries) -> Alternative | None:
-    """Return negative codes as whole numbers have them: those that begin with the sign bit."""
+    """Return the codes with negative ones in two's complement."""
     sign = np.uint64(_sign_bit_of(e))
     if not sign:
         return None
@@ -173,7 +173,7 @@ def _complement(e: Entries) -> Alternative | None:
 
 
 def _bits_reversed(e: Entries) -> Alternative | None:
-    """Return the bits from the last to the first."""
+    """Return the expected bits in reverse order."""
     bits, turned = _bits_of(e), np.zeros(e.size, np.uint64)
     for k in range(bits):
         turned |= (e.expected >> np.uint64(k) & np.uint64(1)) << np.uint64(bits - 1 - k)
@@ -193,7 +193,7 @@ def _bytes_reversed(e: Entries) -> Alternative | None:
 
 
 def _other_fields(e: Entries) -> Iterator[Alternative]:
-    """Yield the other fields and inputs of the same shape and width that explain something."""
+    """Yield the other fields and inputs that have the same shape and width."""
     if e.noun == "nibble":
         return
     names = {name for one in e.samples for name in (*one.pairs, *one.question.arrays)} - {e.field}

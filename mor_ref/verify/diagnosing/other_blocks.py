@@ -18,7 +18,7 @@ _MOST = 1 << 18  # numbers of all cases together
 
 
 def other_blocks(e: Entries) -> Iterator[Alternative]:
-    """Yield the expected bits of blocks that begin half a block sooner, or later."""
+    """Yield the bits expected for blocks that begin half a block sooner, or later."""
     there = [one for one in e.samples if one.pairs[e.field].differs.any()]
     operations = [OPERATIONS[one.operation] for one in there]
     kinds = {one.outputs.get(e.field, ("", ""))[1] for one in operations}
@@ -35,7 +35,7 @@ def other_blocks(e: Entries) -> Iterator[Alternative]:
 
 
 def _block(one: Sample) -> tuple[int, ...]:
-    """Return the sides of a block; of one that is cut by the end of the tensor, 0."""
+    """Return the sides of a block; 0 for a side that is longer than the tensor."""
     x = one.question.arrays["x"]
     if RECIPE in one.question.parameters:
         return 0, 0
@@ -58,12 +58,12 @@ def _moved(e: Entries, by: int, axis: int) -> Alternative:
 
 
 def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsigned, Marks]:
-    """Return a field of a case as it is with moved blocks, and which of its entries are known."""
+    """Return a field of a case computed with moved blocks, and which entries are known."""
     asked, like = one.question, one.pairs[field].expected
     operation = OPERATIONS[one.operation]
     inputs = {name: _from(array, by, axis) for name, array in asked.arrays.items()}
     found = None
-    with suppress(ValueError):  # a group as wide as the tensor cuts blocks of the moved one
+    with suppress(ValueError):  # a group as wide as the tensor may cut moved blocks
         found = operation.engine(asked.parameters, inputs).get(field)
     values, known = np.zeros_like(like), np.zeros(like.shape, np.bool_)
     if found is not None:
@@ -77,7 +77,7 @@ def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsig
 
 
 def _from(array: Unsigned, by: int, axis: int) -> Unsigned:
-    """Return an array from a row or column on; zeros are in front of the first."""
+    """Return an array from a row or column on, with zeros before the first one."""
     lines = np.moveaxis(array, axis, 0)
     if by < 0:
         zeros = np.zeros((-by, *lines.shape[1:]), array.dtype)

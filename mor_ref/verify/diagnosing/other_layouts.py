@@ -1,4 +1,4 @@
-"""Scales in another layout than the one that they are given as: swizzled once too often, or not."""
+"""Scales in a wrong layout: the swizzle is forgotten, made twice, or not asked for."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,11 +14,11 @@ from mor_ref.verify.diagnosing.entries import Entries
 
 Scales = NDArray[Any]
 _SWIZZLE = "swizzled_128x4"
-Layout = Callable[[Scales], Scales]  # from plain scales to the ones that are read
+Layout = Callable[[Scales], Scales]  # from plain scales to scales as they are read
 
 
 def other_layouts(e: Entries) -> Iterator[Alternative]:
-    """Yield the scales that are read if a swizzle was forgotten, made twice, or not asked for."""
+    """Yield scales as they are read if a swizzle is forgotten, made twice, or not asked for."""
     given = {one.layouts.get(e.field, "") for one in e.samples if one.pairs[e.field].differs.any()}
     arrays = [one.pairs[e.field].expected for one in e.samples]
     kinds = {OPERATIONS[one.operation].outputs.get(e.field, ("", ""))[1] for one in e.samples}
@@ -63,7 +63,7 @@ def _tiles_column_by_column(scale: Scales) -> Scales:
 
 
 def _rows_of_a_tile_in_order(scale: Scales) -> Scales:
-    """Return the scales of tiles that are row by row inside: the 32 rows are not interleaved."""
+    """Return the scales of tiles stored row by row: the 32 rows are not interleaved."""
     whole = _in_whole_tiles(scale)
     tiles = whole.reshape(len(whole) // 128, 128, whole.shape[1] // 4, 4)
     return _undone(np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1), scale)

@@ -1,4 +1,4 @@
-"""Fields that are those of another parameter: of e8m0 scales, where gam is asked for."""
+"""Fields computed with another parameter, such as scales in e8m0 where gam is asked for."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
-_CASES = 2  # that each value is tried on first
+_CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
-_VALUES = {"scaling": SCALINGS}  # of parameters without deviations such as `mx_as_ceil`
+_VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `mx_as_ceil`
 
 
 def other_parameters(e: Entries) -> Iterator[Alternative]:
-    """Yield a field as it is with another value of a parameter, the same in all cases.
+    """Yield a field computed with another value of a parameter, the same value in all cases.
 
-    Each value is tried on some cases that differ; one that explains these is tried on all.
+    Each value is tried on some cases that differ; a value that explains these is tried on all.
     """
     kinds = OPERATIONS[e.samples[0].operation].parameters
     asked = [one.question.parameters for one in e.samples]
@@ -50,11 +50,11 @@ def _explains(e: Entries, k: int, name: str, value: str) -> bool:
 
 
 def _computed(one: Sample, field: str, name: str, value: str) -> Unsigned | None:
-    """Return a field of a case with another value, if there is one."""
+    """Return a field of a case computed with another value, or None if there is none."""
     asked = one.question
     if asked.parameters[name] == value:
         return None
-    with contextlib.suppress(ValueError):  # some values do not go together with others
+    with contextlib.suppress(ValueError):  # some values exclude each other
         parameters = {**asked.parameters, name: value}
         found = OPERATIONS[one.operation].engine(parameters, asked.arrays).get(field)
         if found is not None and found.size == one.pairs[field].expected.size:

@@ -1,4 +1,4 @@
-"""Scales of blocks whose extremes are of other numbers, or whose global scale is another one."""
+"""Scales of blocks with extremes from other numbers, or with another global scale."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -17,28 +17,28 @@ from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
-_CASES = 2  # that all reaches are tried on first
+_CASES = 2  # cases that all reaches are tried on first
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
 _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
 _OF_EXTREMES = (*_NUMBERS, "u32")  # formats of fields that follow from a minimum and a maximum
 
-# From the magnitudes of a case, by rows of blocks, rows, blocks and columns, to the amax of each
-# block, as bits.
+# A function from the magnitudes of a case, with axes (row of blocks, row, block, column), to the
+# bits of the amax of each block.
 Amaxes = Callable[[Unsigned], Unsigned]
 
 
 class _Reach(NamedTuple):
-    """A field of a case as it is with other amaxes, entry by entry; None if there is none."""
+    """A function that computes a field of a case with other amaxes, or None, and its words."""
 
     words: str
     computed: Callable[[Sample, str], Unsigned | None]
 
 
 def other_reaches(e: Entries) -> Iterator[Alternative]:
-    """Yield the scales of blocks with an amax of another reach.
+    """Yield the scales of blocks whose amax is taken from other numbers.
 
-    Each reach is tried on some cases that differ; one that explains these is tried on all. Cases
-    with numbers that are not finite are left out.
+    Each reach is tried on some cases that differ; a reach that explains these is tried on all.
+    Cases with numbers that are not finite are left out.
     """
     operation = OPERATIONS[e.samples[0].operation]
     if not _is_of_amax(e, operation):
@@ -67,7 +67,7 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
 
 
 def _is_of_amax(e: Entries, operation: Operation) -> bool:
-    """Return whether it is a field of blocks that follows from an amax, or from extremes."""
+    """Return whether the entries follow from the amax, or from the extremes, of blocks."""
     way, of_extremes = operation.way_back, operation.follows_extremes
     follows = operation.ignores_zeros or of_extremes
     is_of_amax = follows and way is not None and way.coded is not None
@@ -94,7 +94,7 @@ def _explains(e: Entries, reach: _Reach, k: int, places: slice) -> bool:
 def with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     """Return a field of a case with other amaxes of blocks.
 
-    All numbers of a block become its amax. The amax of the whole tensor stays.
+    All numbers of a block are replaced by its amax. The amax of the whole tensor stays.
     """
     asked, operation = one.question, OPERATIONS[one.operation]
     x, parameters = asked.arrays["x"], asked.parameters
@@ -111,9 +111,9 @@ def with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
 
 
 def _with_extremes(extremes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
-    """Return a field of a case with other extremes of blocks: a tensor with blocks of these two.
+    """Return a field of a case with other extremes: each block has its minimum and maximum alone.
 
-    The order of the bits of numbers is that of their keys, and 0 is a key of no number.
+    Keys have the order of the numbers that they encode. The key 0 does not encode a number.
     """
     asked, x = one.question, one.question.arrays["x"]
     sides = sides_of("rc", asked.parameters, x.shape)["grid"]
@@ -136,7 +136,7 @@ def _with_extremes(extremes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
 
 
 def _by_blocks(numbers: Unsigned, sides: Sequence[int]) -> Unsigned:
-    """Return numbers by rows of blocks, rows, blocks and columns, with zeros after the last."""
+    """Return numbers with the axes (row of blocks, row, block, column), padded with zeros."""
     ends = [(0, -size % side) for size, side in zip(numbers.shape, sides, strict=True)]
     padded = np.pad(numbers, ends)
     down, right = (size // side for size, side in zip(padded.shape, sides, strict=True))
@@ -144,7 +144,7 @@ def _by_blocks(numbers: Unsigned, sides: Sequence[int]) -> Unsigned:
 
 
 def _with_whole_amax(operation: Operation, parameters: Parameters, bits: Any) -> Parameters:
-    """Return the parameters with the amax of the tensor, if it is needed and not given."""
+    """Return the parameters with the amax of the tensor, if it is needed and missing."""
     whole = operation.whole_amax
     if whole is None or not whole.is_needed(parameters) or _GIVEN & {*parameters}:
         return parameters
@@ -175,7 +175,7 @@ def _reaches(e: Entries) -> Iterator[_Reach]:
 
 
 def _amaxes(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
-    """Yield other amaxes of blocks of some sides, which are 0 if cases have several sides."""
+    """Yield other amaxes of blocks; rows and columns are 0 if block sizes differ."""
     yield "its whole row of blocks", _over((1, 2, 3))
     yield "its whole column of blocks", _over((0, 1, 3))
     yield "the whole tensor", _over((0, 1, 2, 3))
@@ -187,7 +187,7 @@ def _amaxes(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
 
 
 def _of_several(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
-    """Yield the amaxes of several blocks."""
+    """Yield amaxes over several blocks."""
     for m in _POWERS:
         for down, right in ((1, m), (m, 1), (m, m)):
             size = f": of {down * rows}x{right * columns} numbers" if rows else ""
@@ -195,7 +195,7 @@ def _of_several(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
 
 
 def _of_global_scales(e: Entries) -> Iterator[_Reach]:
-    """Yield other global scales, if one can be given: 1, and those of the candidate."""
+    """Yield other global scales, if they can be given: 1, and the scales of the candidate."""
     operation = OPERATIONS[e.samples[0].operation]
     if "global_scale" in operation.optional:
         yield _Reach("with a global scale of 1", partial(_with_global_scale, ""))
@@ -205,12 +205,12 @@ def _of_global_scales(e: Entries) -> Iterator[_Reach]:
 
 
 def _with_global_scale(name: str, one: Sample, field: str) -> NDArray[Any] | None:
-    """Return a field of a case with the global scale that was given, or with 1 without a name."""
+    """Return a field of a case with the candidate's global scale, or with 1 if `name` is empty."""
     asked, given = one.question, one.pairs.get(name)
     if _GIVEN & {*asked.parameters} or (name and (given is None or given.given.size != 1)):
         return None
     scale = float(given.given.view(np.float32)[0]) if given is not None else 1.0
-    with contextlib.suppress(ValueError):  # 4 over 6 takes none
+    with contextlib.suppress(ValueError):  # 4 over 6 takes no global scale
         parameters = {**asked.parameters, "global_scale": scale}
         return OPERATIONS[one.operation].engine(parameters, asked.arrays)[field].ravel()
     return None
@@ -253,7 +253,7 @@ def _running(axis: int | None) -> Amaxes:
 
 
 def _of_parts() -> Iterator[tuple[str, Amaxes]]:
-    """Yield the amaxes of halves of a block, and of lines with a bit that is 0, or 1."""
+    """Yield amaxes of half a block, and of the lines whose number has a bit that is 0, or 1."""
     for axis, name in ((3, "column"), (1, "row")):
         half = f"half of the {name}s of its block"
         yield f"the first {half}", _of_lines(axis, lambda k: 2 * k < len(k))
@@ -265,7 +265,7 @@ def _of_parts() -> Iterator[tuple[str, Amaxes]]:
 
 
 def _of_lines(axis: int, chosen: Callable[..., NDArray[np.bool_]]) -> Amaxes:
-    """Return the amax of some rows or columns of each block, or of all if there are none."""
+    """Return the amax of chosen rows or columns of each block, or of all if none is chosen."""
 
     def amaxes(magnitudes: Unsigned) -> Unsigned:
         which = chosen(np.arange(magnitudes.shape[axis]))

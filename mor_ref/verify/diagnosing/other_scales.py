@@ -1,4 +1,4 @@
-"""Codes of numbers, and y of codes, with scales that are not the expected ones of their block."""
+"""Codes, or y, computed with scales that are not the expected ones of their block."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ from mor_ref.verify.diagnosing.scales_of_other_blocks import (
 )
 
 _CODES = ("code", "packed")
-_SCREENED, _CASES = 256, 3  # entries of a case, and cases, that all scales are tried on first
+_SCREENED, _CASES = 256, 3  # entries of a case, and cases, to try all scales on
 _TRIED_ON_ALL = 2  # choices of scales that explain the most of these
 _GROUPS = {
     IN_PLACE: "column // columns of a group",
@@ -41,7 +41,7 @@ _GROUPS = {
 
 
 class _Choice(NamedTuple):
-    """Scales in words, and the fields of some numbers of a case that are others with them."""
+    """Scales in words, and a function that returns the fields that they change."""
 
     words: str
     fields: Callable[[ScaledCase, Integers], Fields]
@@ -50,8 +50,8 @@ class _Choice(NamedTuple):
 def other_scales(e: Entries) -> Iterator[Alternative]:
     """Yield the codes of x with other scales, or y of the codes with other scales.
 
-    They are those of other blocks, the given ones, inverse ones and 1. Each choice is tried on some
-    entries that differ; those that explain the most are tried on all.
+    The scales are those of other blocks, given ones, inverse ones and 1. Each choice is tried on
+    some entries that differ; the choices that explain the most are tried on all.
     """
     field = _field(e)
     if field is None:
@@ -77,7 +77,7 @@ def other_scales(e: Entries) -> Iterator[Alternative]:
 
 
 def _field(e: Entries) -> ScaledField | None:
-    """Return a field of numbers that have scales and are rounded to nearest; None if it is none."""
+    """Return a field of numbers with scales that are rounded to nearest, or None."""
     operation = OPERATIONS[e.samples[0].operation]
     parameters = [one.question.parameters for one in e.samples]
     way = operation.way_back
@@ -100,7 +100,7 @@ def _right(field: ScaledField, choice: _Choice, one: ScaledCase, at: Integers) -
 
 
 def _computed(field: ScaledField, choice: _Choice, one: ScaledCase, at: Integers) -> NDArray[Any]:
-    """Return the field of some numbers of a case with a choice of scales."""
+    """Return a field computed for some numbers of a case with a choice of scales."""
     known = _at(one.known, at) | choice.fields(one, at)
     arrays = {
         name: array if field.is_of_ends(name) else array[:, np.newaxis]
@@ -136,7 +136,7 @@ def _scales(field: ScaledField) -> Iterator[_Choice]:
 
 
 def _of_other_sizes(field: ScaledField, names: list[str]) -> Iterator[_Choice]:
-    """Yield the choices of scales of smaller and of larger blocks, if a block has one scale."""
+    """Yield the choices of scales of smaller and larger blocks, if a block has one scale."""
     blocks = {block_of(one) for one in field.entries.samples} if len(names) == 1 else set()
     if len(blocks) == 1 and field.operation.ignores_zeros:
         for size, other in other_block_sizes(blocks.pop()):
@@ -147,7 +147,7 @@ def _of_other_sizes(field: ScaledField, names: list[str]) -> Iterator[_Choice]:
 def _of_size(
     field: ScaledField, name: str, blocks: OtherBlocks
 ) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return the scales of other blocks; the own one if there is no other."""
+    """Return the scales of blocks of another size, or the expected ones if unknown."""
     e = field.entries
     scales = cache(lambda k: blocks.scales(e.samples[k], name))
 
@@ -161,7 +161,7 @@ def _of_size(
 
 
 def _elsewhere(field: ScaledField, names: tuple[str, ...]) -> Iterator[_Choice]:
-    """Yield the choices of scales of other blocks, units or pairs, and those of one everywhere."""
+    """Yield the choices of scales of other blocks, units or pairs, and one scale everywhere."""
     blocks = {name: _blocks(field, name) for name in names}
     (first, entries), axes = next(iter(blocks.items())), field.axes(names[0])
     if field.neutral(first) is None:
@@ -185,19 +185,19 @@ def _at(fields: Fields, at: Integers) -> Fields:
 
 
 def _ones(field: ScaledField, names: list[str]) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return the scales 1."""
+    """Return a function that replaces scales by 1."""
     return lambda one, at: {
         name: np.full_like(one.known[name][at], field.neutral(name)) for name in names
     }
 
 
 def _same(name: str, value: int) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return one value for all."""
+    """Return a function that replaces a scale by one value everywhere."""
     return lambda one, at: {name: np.full_like(one.known[name][at], value)}
 
 
 def _inverse(field: ScaledField, name: str) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return the inverse scales, of powers of two or of binary32."""
+    """Return a function that inverts scales, which are powers of two or binary32 numbers."""
 
     def fields(one: ScaledCase, at: Integers) -> Fields:
         own = one.known[name][at]
@@ -220,7 +220,7 @@ def _blocks(field: ScaledField, name: str) -> Entries:
 
 
 def _of_part(part: str, blocks: dict[str, Entries]) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return the scales of the part of another kind."""
+    """Return a function that takes the scales of another kind of part."""
     return lambda one, at: {
         name: entries.expected[one.part[part][at]].astype(one.known[name].dtype)
         for name, entries in blocks.items()
@@ -230,7 +230,7 @@ def _of_part(part: str, blocks: dict[str, Entries]) -> Callable[[ScaledCase, Int
 def _of_map(
     by: Map, axes: str, blocks: dict[str, Entries]
 ) -> Callable[[ScaledCase, Integers], Fields]:
-    """Return the scales of other blocks or pairs; the own one if there is no other."""
+    """Return a function that takes scales of other blocks or pairs, or the own one if none."""
 
     def fields(one: ScaledCase, at: Integers) -> Fields:
         own = one.part[axes][at]

@@ -1,4 +1,4 @@
-"""Deviations that explain all that differ, and that a candidate has in some places alone."""
+"""Deviations that explain all mismatches, and that a candidate has only in some places."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ Placed = tuple[Explanation, Structure]
 def placed_deviations(
     model: Model, of_all: Iterable[Explanation], samples: Sequence[Sample], *, cases: int
 ) -> Iterator[Placed]:
-    """Yield explanations of all that differ whose condition no other entry has, and the condition.
+    """Yield explanations of all mismatches, each with an exact condition of where it applies.
 
     The condition is of entries that a deviation would change, in samples of so many `cases`.
     """
@@ -27,6 +27,6 @@ def placed_deviations(
 
 
 def modelled(model: Model, one: Explanation, samples: Sequence[Sample]) -> Modelled:
-    """Return samples with the fields that deviations have there."""
+    """Return samples, each with its fields computed with deviations."""
     those = tuple(DEVIATIONS[name] for name in one.deviations)
     return [(sample, model.arrays(those, sample)) for sample in samples]

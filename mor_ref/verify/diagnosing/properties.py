@@ -1,4 +1,4 @@
-"""Properties of entries by which those that differ may be separated: their places, their cases."""
+"""Properties that may separate entries that differ from others: places and cases."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
-_LINES = 3  # wrong rows or columns, so that the distance between them says something
+_LINES = 3  # wrong rows or columns: with fewer, a distance is not evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class Flag:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A property that is a number. `has_order` if it may be at least or at most a limit.
+    """A property that is a number. It `has_order` if a limit of it makes sense.
 
-    `bits` are those of a limit: a number of many digits is a long description.
+    `bits` is the cost of a limit: a number of many digits is a long description.
     """
 
     words: str
@@ -38,7 +38,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A property that is one of some names; `values` are their numbers."""
+    """A property that is one of some names; `values` are indices of names."""
 
     words: str
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ Property = Flag | Number | Category
 
 
 def of_cases(e: Entries) -> Iterator[Property]:
-    """Yield what the parameters of cases say, and the shapes of the arrays."""
+    """Yield the parameters of cases, and the shapes of their arrays."""
     names = dict.fromkeys(name for one in e.samples for name in one.question.parameters)
     for name in names:
         if name != RECIPE:
@@ -67,7 +67,7 @@ def _said(value: object) -> str:
 
 
 def of_places(e: Entries) -> Iterator[Property]:
-    """Yield what the places of entries in their arrays and their blocks are."""
+    """Yield the places of entries in their arrays and their blocks."""
     lines: Iterable[tuple[str, Integers, Integers]] = [("index", e.row, e.rows)]
     has_blocks = bool((e.tile_rows * e.tile_columns > 1).any())
     if has_blocks:
@@ -95,7 +95,7 @@ def of_places(e: Entries) -> Iterator[Property]:
 
 
 def _step_of(e: Entries, line: Integers) -> Iterator[int]:
-    """Yield the common divisor of the distances of wrong lines, unless it is a power of two."""
+    """Yield the common divisor of distances between wrong lines, unless it is a power of two."""
     wrong = np.unique(line[e.differing])
     step = int(np.gcd.reduce(wrong - wrong[0])) if len(wrong) >= _LINES else 0
     if step > 1 and step not in _POWERS:
@@ -103,7 +103,7 @@ def _step_of(e: Entries, line: Integers) -> Iterator[int]:
 
 
 def _of_blocks(e: Entries) -> Iterator[Property]:
-    """Yield where the block of an entry is in its array."""
+    """Yield the place of the block of an entry in its array."""
     row, column = e.row // e.tile_rows, e.column // e.tile_columns
     is_cut = (row + 1) * e.tile_rows > e.rows
     is_cut |= (column + 1) * e.tile_columns > e.columns

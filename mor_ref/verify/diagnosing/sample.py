@@ -16,14 +16,14 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.comparing.evidence import Evidence
 
-_WRONG, _RIGHT = 64, 32  # elements of the rows of a case that are looked at first
-_SMALL, _VARIED = 200, 16  # elements, and cases
+_WRONG, _RIGHT = 64, 32  # elements of the rows to look at first
+_SMALL, _VARIED = 200, 16  # elements of a small case, and count of such cases
 _ENOUGH = 800  # elements of a sample
-_LARGEST_TENSOR = 1 << 14  # elements of a tensor that deviations are tried on
+_LARGEST_TENSOR = 1 << 14  # elements; deviations are not tried on larger tensors
 
 
 class Pair(NamedTuple):
-    """A field as it is expected and given; marks of entries that differ or are left out."""
+    """The expected and given arrays of a field, and marks of differing and left-out entries."""
 
     expected: NDArray[np.integer]
     given: NDArray[np.integer]
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     left_out: NDArray[np.bool_] | None = None
 
     def compared(self, ours: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the bits of a model, with the given ones where entries are left out."""
+        """Return the bits of a model, with the given bits where entries are left out."""
         return ours if self.left_out is None else np.where(self.left_out, self.given, ours)
 
 
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 class Sample:
     """A case of a suite, or some rows of it, with the expected and the given arrays.
 
-    `layouts` are those in which plain arrays were given, such as swizzled_128x4, by fields.
+    `layouts` names, by field, the layout in which a plain array was given, such as swizzled_128x4.
     """
 
     operation: str
@@ -49,31 +49,31 @@ class Sample:
 
     @property
     def size(self) -> int:
-        """How many elements go in."""
+        """The count of elements in the largest input."""
         return max(array.size for array in self.question.arrays.values())
 
     @cached_property
     def mismatches(self) -> int:
-        """How many entries differ."""
+        """The count of entries that differ."""
         return sum(int(np.count_nonzero(pair.differs)) for pair in self.pairs.values())
 
     @property
     def differing_rows(self) -> NDArray[np.bool_]:
-        """Which rows differ, where rows stand for themselves."""
+        """Marks of the rows that differ, in a case whose rows are independent."""
         return rows_of_any(pair.differs for pair in self.pairs.values())
 
     @property
     def length(self) -> int:
-        """How many rows it has, where rows stand for themselves."""
+        """The count of rows, in a case whose rows are independent."""
         return len(next(iter(self.question.arrays.values())))
 
     @property
     def width(self) -> int:
-        """How many elements a row has."""
+        """The count of elements in a row."""
         return self.size // self.length
 
     def rows(self, chosen: NDArray[Any]) -> "Sample":
-        """Return a sample of some rows, of a case whose rows are independent."""
+        """Return a sample of chosen rows of a case whose rows are independent."""
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
         case = Case(self.question.name, self.question.parameters, inputs)
         pairs = {
@@ -82,7 +82,7 @@ class Sample:
         return Sample(self.operation, case, pairs, self.layouts)
 
     def some_rows(self, distinguishing: NDArray[np.bool_]) -> "Sample":
-        """Return a sample of a few of the wrong rows, and of a few others."""
+        """Return a sample of a few wrong rows and a few others."""
         chosen = [
             _spread(np.flatnonzero(distinguishing), max(_WRONG // self.width, 2)),
             _spread(np.flatnonzero(~distinguishing), max(_RIGHT // self.width, 1)),
@@ -101,7 +101,7 @@ def some_of(samples: list[Sample], elements: int, *, of_rows: bool) -> list[Samp
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return at most so many of the places, from the first to the last."""
+    """Return at most `count` of the places, from the first to the last."""
     if len(places) <= count:
         return places
     chosen: NDArray[np.intp] = places[np.linspace(0, len(places) - 1, count).astype(int)]
@@ -109,7 +109,7 @@ def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
 
 
 def rows_of_any(entries: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Return which rows have a marked entry in one of some arrays."""
+    """Return which rows have a marked entry in at least one array."""
     found: NDArray[np.bool_] = np.logical_or.reduce(
         [marked.reshape(len(marked), -1).any(axis=1) for marked in entries]
     )
@@ -133,13 +133,13 @@ def samples_of(evidence: Evidence) -> Iterator[Sample]:
 
 
 def is_of_rows(evidence: Evidence) -> bool:
-    """Return whether the rows of its cases are independent, and are given as rows."""
+    """Return whether the rows of the cases are independent, and are given as rows."""
     given = {name for chosen in evidence.chosen.values() for name in chosen.values()}
     return OPERATIONS[evidence.operation].is_by_row and not any(SEPARATOR in name for name in given)
 
 
 def is_large(evidence: Evidence) -> bool:
-    """Return whether its tensors are too large for the exact model to try each deviation."""
+    """Return whether tensors are too large for the exact model to try each deviation."""
     return any(
         RECIPE in case.parameters or next(iter(case.arrays.values())).size > _LARGEST_TENSOR
         for case in evidence.cases
@@ -148,10 +148,10 @@ def is_large(evidence: Evidence) -> bool:
 
 
 def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
-    """Yield samples in turn, so that a wrong explanation is soon left out.
+    """Return samples in an order that soon excludes a wrong explanation.
 
-    Some rows of the cases where these stand for themselves; else a few small cases that differ in
-    kind; then everything.
+    First come some rows of each case if rows are independent, or else a few small cases of
+    different kinds; then come the whole cases.
     """
     if of_rows:
         return [*(one.some_rows(one.differing_rows) for one in whole), *whole]
@@ -161,9 +161,10 @@ def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
 
 
 def few_cases(samples: list[Sample], *, of_rows: bool) -> list[Sample]:
-    """Return cases up to a number of elements; of a case that is there twice, the first.
+    """Return cases up to a number of elements, each case once.
 
-    Of rows, cases of all sizes; of tensors the first ones, as large ones would be too large.
+    If rows are independent, the cases have all sizes. Otherwise they are the first ones, because
+    tensors may be too large.
     """
     once = list({sample.question.name: sample for sample in reversed(samples)}.values())[::-1]
     if of_rows:

@@ -1,4 +1,4 @@
-"""The numbers of cases one after the other, each with its scales, for a diagnosis of these."""
+"""Numbers of cases one after the other, each with its scales, for a diagnosis of scales."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -22,11 +22,11 @@ Fields = dict[str, NDArray[Any]]
 
 
 class ScaledCase(NamedTuple):
-    """The numbers of a case, one after the other: their places among the entries of the field.
+    """The numbers of a case one after the other, with their places among the entries of a field.
 
-    `known` are x or the code of each number, and the expected scales, each with the number.
-    `given` are the scales of the candidate. `part` is the place of a number's block among those of
-    all cases, and the places of its pair and of its group, which may be one that kernels confuse.
+    `known` has x or the code of each number, and its expected scales. `given` has the scales of the
+    candidate. `part` has, for each number, the place of its block, pair or group among all cases,
+    and the places of groups that kernels confuse with it.
     """
 
     parameters: Parameters
@@ -37,7 +37,7 @@ class ScaledCase(NamedTuple):
 
 
 class ScaledField(NamedTuple):
-    """The field of numbers, its operation, and how numbers become codes, or codes become y."""
+    """A field of numbers, its operation, and the step that makes codes, or y of codes."""
 
     entries: Entries
     operation: Operation
@@ -49,7 +49,7 @@ class ScaledField(NamedTuple):
         return self.operation.field(name)[1]
 
     def is_of_ends(self, name: str) -> bool:
-        """Return whether it is a field of whole rows, or of the whole tensor."""
+        """Return whether another field has one entry for each row or for the whole tensor."""
         return name in self.operation.outputs and self.axes(name) == "ends"
 
     def format(self, name: str) -> str:
@@ -57,11 +57,11 @@ class ScaledField(NamedTuple):
         return self.operation.field(name)[0]
 
     def neutral(self, name: str) -> int | None:
-        """Return the bits of another field that change nothing, if there are any."""
+        """Return the bits of another field that change nothing, or None."""
         return self.way.neutral.get(name, _ONE.get(self.format(name)))
 
     def taken(self, sample: Sample) -> list[str]:
-        """Return the names of the code and of the scales that y follows from."""
+        """Return the names of the code and the scales that the field follows from."""
         names = self.way.followed(sample.question.parameters, self.entries.field)
         return [name for name in names if name != _ORDER]
 
@@ -72,7 +72,7 @@ class ScaledField(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """The place of the part that each number of a tensor is of, by the axes of parts."""
+    """The place of the part of each number in a tensor, by the axes of parts."""
 
     sides: dict[str, Sides]
     shape: Sides
@@ -89,7 +89,7 @@ class _Placed(NamedTuple):
 
 
 def cases_of(field: ScaledField) -> Iterator[ScaledCase]:
-    """Yield the cases; a padding nibble is of no number."""
+    """Yield the cases; a nibble of padding has no number."""
     e = field.entries
     before = dict.fromkeys(PARTS, 0)
     for sample, of_case in zip(e.samples, e.slices, strict=True):
@@ -117,7 +117,7 @@ def cases_of(field: ScaledField) -> Iterator[ScaledCase]:
 
 
 def _placed(parameters: Parameters, order: NDArray[Any] | None, shape: Sides) -> _Placed:
-    """Return the parts of the numbers of a tensor; a group is of columns in an order."""
+    """Return the parts of each number in a tensor; `order` is the order of columns for groups."""
     sides = sides_of("rc", parameters, shape)
     part = {name: _places_of_parts(sides[name], shape) for name in PARTS if name in sides}
     if order is not None:
@@ -132,19 +132,19 @@ def _placed(parameters: Parameters, order: NDArray[Any] | None, shape: Sides) ->
 
 
 def _places_of_parts(sides: Sides, shape: Sides) -> Integers:
-    """Return for each number the place of its part, row by row."""
+    """Return, for each number, the place of its part, row by row."""
     grid = [-(-size // side) for size, side in zip(shape, sides, strict=True)]
     return of_numbers(np.arange(grid[0] * grid[1]).reshape(grid), sides, shape)
 
 
 def _of_single_numbers(parameters: Parameters) -> Parameters:
-    """Return the parameters of a tensor in one column, whose blocks are single numbers."""
+    """Return parameters for a tensor of one column in which each number is a block."""
     ones = {"block": 1 if isinstance(parameters.get("block"), int) else [1, 1], "tile": [1, 1]}
     return {name: ones.get(name, value) for name, value in parameters.items()}
 
 
 def fields_of(field: ScaledField, sample: Sample) -> tuple[Fields, Fields]:
-    """Return the code, the scales and their order as expected, and as given; all are expected."""
+    """Return the expected and the given code, scales and order; not all of these may be given."""
     asked = sample.question
     names = field.way.followed(asked.parameters, field.entries.field)
     pairs = {name: sample.pairs[name] for name in names if name in sample.pairs}
@@ -158,6 +158,6 @@ def fields_of(field: ScaledField, sample: Sample) -> tuple[Fields, Fields]:
 def _each(
     field: ScaledField, found: Fields, here: _Placed, own: tuple[Integers, Integers]
 ) -> Fields:
-    """Return the code and the scales of each number of a tensor."""
+    """Return the code and the scales of each number in a tensor."""
     arrays = {name: array for name, array in found.items() if name != _ORDER}
     return {name: here.of_numbers(array, field.axes(name))[own] for name, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""Scales of smaller and of larger blocks than those of the recipe, for each number."""
+"""Scales of each number with smaller or larger blocks than the recipe asks for."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _TIMES = ((1, 2), (1, 4), (2, 1), (4, 1), (2, 2), (4, 4))
 
 
 class OtherBlocks(NamedTuple):
-    """Blocks that are so many times smaller, or larger, down and to the right."""
+    """Blocks that are `times` smaller or larger, down and to the right."""
 
     times: Sides
     are_smaller: bool
@@ -33,7 +33,7 @@ class OtherBlocks(NamedTuple):
                 arrays = {**one.question.arrays, "x": _spread(x, sides, parts)}
                 found = operation.engine(one.question.parameters, arrays)[name]
                 each = of_numbers(found, parts, x.shape)
-                return each if each.shape == x.shape else None  # of a block that ends too soon
+                return each if each.shape == x.shape else None  # a block ends too soon
             grid = [-(-size // side) for size, side in zip(x.shape, sides, strict=True)]
             found = with_amaxes(grouped(*self.times), one, name)
             return of_numbers(found.reshape(grid), sides, x.shape)
@@ -52,12 +52,12 @@ def other_block_sizes(sides: Sides) -> Iterator[tuple[str, OtherBlocks]]:
 
 
 def block_of(one: Sample) -> Sides:
-    """Return the rows and columns of a block, which are at most those of the tensor."""
+    """Return the rows and columns of a block, at most those of the tensor."""
     return sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
 
 
 def _spread(x: Unsigned, sides: Sides, parts: Sides) -> Unsigned:
-    """Return a tensor in which each part has a block of its own, with zeros in the rest of it."""
+    """Return a tensor in which each part fills the start of its own block, and zeros the rest."""
     whole = np.pad(x, [(0, -size % part) for size, part in zip(x.shape, parts, strict=True)])
     for axis, (side, part) in enumerate(zip(sides, parts, strict=True)):
         lines = np.moveaxis(whole, axis, 0).reshape(-1, part, whole.shape[1 - axis])

@@ -1,4 +1,4 @@
-"""How well deviations reproduce the values of a candidate."""
+"""Scores of deviations: how well they reproduce the values of a candidate."""
 
 import contextlib
 import math
@@ -18,21 +18,21 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
-_LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
-_LEAST_BITS = 20.0  # of surprise of a guess: some hundred deviations are tried
+_LEAST_OF = 1000  # a guess explains one mismatch in 1000 at least
+_LEAST_BITS = 20.0  # of surprise of a guess, because hundreds of deviations are tried
 _LEAST_SHARE = 1e-6
-_SHORT = 20  # entries: of so many, a bit each is enough
-_MOST_BITS = 8.0  # of surprise of one entry: a single one is not enough
+_SHORT = 20  # entries: with as many, one bit each is enough
+_MOST_BITS = 8.0  # of surprise of one entry at most: a single one is not enough
 Together = tuple[Deviation, ...]
 ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
-# Deviations together may produce numbers that the model does not take: it raises one of these.
+# Two deviations together may produce numbers that the model refuses with one of these errors.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
 
 class Changes(NamedTuple):
-    """Entries of a field that deviations change: right ones, of all; and how many differ.
+    """Counts of entries that deviations change: right ones, all of them, and entries that differ.
 
-    `values` are the expected and the given bits of a field that has few entries that differ.
+    `values` are pairs of expected and given bits, if few entries of the field differ.
     """
 
     right: int = 0
@@ -51,11 +51,11 @@ class Changes(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every entry that differs is explained, and no other one is changed."""
+        """Whether every entry that differs is explained, and no other entry is changed."""
         return self.right == self.of == self.differing
 
     def bits(self, chance: float) -> float:
-        """Return the bits of surprise if each is right by this chance; 0 if not more are right."""
+        """Return the bits of surprise if changes are right by `chance`; 0 if no more are right."""
         if self.right <= chance * self.of:
             return 0.0
         share, bits = self.right / self.of, self.right * math.log2(self.right / self.of / chance)
@@ -64,10 +64,10 @@ class Changes(NamedTuple):
         return max(bits, self._bits_of_values()) if self.is_whole else bits
 
     def _bits_of_values(self) -> float:
-        """Return the bits of surprise of the values of a field that is right as a whole.
+        """Return the bits of surprise of values, in a field that is right as a whole.
 
-        A wrong value is as near to the expected one by chance. A value or a distance that occurred
-        is one bit: a mistake that has nothing to do with the deviation has the same one everywhere.
+        A wrong value may be near the expected one by chance. A value or a distance that has
+        occurred is one bit, because a mistake other than the deviation repeats it everywhere.
         """
         bits, seen_values, seen_distances = 0.0, set[int](), set[int]()
         for expected, given in sorted(self.values):
@@ -81,7 +81,7 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """How many mismatches deviations explain, of how many; and how many more they would make.
+    """Counts of mismatches that deviations explain, of all, and of mismatches that they would add.
 
     `changes` are by fields.
     """
@@ -109,19 +109,19 @@ class Score:
 
     @property
     def is_guess(self) -> bool:
-        """Whether the share that the deviations explain does not round to 0.0 %."""
+        """Whether deviations explain at least 0.1 % of the mismatches."""
         return _LEAST_OF * self.explained >= self.of
 
     def is_more_than_chance(self, differing: Mapping[str, float]) -> bool:
-        """Return whether in a field more changes are right than by accident.
+        """Return whether more changes are right in a field than by accident.
 
-        `differing` are the shares of the entries of fields that differ. Where one differs, at least
-        two other values are near.
+        `differing` has, for each field, the share of entries that differ. Each such entry has at
+        least two other values nearby.
         """
         return bool(self._surprising(differing))
 
     def whole_fields(self, differing: Mapping[str, float]) -> dict[str, int]:
-        """Return the mismatches of fields that are explained as a whole, not by accident."""
+        """Return the mismatches of fields that are explained as a whole, and not by accident."""
         return {
             name: self.changes[name].right
             for name in self._surprising(differing)
@@ -137,7 +137,7 @@ class Score:
 
     @property
     def worth(self) -> int:
-        """The mismatches explained, less half of those that would be added."""
+        """Twice the count of explained mismatches, minus the count of added ones."""
         return 2 * self.explained - self.more
 
 
@@ -145,9 +145,9 @@ class Score:
 class Run:
     """The result of computing with deviations: their score, and the steps that were taken.
 
-    `alike` is the share of values of the candidate that they have, wherever these lie, in the
-    fields that differ. For one deviation, `explained` has a bit for each entry that differs and
-    that it explains.
+    `alike` is the share of the candidate's values that they reproduce in any place, in the fields
+    that differ. For one deviation, `explained` has a bit for each entry that differs and that it
+    explains.
     """
 
     score: Score
@@ -164,11 +164,11 @@ class Model:
         self._runs: dict[tuple[Together, Sample], Run] = {}
 
     def run(self, those: Together, sample: Sample) -> Run:
-        """Return the result of deviations on a sample, or of none, which is the reference.
+        """Return the result of deviations on a sample; without deviations, of the reference.
 
-        A deviation whose steps are not taken without it changes nothing. So a result for the
-        others alone is a result for all together. A value of the candidate that the reference has,
-        too, is right: no deviation explains it, and the expected value is wrong.
+        A deviation changes nothing if its steps are not reached without it. Then the result for the
+        other deviations is the result for all. If the candidate has a value of the reference, the
+        value is right: no deviation explains it, and the expected value is wrong.
         """
         if (those, sample) not in self._runs:
             self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
@@ -216,7 +216,7 @@ class Model:
         return Run(score, steps, sum(alike) / max(len(alike), 1), explained)
 
     def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
-        """Return where the values of the candidate are those of the reference, and not expected."""
+        """Return where the candidate has the values of the reference, but not the expected ones."""
         if not self.run((), sample).score.explained:
             return {}
         self.elements += sample.size
@@ -239,10 +239,10 @@ Field = tuple[str, Pair, NDArray[np.integer]]
 def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset[Step]]:
     """Return the fields of the model with these deviations, and the steps that it takes.
 
-    It yields nothing if they lead it out of its numbers.
+    The fields are None if the deviations lead to numbers that the model refuses.
     """
     question, found = sample.question, None
-    # The steps are noted where they are called, in front of their replacements.
+    # Steps are noted when they are called, before their replacements.
     with applied(*those), reached(_STEPS) as steps, contextlib.suppress(*_BEYOND):
         found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
@@ -262,7 +262,7 @@ def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
 
 
 def _score(of_field: Field, marks: NDArray[np.bool_]) -> Score:
-    """Score a field: the marked mismatches are explained."""
+    """Return the score of a field whose marked mismatches are explained."""
     name, pair, ours = of_field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
     more = int(np.count_nonzero(missed & ~pair.differs))
@@ -274,7 +274,7 @@ def _score(of_field: Field, marks: NDArray[np.bool_]) -> Score:
 
 
 def _explained(of_field: Field, right: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Return which mismatches of a field are explained: none whose value is `right`."""
+    """Return which mismatches of a field are explained; values that are `right` are not."""
     _, pair, ours = of_field
     found: NDArray[np.bool_] = pair.differs & (pair.given == ours)
     return found if right is None else found & ~right
@@ -286,7 +286,7 @@ def _joined(marks: Iterable[NDArray[np.bool_]]) -> int:
 
 
 def _alike(given: NDArray[np.integer], ours: NDArray[np.integer]) -> float:
-    """Return the share of entries that have the values of others, in any order."""
+    """Return the share of given entries whose values are also in `ours`, in any order."""
     _, rank = np.unique(np.concatenate([given.ravel(), ours.ravel()]), return_inverse=True)
     counts = (np.bincount(part, minlength=2 * given.size) for part in np.split(rank, 2))
     return float(np.minimum(*counts).sum()) / max(given.size, 1)

@@ -1,4 +1,4 @@
-"""Structure: what entries that differ have instead, and where they lie."""
+"""Structures: the bits of entries that differ, and where these entries lie."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
 
 def structures_of(samples: Sequence[Sample]) -> list[Structure]:
-    """Return the structures of the fields of cases that differ, in the order of the suite.
+    """Return the structures of the fields that differ, in the order of the suite.
 
-    Fields with the same words are one structure. A condition alone is
-    sought for the first field: those after it follow from it.
+    Fields with the same words are one structure. A condition alone is sought only for the first
+    field, because later fields follow from it.
     """
     found: list[Structure] = []
     unnamed: list[Entries] = []
@@ -48,9 +48,9 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
 
 
 def _with_parameters(found: list[Structure], entries: Entries) -> list[Structure]:
-    """Return structures, one of them with another field if a parameter explains it as well.
+    """Return structures, with another field in one of them if the same parameter explains it.
 
-    A few entries, such as one mantissa, are not evidence alone. With the other fields they are.
+    A few entries, such as one mantissa, are not evidence alone, but they are with other fields.
     """
     field, of = entries.field, len(entries.differing)
     if any(one.is_whole and one.words.startswith(OF_PARAMETERS) for one in found):
@@ -64,9 +64,10 @@ def _with_parameters(found: list[Structure], entries: Entries) -> list[Structure
 
 
 def displaced_fields(evidence: Evidence) -> list[Structure]:
-    """Return the structures of fields that have, all of them, other bits, and no condition.
+    """Return the structures of fields in which all entries that differ have other bits.
 
-    Fields with too many entries are left out, and inputs are not looked at.
+    Structures that need a condition are left out, as are fields with too many entries. Inputs are
+    not looked at.
     """
     samples, found = list(samples_of(evidence)), []
     for field in differing_fields(samples):
@@ -84,9 +85,9 @@ Modelled = Sequence[tuple[Sample, Mapping[str, NDArray[Any]]]]  # with the field
 
 
 def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structure]:
-    """Return the structures of the rest, with the bits of deviations as the expected ones.
+    """Return the structures of mismatches that deviations leave, relative to the bits of these.
 
-    Entries that match are not of the rest, also where the deviations would change them.
+    Entries that match do not count, even if the deviations would change them.
     """
     left = [
         replace(
@@ -108,13 +109,13 @@ def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structur
 
 
 def after(names: tuple[str, ...], one: Structure) -> Structure:
-    """Return a structure of the rest, with the names of deviations."""
+    """Return a structure with the names of deviations that come before it."""
     other = None if one.other is None else replace(one.other, beyond=names)
     return replace(one, beyond=names, other=other)
 
 
 def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Structure]:
-    """Yield where deviations hold, if entries match that they would change: of the first field."""
+    """Yield, for the first field that has one, a condition of where the deviations apply."""
     samples = [sample for sample, _ in modelled]
     changed = [
         replace(
@@ -169,7 +170,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
             return both
     if instead is not None and instead.explained < of and is_first:
         of_all = condition(entries, entries.differs, entries.matches)
-        instead = instead if of_all is None else None  # that says more than a part
+        instead = instead if of_all is None else None  # a condition says more than a part
     nothing = Structure(
         (entries.field,), "", 0, of, 0, noun=entries.noun, is_of_sample=entries.is_of_sample
     )
@@ -187,7 +188,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
 
 
 def _one_value_somewhere(entries: Entries, nothing: Structure) -> Structure | None:
-    """Return the one value that most wrong entries have, if others say exactly where."""
+    """Return the value of most wrong entries, if a condition says exactly where it is."""
     for one in frequent_value(entries):
         is_most = 2 * one.explained >= nothing.of > one.explained
         if is_most and one.kept and surprise(one, one.explains) >= LEAST_BITS:
@@ -198,22 +199,22 @@ def _one_value_somewhere(entries: Entries, nothing: Structure) -> Structure | No
 
 
 def _with(nothing: Structure, one: Alternative, where: Condition | None) -> Structure:
-    """Return a structure with an alternative, and with the condition of its entries."""
+    """Return a structure with the words and counts of an alternative, and with a condition."""
     return replace(
         nothing, words=one.words, explained=one.explained, kept=one.kept, condition=where
     )
 
 
 def _of_two(one: Alternative, other: Alternative) -> Structure | None:
-    """Return the structure of two kinds of wrong entries, if nothing else has to differ."""
+    """Return the structure of two kinds of wrong entries, if no other entries have to differ."""
     first, rest = _next_to(one, other), _next_to(other, one)
     return None if first is None or rest is None else replace(first, other=rest)
 
 
 def _next_to(one: Alternative, other: Alternative) -> Structure | None:
-    """Return the structure of one of two; None if others would differ as well.
+    """Return the structure of one of two kinds; None if other entries would differ as well.
 
-    Entries that have the bits of the other one are not counted.
+    Entries that have the bits of the other kind are not counted.
     """
     e = one.entries
     by_other = other.is_there & (other.values == e.given)
@@ -239,7 +240,7 @@ def _next_to(one: Alternative, other: Alternative) -> Structure | None:
 
 
 def _may_be_by_accident(instead: Alternative, where: Condition | None) -> bool:
-    """Return whether an alternative may fit by accident: it would change other entries that match.
+    """Return whether an alternative that would change matching entries may fit by accident.
 
     The number next to an expected one may be the result of another rounding. If no place explains
     the entries, bits from far away are taken for a race.
@@ -253,10 +254,10 @@ def _may_be_by_accident(instead: Alternative, where: Condition | None) -> bool:
 
 
 def _where(entries: Entries, instead: Alternative) -> Condition | None:
-    """Return where entries have something instead, of those that would change.
+    """Return the condition that separates explained entries from others that would change.
 
-    If that is of other places, the condition has to be of places as well: next to each number may
-    be the result of another rounding.
+    If the bits are of other places, the condition has to be of places as well, because the number
+    next to an expected one may be the result of another rounding.
     """
     wrong, right = instead.explains, instead.would_change
     found = condition(entries, wrong, right, of_places_only=True)
@@ -266,7 +267,7 @@ def _where(entries: Entries, instead: Alternative) -> Condition | None:
 
 
 def _joined(one: Structure, other: Structure) -> Structure:
-    """Return one structure of two fields; a condition is that of the first."""
+    """Return one structure of two fields, with the condition of the first field."""
     return replace(
         one,
         fields=(*one.fields, *other.fields),

@@ -1,7 +1,7 @@
-"""Parts cut out of large tensors, to try deviations on: files of results cannot be asked again.
+"""Parts cut out of large tensors to try deviations on, because result files cannot answer again.
 
 A part consists of whole blocks. It is used only for the fields whose expected bits the exact model
-computes from the part alone. If they depend on the amax of the tensor, the amax is given.
+computes from the part alone. If the fields depend on the amax of the tensor, the amax is given.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from mor_ref.verify.comparing.compare import ComparedField
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.values import Marks, values_of
 
-_SIDES = 64, 128  # the least rows and columns of a part that is not of the end
+_SIDES = 64, 128  # least rows and columns of a part, unless the tensor ends
 _MOST = 1 << 14  # numbers of a part
 _CASES = 3
 
@@ -29,7 +29,7 @@ _Window = tuple[slice, ...]
 
 
 class _Part(NamedTuple):
-    """A part of a case, with the fields that the answer has instead of the expected ones.
+    """A part of a case, with the fields of the answer.
 
     `left_out` marks the entries of fields that are not compared.
     """
@@ -41,7 +41,7 @@ class _Part(NamedTuple):
 
 
 def parts_of(evidence: Evidence) -> Evidence | None:
-    """Return some parts of the tensors of a suite that differ, as cases; None if there is none."""
+    """Return parts of the tensors of a suite that differ, as cases; None if there are none."""
     if OPERATIONS[evidence.operation].first_axes != "rc":
         return None
     wrong = [
@@ -70,7 +70,7 @@ def _compared(evidence: Evidence, case: Case) -> list[ComparedField]:
 
 
 def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
-    """Yield the part with the largest number, and those of the first and the last mismatch."""
+    """Yield the parts with the largest number, the first mismatch and the last mismatch."""
     asked, operation = question(evidence.fields, case), evidence.operation
     compared, first = _compared(evidence, case), evidence.strip.first if evidence.strip else 0
     parameters = [asked.parameters]
@@ -94,9 +94,9 @@ def _windows(
     sides = sides_of("rc", asked.parameters, shape)
     block = sides["grid"]
     if block == shape:
-        block = 1, 1  # the scale of all is that of a part, if the amax is given
+        block = 1, 1  # a part has the scale of all, if the amax is given
     if sides["ends"][0] == 1 < shape[0]:
-        block = block[0], shape[1]  # rows have a scale each
+        block = block[0], shape[1]  # each row has a scale
     part = _sides(block, shape)
     if min(part[0], shape[0]) * min(part[1], shape[1]) > _MOST:
         return
@@ -105,7 +105,7 @@ def _windows(
 
 
 def _sides(block: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sides of a part that has whole blocks, and has room for them."""
+    """Return the sides of a part: whole blocks, at least one, within the limits of a part."""
     rows = max(1, _SIDES[0] // block[0]) * block[0]
     most = min(_SIDES[1], _MOST // min(rows, shape[0]))
     columns = max(1, most // block[1]) * block[1]
@@ -116,7 +116,7 @@ def _sides(block: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 def _places(
     operation: str, asked: Case, compared: list[ComparedField], sides: Mapping[str, Any]
 ) -> Iterator[tuple[int, int]]:
-    """Yield places of x: of the largest number, and of the first and the last mismatch."""
+    """Yield the places in x of the largest number, and of the first and the last mismatch."""
     yield _place_of_largest(asked)
     for one in compared:
         axes = OPERATIONS[operation].field(one.suite_field)[1]
@@ -128,7 +128,7 @@ def _places(
 
 
 def _place_of_largest(asked: Case) -> tuple[int, int]:
-    """Return the place of the largest finite magnitude; some rows are in memory at a time."""
+    """Return the place of the largest finite magnitude, with some rows in memory at a time."""
     x, source = asked.arrays["x"], asked.parameters["source"]
     rows = max(1, AT_ONCE // x.shape[1])
     best, place = -1.0, (0, 0)
@@ -156,7 +156,7 @@ def _part(
     parameters: Parameters,
     first: int,
 ) -> _Part:
-    """Return a part of a case from a first row on, with fields that follow from the part alone."""
+    """Return a part of a case, with the fields that follow from the part alone."""
     shape = asked.arrays["x"].shape
     x = {name: np.ascontiguousarray(array[window]) for name, array in asked.arrays.items()}
     sides = sides_of("rc", asked.parameters, shape)
@@ -183,7 +183,7 @@ def _part(
 def _inside(
     one: ComparedField, window: _Window, sides: tuple[int, ...] | None
 ) -> tuple[slice, ...] | None:
-    """Return the entries of a field that are of a part of x; None if its axes are others."""
+    """Return the entries of a field that belong to a part of x; None if its axes are others."""
     if sides is None or one.expected.ndim > len(sides):
         return None
     return tuple(
@@ -193,6 +193,6 @@ def _inside(
 
 
 def _is_same(model: Arrays, one: ComparedField, own: tuple[slice, ...]) -> bool:
-    """Return whether the exact model has the expected bits."""
+    """Return whether the exact model computes the expected bits from the part."""
     found = model.get(one.suite_field)
     return found is not None and np.array_equal(found, one.expected[own])
