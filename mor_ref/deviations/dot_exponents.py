@@ -96,7 +96,7 @@ def _is_f16(_part: list[Product], _c: float, profile: DotProfile) -> bool:
 def dot_f16_has_e0_of_binary32(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
-    """With results in f16, e0 is that of the same instruction with results in binary32."""
+    """With results in f16, e0 is taken from the same instruction with results in binary32."""
     more = formats["f16"].smallest_exponent - formats["f32"].smallest_exponent
     found: Chunk = reference(part, c, replace(profile, zero_exponent=profile.zero_exponent - more))
     return found

@@ -1,4 +1,4 @@
-"""Sequences of Adam steps in FP8-LM that differ: what a step takes from the previous state."""
+"""Sequences of Adam steps in FP8-LM that use the previous state in other ways."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -167,7 +167,7 @@ def matmul_upcasts_for_ampere(_: Reference, profile: DotProfile) -> DotProfile:
 def matmul_one_overall_scale_after_the_other(
     reference: Reference, a: Blocks, b: Blocks, profile: DotProfile
 ) -> float:
-    """The global decode scale of A multiplies the result first, and that of B second."""
+    """The global decode scale of A multiplies the result, then the one of B does."""
     plain = [[replace(block, overall=1.0) for block in row] for row in (a, b)]
     return product(product(reference(*plain, profile), a[0].overall), b[0].overall)
 

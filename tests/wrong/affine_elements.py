@@ -151,7 +151,7 @@ class RowsBySwitchbackTensor(Integers):
 
 @wrong
 class SubnormalNumbersFlushed(Integers):
-    """Subnormal numbers, and subnormal products, are zero: the mode is not that of IEEE 754."""
+    """Subnormal numbers and products are zero: the processor flushes them."""
 
     def scaled(self, x, scale, inverse, zero):
         tiny = f32(2.0**-126)

@@ -1,4 +1,4 @@
-"""Decoders and conversions of libraries, as ports have them, each with its mistake."""
+"""Decoders and conversions of libraries, as found in ports, each with its mistake."""
 
 import ml_dtypes
 import numpy as np

@@ -154,7 +154,7 @@ def with_table(entry):
 
 
 def by_powers(name, mistake, up, down):
-    """Register functions of exponents of scales: the factors of numbers, and of codes."""
+    """Register functions that map exponents of scales to the factors of numbers and of codes."""
 
     def quantize(x, fmt, rule, k):
         scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)

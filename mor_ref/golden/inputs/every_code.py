@@ -88,9 +88,9 @@ def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]
 def _amax_of_each_scale(fmt: Format, rule: str, source: str) -> dict[int, float]:
     """Return an amax for each scale that finite numbers of a source can have, by scale code.
 
-    The amax is the largest number that has this scale and one of four significands: 1, the
-    significand of the largest number of the format, one that is rounded to it, or the largest of
-    all. So the codes of all smaller numbers occur in its block.
+    The amax is the largest number that has this scale and one of four significands: 1, the one of
+    the format's largest number, one that is rounded to it, or the largest of all. So the codes of
+    all smaller numbers occur in its block.
     """
     low, high, bits = SOURCES[source]
     largest = math.frexp(fmt.largest)[0] * 2

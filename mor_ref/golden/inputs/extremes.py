@@ -38,7 +38,7 @@ def largest_at_the_end(size: Size) -> Tensor:
 
 
 def many_elements(size: Size) -> Tensor:
-    """Return so many numbers that T times their count takes more than 32 bits."""
+    """Return a tensor so large that T times the count of its numbers takes more than 32 bits."""
     x = upper_halves(bell(107 * 107, size.seed, 173).reshape(107, 107))
     return Tensor("many.bf16", "bf16", np.maximum(x, np.uint16(0x0080)))
 

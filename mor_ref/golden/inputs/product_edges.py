@@ -114,7 +114,7 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
 
 
 def special_scales(kind: Kind) -> Arrays:
-    """Return rows of a block of small numbers in which the scale of A or of B is special.
+    """Return rows with a block of small numbers, in which one operand has a special scale.
 
     In some rows, the operand with this scale is all zeros. The other scales are 1, or 2^-4 in FP4.
     """

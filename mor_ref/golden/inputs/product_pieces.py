@@ -48,7 +48,7 @@ class Row(NamedTuple):
     factors: Mapping[int, Two] = {}
     scales: Mapping[int, tuple[int, int]] = {}
     overall: Two = _ONES
-    of: Names | None = None  # the formats of its blocks, if not those of the kind
+    of: Names | None = None  # formats of its blocks; None for the formats of the kind
 
 
 def special_elements(kind: Kind) -> Arrays:

@@ -163,7 +163,7 @@ def _at_edges(kind: Kind, name: str, codes: Unsigned) -> Unsigned:
         return found
     if name == "a":
         found[_FIRST + 6 : _FIRST + 8] &= np.uint32(0x87)
-    if not formats[kind.record.scale_format].mantissa_bits:  # scales below those of FP8 and FP4
+    if not formats[kind.record.scale_format].mantissa_bits:  # smaller scales than FP8 and FP4 have
         for row, numbers in enumerate(_BELOW_E0):
             found[_FIRST + 4 + row] = 0
             found[_FIRST + 4 + row, :2] = [encode(x, fmt) for x in numbers["ab".index(name) :: 2]]
@@ -180,7 +180,7 @@ def _drawn_by(kind: Kind) -> str:
 
 
 def _tile(rows: Arrays) -> Arrays:
-    """Return each of the first rows of A with each of the first columns of B."""
+    """Return each first row of A with each first column of B."""
     one, other = np.divmod(np.arange(_SIDE * _SIDE), _SIDE)
     return {name: array[one if name.endswith("a") else other] for name, array in rows.items()}
 
@@ -204,7 +204,7 @@ def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -
 
 
 def _scales(record: RecordKind, n: int, words: NDArray[np.uint64]) -> tuple[Unsigned, Unsigned]:
-    """Return the scales of blocks and of rows of operand n, as bits of binary32."""
+    """Return the scales of blocks and rows in operand n, as binary32 bits."""
     near = (words >> np.uint64(40)) % np.uint64(9)
     ones = np.full(len(words), _ONE, np.uint32)
     if record.divides:

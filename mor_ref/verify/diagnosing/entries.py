@@ -18,7 +18,7 @@ from mor_ref.verify.diagnosing.sample import Sample
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 Bits = NDArray[np.unsignedinteger[Any]]
-MOST = 1 << 20  # limit of entries of a field, or of numbers of its cases
+MOST = 1 << 20  # limit of entries in a field, or of numbers in its cases
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ class _Numbers:
 
 
 def of_inputs(e: Entries) -> Iterator[Property]:
-    """Yield properties of the inputs of entries, and of the blocks of these inputs."""
+    """Yield properties of the inputs at the places of entries, and of their blocks."""
     name, views = split(e.field)
     if views or e.noun != "entry":
         return

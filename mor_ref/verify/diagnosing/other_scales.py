@@ -50,8 +50,8 @@ class _Choice(NamedTuple):
 def other_scales(e: Entries) -> Iterator[Alternative]:
     """Yield the codes of x with other scales, or y of the codes with other scales.
 
-    The scales are those of other blocks, given ones, inverse ones and 1. Each choice is tried on
-    some entries that differ; the choices that explain the most are tried on all.
+    The scales come from other blocks or from the candidate, are inverted, or are 1. Each choice is
+    tried on some entries that differ; the choices that explain the most are tried on all.
     """
     field = _field(e)
     if field is None:

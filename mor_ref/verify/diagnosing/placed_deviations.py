@@ -17,7 +17,8 @@ def placed_deviations(
 ) -> Iterator[Placed]:
     """Yield explanations of all mismatches, each with an exact condition of where it applies.
 
-    The condition is of entries that a deviation would change, in samples of so many `cases`.
+    The condition separates entries that a deviation would change. It is of a sample if there are
+    fewer samples than `cases`.
     """
     for one in of_all:
         structures = where_deviating(modelled(model, one, samples), one.deviations)

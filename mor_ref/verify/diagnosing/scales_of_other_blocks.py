@@ -52,7 +52,7 @@ def other_block_sizes(sides: Sides) -> Iterator[tuple[str, OtherBlocks]]:
 
 
 def block_of(one: Sample) -> Sides:
-    """Return the rows and columns of a block, at most those of the tensor."""
+    """Return the rows and columns of a block, which is at most as large as the tensor."""
     return sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
 
 

@@ -157,7 +157,7 @@ class Run:
 
 
 class Model:
-    """The model with deviations. It computes nothing twice, and counts what it computes."""
+    """The model with deviations. Each result is computed once, and its elements are counted."""
 
     def __init__(self) -> None:
         self.elements = 0
