@@ -208,6 +208,9 @@ def test_a_case_of_a_suite():
     inputs = case.inputs
     inputs["x"][:] = 0  # a copy
     assert case.inputs["x"].any()
+    parameters = dict(case.parameters)
+    case.parameters.clear()
+    assert suite_case(bundled_files(), "mx_blocks", "e4m3.floor").parameters == parameters
 
 
 def test_other_bits_that_are_allowed():

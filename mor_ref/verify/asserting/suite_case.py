@@ -1,5 +1,6 @@
 """A case of a suite with all that an assertion needs to compare it and to name a cause."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -36,8 +37,8 @@ class SuiteCase:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The parameters of the operation."""
-        return self.case.parameters
+        """The parameters of the operation, as a copy."""
+        return copy.deepcopy(self.case.parameters)
 
     @property
     def inputs(self) -> dict[str, Unsigned]:
