@@ -226,6 +226,12 @@ def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
     assert engine_on(changed, "decisions") == []
 
 
+def test_a_file_that_is_not_that_of_the_manifest_is_refused():
+    """VEC-002."""
+    with pytest.raises(suite_files.GoldenError, match=r"decisions.* has the SHA-256 .*0{16}\.\.;"):
+        suite_files.read_suite(golden.bundled_files(), "decisions", {"sha256": "0" * 64})
+
+
 def header(text):
     return len(text).to_bytes(8, "little") + text
 

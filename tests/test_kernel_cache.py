@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.engine import kernel, policies, strips
+from mor_ref.engine import kernel, nvfp4, policies, strips
 
 PACKAGE = Path(mor_ref.__file__).parent
 
@@ -114,6 +114,15 @@ def test_another_constant_is_other_code(copy):
     assert run(SCALES, *copy) == ["126", "1"]
 
 
+def test_the_digest_is_of_constants_and_of_functions(monkeypatch):
+    digests = {kernel.code_digest()}
+    monkeypatch.setattr(nvfp4, "_LEAST_TORCHAO", np.float32(2.0**-9))
+    digests.add(kernel.code_digest())
+    monkeypatch.setattr(policies, "keep_row", policies.render_row)
+    digests.add(kernel.code_digest())
+    assert len(digests) == 3
+
+
 def test_arrays_and_numbers_of_numpy_are_code():
     digests = {
         tuple(kernel._parts_of_value(value))
@@ -123,7 +132,6 @@ def test_arrays_and_numbers_of_numpy_are_code():
     assert () not in digests
 
 
-@pytest.mark.tier("full")
 def test_a_step_that_a_loop_is_made_of_is_code():
     """Loops over units are of one source, and differ by the step that they call."""
     loops = (strips.over_units(row_step) for row_step in (policies.keep_row, policies.render_row))
