@@ -171,6 +171,9 @@ EXERCISES = {
 }
 
 
+OF_EACH_KIND = ("[format]", "[profile]", "[scale rule]", "[quantizer and metric in a policy]")
+
+
 class OfTheTensor(Integers):
     """Integers with one scale and zero point for all rows."""
 
@@ -231,7 +234,7 @@ def made(tmp_path, monkeypatch):
     return make_suite
 
 
-@pytest.mark.tier("full", but_one_in=4)
+@pytest.mark.tier("full", but=OF_EACH_KIND)
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_it_is_in_golden_make_and_in_verify(exercise, made):
     needed.compiler()
