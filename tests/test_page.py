@@ -203,7 +203,7 @@ def test_what_cannot_be_compared():
     page = page_of(on(floats, "decisions"))
     assert "not comparable 5 fields of cases" in page.texts("dl", "facts")[0]
     assert "entries compared 0" in page.texts("dl", "facts")[0]
-    assert "could not be compared, and nothing is known" in page.texts("body")[0]
+    assert "could not be compared, so no cause can be named" in page.texts("body")[0]
     assert "case mean_relative_error, field accepted: has dtype float64" in page.texts("details")[0]
     assert "explained by" not in page.texts("body")[0]
     assert "cannot be compared in 5 cases" in page.texts("ol", "flow")[0]

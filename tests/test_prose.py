@@ -65,12 +65,12 @@ STRING_OR_COMMENT = re.compile(
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = (
     *("*.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md", "docs/explorer/index.html"),
-    *("spec/*.md", "examples/**/*.md", "experiments/**/*.md", "tests/**/*.md"),
+    *("spec/*.md", "examples/**/*.md", "experiments/**/*.md", "tests/**/*.md", "mor_ref/**/*.html"),
 )
 PROGRAMS = (
     *("mor_ref/**/*.py", "docs/**/*.py", "benchmarks/*.py", "examples/**/*.py", "tests/**/*.py"),
     *("*.py", "experiments/**/*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h"),
-    *("tests/**/*.cu", "examples/**/*.c", "examples/**/*.sv"),
+    *("tests/**/*.cu", "examples/**/*.c", "examples/**/*.sv", "docs/explorer/*.js"),
 )
 FILES = sorted(
     path.relative_to(ROOT).as_posix()

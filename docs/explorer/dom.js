@@ -26,7 +26,7 @@ Explorer.dom = (() => {
     if (held && focused) byId(focused)?.focus({ preventScroll: true });
   }
 
-  // What stands there from before, while what is typed has no answer: dimmed, and out of reach.
+  // While the typed text has no answer, the answer from before is dimmed and out of reach.
   function outdated(ids, isOld) {
     for (const id of ids) byId(id).inert = isOld;
   }

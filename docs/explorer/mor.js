@@ -20,7 +20,7 @@ Explorer.mor = (() => {
   const counts = (x) => isFinite(x) && !isZero(x); // ERR-002
   const isLost = (x, y) => !isFinite(x) || !isSmaller(y, LEAST_LOST); // ERR-003
 
-  // The errors of a unit's numbers and of what became of them (ERR-002 to ERR-004).
+  // The errors of a unit's numbers, each against its element (ERR-002 to ERR-004).
   function errorSum(numbers, elements) {
     const terms = numbers.map((x, i) => (counts(x) ? errorTerm(x, elements[i].y) : null));
     return {

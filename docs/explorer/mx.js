@@ -35,7 +35,7 @@ Explorer.mx = (() => {
     rceil: { id: "MXS-006" },
   };
 
-  // The e8m0 code of a block, with what it comes from (MXS-002, MXS-006).
+  // The e8m0 code of a block, and the steps that lead to it (MXS-002, MXS-006).
   function blockScale(numbers, fmt, rule) {
     const blockMax = largestOf(numbers);
     const largestExponent = exponentOf(formats.largest(fmt));

@@ -1,6 +1,6 @@
 "use strict";
 
-// The state of the page, which lives in the address, and what its controls do to it.
+// The state of the page, which lives in the address, and its controls, which change it.
 Explorer.page = (() => {
   const { catalogue, formats, dom, number, recipes, code: decoding } = Explorer;
   const { el, byId, rule } = dom;
@@ -10,7 +10,7 @@ Explorer.page = (() => {
   const mxNames = all.filter((fmt) => fmt.isMxElement).map((fmt) => fmt.name);
   const policyRule = "gam"; // of the policies (MOR-005)
 
-  // The choices of each select: a value, or a value and what it is called.
+  // The choices of each select: a value, or a value and its label.
   const CHOICES = {
     format: Object.keys(formats.formats),
     rounding: [["", "default"], ...catalogue.roundings],

@@ -47,7 +47,7 @@ Explorer.scaling = (() => {
     return { value, exponent, exponentCode: exponent + BIAS, isDecremented };
   }
 
-  // The scale of a block of that amax, with what it comes from.
+  // The scale of a block of that amax, and the steps that lead to it.
   function scaleOfBlock(kind, fmt, amax, groupAmax) {
     const ideal = idealScale(fmt, amax);
     const mantissa = kind === "gam" ? groupMantissa(fmt, groupAmax) : 0;

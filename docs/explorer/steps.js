@@ -50,7 +50,7 @@ Explorer.steps = (() => {
     return steps([...start, ["scale", how, number32(scale.value), "SCL-004"]]);
   }
 
-  // The names of the two global scales and what they come from.
+  // The names of the two global scales, and their sources.
   const GLOBAL = {
     S_enc: [["S_enc", "min(Q / tensor_max, largest f32); 1 if tensor_max or that is 0"], ["S_dec", "1 / S_enc"]],
     g: [["1 / g", "the global scale of numbers"], ["g", "tensor_max / Q, that of codes"]],
@@ -118,7 +118,7 @@ Explorer.steps = (() => {
     return rung.isAccepted ? "would accept" : "would refuse";
   }
 
-  // The ladder of a policy and what a row takes.
+  // The ladder of a policy, and the rung that a row takes.
   function ladder(policy, found) {
     const rows = found.rungs.map((rung, i) => {
       const [metric, numbers, more, id] = comparison(rung, found);
