@@ -1,5 +1,7 @@
 """The arithmetic of the format explorer, in Chromium: golden vectors and the exact model."""
 
+import re
+
 import numpy as np
 import pytest
 from explorer_browser import ADAPTER, EXPLORER, answer, context_of
@@ -10,6 +12,7 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.definitions.affine import AFFINE_PROFILES
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact import policies
 from mor_ref.golden.suites import SUITES
 from mor_ref.metrics import MeanRelativeError
@@ -175,6 +178,11 @@ def test_a_threshold_of_which_t_is_0(page):
     for x in ([1, 2], [0, 0]):
         found = mor_ref.mor(np.array(x, np.float32), threshold="1e-400")
         assert page.evaluate(decided, ["1e-400", x]) == found.ladder[found.choice.item()]
+
+
+def test_every_scale_rule_of_mx_is_there():
+    text = (EXPLORER / "mx.js").read_text()
+    assert re.findall(r"^    (\w+): \{ id: \"MXS", text, re.MULTILINE) == list(SCALE_RULES)
 
 
 def test_every_id_that_is_named_is_a_rule():
