@@ -87,7 +87,7 @@ def test_a_chunk_with_many_codes_under_one_random_word(case):
     assert (engine_codes.engine_codes(other, inputs) == right) == (case.random.n == 32)
 
 
-@pytest.mark.tier("full")
+@pytest.mark.tier("full", but=["[True]"])
 @pytest.mark.parametrize("is_wrong", [False, True])
 def test_the_command_under_one_random_word(is_wrong, monkeypatch, capsys):
     """On the first chunks, where the inputs that are not zero go up under the largest word."""
@@ -250,7 +250,6 @@ def test_chunks():
             next(verify_chunks(Engine(), case, range(1)))
 
 
-@pytest.mark.tier("full")
 def test_the_command(tmp_path):
     lines = [
         "from mor_ref import encode",

@@ -289,7 +289,6 @@ def test_a_threshold_out_of_range_is_0(tmp_path):
     assert subprocess.run([tmp_path / "it"], check=False).returncode == 0
 
 
-@pytest.mark.tier("full")
 def test_the_command_writes_every_file(tmp_path):
     out = tmp_path / "there" / "it"
     done = forking.mor_ref("sources", "--out", out, cwd=tmp_path)
