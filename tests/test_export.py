@@ -31,7 +31,6 @@ def exported(tmp_path, kind, *names):
     return tmp_path
 
 
-@pytest.mark.tier("full")
 def test_json_lines(tmp_path):
     text = (exported(tmp_path, "jsonl", STEPS, "policies") / f"{STEPS}.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
@@ -85,7 +84,6 @@ int main(void) {
 """
 
 
-@pytest.mark.tier("full")
 def test_a_header_for_c(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc") or pytest.skip(reason("gcc"))
     folder = exported(tmp_path, "c", STEPS, "decisions")
