@@ -83,6 +83,19 @@ def test_the_conclusion_comes_first_and_the_files_last(run, model):
     assert lines[-2] == "left out: 2 tensors, not a matrix; --all-shapes takes them"
 
 
+def test_the_worst_tensor_has_the_largest_error(run, model):
+    lines = run(model, *OPTIONS).splitlines()
+    for recipe in RECIPES:
+        errors = {
+            name: compare(x, [recipe])[recipe].measures.error
+            for name, x in tensors().items()
+            if name.endswith("weight")
+        }
+        worst = max(errors, key=errors.__getitem__)
+        line = next(line for line in lines if line.startswith(recipe.partition(":")[0]))
+        assert line.endswith(f"{100 * errors[worst]:.3g} % {worst}"), line
+
+
 @pytest.mark.parametrize("columns", [120, 60, 44])
 def test_the_table_fits_the_terminal(run, columns, tmp_path):
     write(tmp_path / "x.safetensors", {"w": heavy((8, 64), 1).astype(np.float32)})

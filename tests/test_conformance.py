@@ -1,5 +1,7 @@
 """Conformance: to the bit, in all decisions that are not close, or not."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import as_policy
-from mor_ref.verify.comparing.conformance import Conformance, standing_of
+from mor_ref.verify.comparing.conformance import Conformance, _until_far, standing_of
 from mor_ref.verify.comparing.conformance import conformance as conformance_of
 from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Evidence
@@ -171,6 +173,13 @@ def test_decisions_close_to_the_threshold_may_differ(metric):
     assert found.level == "decisions"
     assert 0 < found.margin <= 1e-5
     assert "every decision is equal if its sum differs from" in str(found)
+
+
+def test_a_hundredth_of_the_threshold_is_close_and_more_is_not():
+    hundredth = Fraction(1, 100)
+    assert _until_far([Fraction(0), hundredth]) == hundredth
+    assert _until_far([hundredth + Fraction(1, 10**9)]) is None
+    assert _until_far([Fraction(0), None]) is None
 
 
 def test_decisions_far_from_the_threshold_may_not():
