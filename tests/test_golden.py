@@ -432,6 +432,10 @@ def test_the_commands(made):
             ("golden", "check", made / "nowhere"),
             "is not there; make the suites with mor-ref",
         ),
+        (
+            ("golden", "export", "mx_decoding", "--to", "c", "--out", made / "c"),
+            "DIR is 'mx_decoding', the name of a suite, and no directory here has it; give --suite",
+        ),
         (("golden", "make", "codes", "--out", made), "suite is 'codes', which is not known"),
         (("golden", "make", "--out", made, "--size", "0"), "size is 0; give an int from 1 to"),
     ):
