@@ -172,7 +172,7 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None
     if not out.flags.writeable:
         raise ValueError("out is read-only; give an array that can be written")
     if any(stride == 0 and side > 1 for stride, side in zip(out.strides, shape, strict=True)):
-        raise ValueError("out has elements in one place; give an array with room for each")
+        raise ValueError("out has elements at the same address; give an array with room for each")
 
 
 def room_for(

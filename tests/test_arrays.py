@@ -292,7 +292,7 @@ def test_out_that_has_no_room_of_its_own_is_refused():
         (
             np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (2,), (0,)),
             ValueError,
-            "out has elements in one place; give an array with room for each",
+            "out has elements at the same address; give an array with room for each",
         ),
     ):
         with pytest.raises(error) as refused:

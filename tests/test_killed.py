@@ -198,9 +198,7 @@ def test_a_record_that_is_not_a_file_of_the_directory(tmp_path, put, reason):
     folder.mkdir()
     outside.write_text("mine")
     put(folder / RECORD, outside)
-    with pytest.raises(
-        suite_files.GoldenError, match=f"cannot be written .{reason}.; take it away"
-    ):
+    with pytest.raises(suite_files.GoldenError, match=f"cannot be written .{reason}.; remove it"):
         make(["decisions"], folder, Size())
     assert outside.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == [RECORD]

@@ -60,7 +60,7 @@ class CodedBlocks:
 
 @runtime_checkable
 class Coded(Protocol):
-    """A record that says its codes and scales in blocks."""
+    """A record that returns its codes and scales in blocks."""
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""
@@ -68,7 +68,7 @@ class Coded(Protocol):
 
 @runtime_checkable
 class Dequantized(Protocol):
-    """A record that says its numbers."""
+    """A record that returns its numbers."""
 
     def dequantize(self) -> NDArray[np.float32]:
         """Return y in the shape of x."""

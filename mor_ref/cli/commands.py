@@ -11,7 +11,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-OF_A_CATALOGUE = "A name of a catalogue."  # until the help of the command is asked for
+# The help of an option until the help of its command is asked for, which lists the names.
+OF_A_CATALOGUE = "One of the names of the catalogue for this option."
 
 
 def _names_of(option: str) -> Iterable[str]:

@@ -55,10 +55,10 @@ FILES = typer.Argument(
     "of a model.",
 )
 IncludeOption = Annotated[
-    str | None, typer.Option(metavar="REGEX", help="Only tensors whose name matches this.")
+    str | None, typer.Option(metavar="REGEX", help="Take only tensors whose name matches this.")
 ]
 ExcludeOption = Annotated[
-    str | None, typer.Option(metavar="REGEX", help="No tensors whose name matches this.")
+    str | None, typer.Option(metavar="REGEX", help="Leave out tensors whose name matches this.")
 ]
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")

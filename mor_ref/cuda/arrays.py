@@ -92,7 +92,7 @@ def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
 
 
 def codes_from(codes: GivenArray, dtype: Any) -> Array:
-    """Return codes, which are unsigned integers of that dtype."""
+    """Return an array of codes, or refuse an array of a dtype other than `dtype`."""
     if codes.dtype != np.dtype(dtype).name:
         raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
     return in_order(codes.array, codes.argument).reshape(codes.array.shape)

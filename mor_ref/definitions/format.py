@@ -106,7 +106,7 @@ class Format:
 
     @cached_property
     def smallest_exponent(self) -> int:
-        """The exponent of the smallest normal number: of 2^(1 - bias), or of code 0 if no zero."""
+        """The exponent of the smallest normal number: 1 - bias; -bias for powers of two."""
         return -self.bias if self.is_power_of_two else 1 - self.bias
 
     @cached_property

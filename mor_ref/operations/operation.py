@@ -68,9 +68,10 @@ def _no_arrays(_: Parameters, __: Arrays, ___: str) -> Arrays:
 class RandomInputs:
     """Random inputs of an operation on rows, and the inputs that it takes.
 
-    `inside` says for each row whether it is taken, and `takes` says so in a sentence. `answers` are
-    the results of a device that need no name on the command line; all of them if there are none.
-    `tiles` are the sides that a row may have as a larger block, if it may.
+    `inside` returns for each row whether the operation takes it; `takes` is a sentence that says
+    which rows it takes. `answers` are the results that a stream has if the command line names none;
+    without `answers`, a stream has all results. `tiles` returns the sides of the larger blocks that
+    a row may be; it is None if a row has one shape only.
     """
 
     draw: Callable[[Parameters, "Draws"], Arrays]

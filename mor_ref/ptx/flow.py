@@ -1,4 +1,4 @@
-"""Which products may reach which sums: through all that does not round, in any order.
+"""The sums that each product may reach without a rounding on the way, in any order.
 
 A register has every value that is written to it anywhere. So loops, branches, registers that are
 written twice, and functions need no order.
@@ -40,7 +40,7 @@ _LOCAL = "local memory"
 
 
 def flow_of(functions: Sequence[Function]) -> Flow:
-    """Return the products and sums of a kernel and the functions that it calls."""
+    """Return the products and the sums in a kernel and in the functions that it calls."""
     statements = [each for one in functions for each in one.statements]
     opcodes = {each.opcode for each in statements if isinstance(each, Instruction)}
     found = Flow()

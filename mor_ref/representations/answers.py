@@ -1,4 +1,4 @@
-"""Answers that a representation may lack: each is a protocol of one member, and how to ask it."""
+"""Optional members of representations: a protocol of each, and a function that reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

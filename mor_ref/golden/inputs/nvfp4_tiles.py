@@ -66,7 +66,10 @@ def infinite_amax(size: Size) -> Tensor:
 
 
 def largest_in_corners(size: Size) -> Iterator[Tensor]:
-    """Yield tiles whose largest number is at a corner or inside; the last may have one column."""
+    """Yield tensors of tiles whose largest number is at a corner or inside.
+
+    The last tile of the second tensor has one column.
+    """
     x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
     for source, columns, places in (
         ("bf16", 64, ((15, 15), (0, 15), (15, 0), (7, 8))),

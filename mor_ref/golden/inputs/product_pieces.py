@@ -195,7 +195,10 @@ def _above_a_tie_of_exact(kind: Kind, size: int) -> Iterator[Row]:
 
 
 def several_chunks(kind: Kind) -> Arrays:
-    """Return rows of a piece or an instruction that expose the order and the ends of chunks."""
+    """Return rows that expose a wrong order of chunks, or chunks that end at a wrong place.
+
+    A row is one piece or one instruction.
+    """
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     wide = DOT_PROFILES[profile.wide] if profile.wide else profile
     if profile.family == "gst_fdpa":

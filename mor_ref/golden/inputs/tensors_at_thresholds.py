@@ -36,7 +36,7 @@ _TURNS = {
 
 
 def turning_points() -> Iterator[Tensor]:
-    """Yield tensors at the limits of error sums and ranges, where a step changes the decision."""
+    """Yield tensors whose error sum or range is at the limit of a decision, or a step from it."""
     for name, (metric, largest, nonzero, most) in _TURNS.items():
         for word, step in (("below", -1), ("at", 0), ("above", 1)):
             total = metric.limit * nonzero + step

@@ -83,7 +83,7 @@ def _opened_record(path: Path) -> int:
 
 def _unusable(path: Path, reason: str | None) -> GoldenError:
     return GoldenError(
-        f"{path} cannot be written ({reason}); take it away if it is there, or give a directory "
+        f"{path} cannot be written ({reason}); remove it if it exists, or give a directory "
         "that can be written to"
     )
 

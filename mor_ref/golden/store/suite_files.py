@@ -138,7 +138,7 @@ def _of_all_inputs(directory: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise GoldenError(
-            f"{directory / DIGESTS} cannot be read ({error.strerror}); take it away"
+            f"{directory / DIGESTS} cannot be read ({error.strerror}); remove it"
         ) from error
     return {"all_inputs": {"sha256": hashlib.sha256(content).hexdigest()}}
 

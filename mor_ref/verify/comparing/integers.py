@@ -16,12 +16,12 @@ def bits_given(field: str, size: int, parameters: Parameters, given: Any) -> Any
 
 
 def taken(field: str, size: int, parameters: Parameters, given: Any) -> Any:
-    """Return integers with an unsigned dtype, in the same way; no entry is copied."""
+    """Return integers viewed as unsigned ones, or why they are refused; all else as it is."""
     return _or_why(_of_field(field, size, parameters).taken, given)
 
 
 def of_width(given: Any, size: int) -> Any:
-    """Return signed integers of so many bytes as their bits, and all else as it is."""
+    """Return the bits of signed integers of `size` bytes; return all else as it is."""
     is_signed = _is_of_integers(given) and given.dtype.str[1:] == f"i{size}"
     return Integers(size).bits(given) if is_signed else given
 

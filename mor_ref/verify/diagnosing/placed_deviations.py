@@ -15,10 +15,10 @@ Placed = tuple[Explanation, Structure]
 def placed_deviations(
     model: Model, of_all: Iterable[Explanation], samples: Sequence[Sample], *, cases: int
 ) -> Iterator[Placed]:
-    """Yield explanations of all mismatches, each with an exact condition of where it applies.
+    """Yield explanations of all mismatches, each with an exact condition for where it applies.
 
-    The condition separates entries that a deviation would change. It is of a sample if there are
-    fewer samples than `cases`.
+    Of the entries that the deviations would change, the condition separates those that they do
+    change in the candidate. It is marked as of a sample if there are fewer samples than `cases`.
     """
     for one in of_all:
         structures = where_deviating(modelled(model, one, samples), one.deviations)

@@ -64,10 +64,11 @@ class Changes(NamedTuple):
         return max(bits, self._bits_of_values()) if self.is_whole else bits
 
     def _bits_of_values(self) -> float:
-        """Return the bits of surprise of values, in a field that is right as a whole.
+        """Return the bits of surprise of the given values, in a field that is explained whole.
 
-        A wrong value may be near the expected one by chance. A value or a distance that has
-        occurred is one bit, because a mistake other than the deviation repeats it everywhere.
+        A new value counts with the bits of its distance from the expected one: it may be near by
+        chance. A value or a distance that occurred before counts with one bit: a mistake other than
+        the deviation would repeat it everywhere.
         """
         bits, seen_values, seen_distances = 0.0, set[int](), set[int]()
         for expected, given in sorted(self.values):

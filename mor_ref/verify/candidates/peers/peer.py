@@ -70,7 +70,7 @@ class Peer:
         unread = next((name for name in parameters if name not in known), None)
         if unread is not None:
             instead = f"it takes {' and '.join(self.takes)}" if self.takes else "leave it out"
-            raise NoAnswer(f"peer:{self.name} takes no given {unread}; {instead}")
+            raise NoAnswer(f"peer:{self.name} does not take the parameter {unread}; {instead}")
         with _without_warnings():
             found = function(parameters, inputs)
         if found is None:
