@@ -27,9 +27,7 @@ def dot_added_in_binary32(
     return Chunk(0, 0, _rounded(c, profile.result))
 
 
-@deviation(
-    dot_of_codes.dot_chunks, rules=("DOT-007", "DOT-009", "DOT-010", "DOT-013"), domain=DOTS
-)
+@deviation(dot_of_codes.dot_chunks, rules=("DOT-007", "DOT-009", "DOT-010", "DOT-013"), domain=DOTS)
 def dot_added_in_binary64(
     right: Callable[..., Any], a: Any, b: Any, c: float, profile: DotProfile, *others: Any
 ) -> list[Chunk]:
