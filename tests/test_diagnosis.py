@@ -509,8 +509,7 @@ def one_step(a, b):
 
 def test_steps_are_noted_where_they_are_called():
     """Also where what replaces them does not call them; and to the end of the block."""
-    steps = [exact.encode, exact.decode]
-    with replaced([(exact.encode, lambda *_: 7)]), reached(steps) as found:
+    with replaced([(exact.encode, lambda *_: 7)]), reached() as found:
         assert found == set()
         assert exact.encode(0.3, formats["e4m3"]) == 7
         assert found == {exact.encode}

@@ -5,7 +5,7 @@ same thread: that is how a wrong or foreign behaviour is modelled as one small c
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -21,6 +21,7 @@ Replacement = tuple[Step, Callable[..., Any]]
 _replaced: ContextVar[MappingProxyType[Step, Callable[..., Any]]] = ContextVar(
     "replaced", default=MappingProxyType({})
 )
+_taken: ContextVar[set[Step] | None] = ContextVar("taken", default=None)
 
 
 def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -33,6 +34,9 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         check_processor()
+        taken = _taken.get()
+        if taken is not None:
+            taken.add(run)
         found: _R = _replaced.get().get(run, function)(*args, **kwargs)
         return found
 
@@ -54,22 +58,14 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
 
 
 @contextmanager
-def reached(steps: Iterable[Step]) -> Iterator[set[Step]]:
-    """Collect those of some steps that a `with` takes, even if they are replaced."""
-    found: set[Step] = set()
-    chosen = dict(_replaced.get())
-
-    def noted(name: Step, function: Callable[..., Any]) -> Callable[..., Any]:
-        def note(*args: Any, **kwargs: Any) -> Any:
-            found.add(name)
-            chosen[name] = function  # one call says it
-            return function(*args, **kwargs)
-
-        return note
-
-    chosen |= {name: noted(name, _now(name, chosen)) for name in steps}
-    with _calling(chosen):
+def reached() -> Iterator[set[Step]]:
+    """Collect the steps that a `with` takes, even if they are replaced."""
+    found = set[Step]()
+    token = _taken.set(found)
+    try:
         yield found
+    finally:
+        _taken.reset(token)
 
 
 def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:

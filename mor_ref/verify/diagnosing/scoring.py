@@ -232,8 +232,6 @@ def steps_of(deviation: Deviation) -> frozenset[Step]:
     return frozenset(step for step, _ in deviation.replacements)
 
 
-_STEPS = frozenset(step for deviation in DEVIATIONS.values() for step in steps_of(deviation))
-
 Field = tuple[str, Pair, NDArray[np.integer]]
 
 
@@ -244,7 +242,7 @@ def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset
     """
     question, found = sample.question, None
     # Steps are noted when they are called, before their replacements.
-    with applied(*those), reached(_STEPS) as steps, contextlib.suppress(*_BEYOND):
+    with applied(*those), reached() as steps, contextlib.suppress(*_BEYOND):
         found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 
