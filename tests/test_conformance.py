@@ -66,7 +66,6 @@ def test_nobody_is_bit_exact_for_a_part():
     )
 
 
-@pytest.mark.tier("full")
 def test_a_rule_is_given_by_every_field_about_it_in_every_case():
     """CON-002: of all suites that were asked."""
 
@@ -421,7 +420,6 @@ def test_a_mean_of_nothing_has_no_margin():
     assert conformance(change, "decisions").level == "not"
 
 
-@pytest.mark.tier("full")
 def test_an_output_that_differs_by_itself_is_no_matter_of_decisions():
     def change(found, *_):
         found["output"] = found["output"] ^ 1

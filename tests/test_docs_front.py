@@ -27,6 +27,7 @@ def text_of(shown):
     return [html.unescape(line) for line in plain]
 
 
+@pytest.mark.tier("full")
 def test_the_report_is_that_of_readme():
     """README's console block has it, and a test of README runs that."""
     said = next(

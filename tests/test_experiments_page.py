@@ -69,6 +69,7 @@ def shown(module, function, arguments):
     return getattr(part, function)(*arguments.split())
 
 
+@pytest.mark.tier("full", but_one_in=3)
 @pytest.mark.parametrize(("module", "function", "arguments"), CALLS)
 def test_all_that_the_page_shows_is_made(made, module, function, arguments):
     name, *others = arguments.split()

@@ -96,7 +96,6 @@ def test_a_header_for_c(tmp_path):
     assert int(done.stdout) == (sum(y.tolist()) + sum(sums.tolist())) % 2**64
 
 
-@pytest.mark.tier("full")
 def test_npz(tmp_path):
     path = exported(tmp_path, "npz", "policies") / "policies.npz"
     with np.load(path) as arrays:
@@ -122,7 +121,6 @@ def test_the_command(tmp_path, kind):
     assert "to is 'xml', which is not known; take one of jsonl, testfloat" in wrong.stderr
 
 
-@pytest.mark.tier("full")
 def test_blocks_are_rows(tmp_path):
     folder = exported(tmp_path / "text", "testfloat", "mx_blocks")
     case = golden.load("mx_blocks")[0]

@@ -291,7 +291,6 @@ def test_suites_are_made_in_directories_alone(tmp_path, out):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.tier("full")
 def test_what_is_in_the_way_of_a_file(tmp_path):
     (tmp_path / "a" / "decisions.safetensors").mkdir(parents=True)
     (tmp_path / "b").mkdir()
@@ -315,7 +314,6 @@ def test_what_is_in_the_way_of_a_file(tmp_path):
         )
 
 
-@pytest.mark.tier("full")
 def test_things_are_counted(changed, tmp_path):
     """One of them is one."""
     done = run("golden", "make", "decisions", "decisions", "--out", changed)

@@ -624,7 +624,6 @@ def test_strange_answers_of_functions(answer, message):
     assert message in "\n".join(report.lines(found))
 
 
-@pytest.mark.tier("full")
 def test_a_negative_choice_is_no_rung():
     entry = KEPT["suites"]["policies"]
     cases = golden.load("policies")

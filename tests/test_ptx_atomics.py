@@ -96,6 +96,7 @@ AGAIN: mov.b128 {%d5, %d6}, %q1; add.u64 %d7, %d5, 1; add.u64 %d8, %d6, 3; mov.b
   sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;"""
 
 
+@pytest.mark.tier("full")
 def test_sums_of_blocks_lose_nothing():
     """Blocks of four workers compare and exchange until each has added {1, 3} so many times."""
     memory, given = aligned(2, np.uint64), aligned(16, np.uint64)

@@ -66,7 +66,6 @@ def test_reports_begin_with_the_verdict():
     assert verdict == last == "numba: match (2 match, 0 mismatch, 0 not run)"
 
 
-@pytest.mark.tier("full")
 def test_reports(module):
     assert (
         run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.json").returncode == 1

@@ -267,7 +267,6 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
     assert found.verdict == "match"
 
 
-@pytest.mark.tier("full")
 def test_each_case_is_a_test():
     """In JUnit: its differences, why it failed, or that it has no answer."""
 

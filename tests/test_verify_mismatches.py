@@ -104,7 +104,6 @@ def whole_scales(wrong):
     return PythonFunction("whole_scales", function)
 
 
-@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_a_number_without_a_shape_is_one_entry(tmp_path):
     found = verify(whole_scales(0), suites_in(bundled_files(), ["nvfp4_torchao"]))
@@ -130,7 +129,6 @@ def test_a_number_without_a_shape_is_not_many_entries():
     assert "has shape (), and (" in str(found.results[0].differences[0])
 
 
-@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_how_much_differs_is_said_of_how_much():
     """And entries that cannot be compared are counted apart."""
@@ -160,7 +158,6 @@ def test_how_much_differs_is_said_of_how_much():
     )
 
 
-@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_what_cannot_be_compared_is_not_counted_as_differing():
     """A field of another shape in all cases, and one that is missing or of floats in some."""
@@ -274,7 +271,6 @@ def in_views(found, names):
     } | found
 
 
-@pytest.mark.tier("full")
 @pytest.mark.usefixtures("undiagnosed")
 def test_a_candidate_may_give_views():
     """VEC-003: also a view of a view; VEC-001 and VEC-002 say where the fields come from."""
