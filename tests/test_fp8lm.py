@@ -203,7 +203,7 @@ def test_three_processes_have_the_bits_of_one(tmp_path):
     ranks = np.stack([numbers(300, seed) * np.float32(8.0**seed) for seed in range(3)])
     np.save(tmp_path / "x.npy", ranks)
     command = [sys.executable, "-c", PROGRAM, tmp_path / "meeting", tmp_path / "x"]
-    subprocess.run(command, check=True, timeout=600)
+    subprocess.run(command, check=True)
     for profile, sums in itertools.product(("paper", "msamp_min", "msamp_0_4_max"), SUMS):
         codes = np.load(tmp_path / f"x.{profile}.{sums}.npy")
         wanted = fp8lm.shared_scale(ranks, profile=profile, sums=sums).codes
