@@ -7,7 +7,7 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DOTS
+from mor_ref.deviations.domains import DOT_INTEGERS, DOTS
 from mor_ref.exact import dot as dot_of_codes
 from mor_ref.exact import dot_binary32, dot_nvidia
 from mor_ref.exact.dot_terms import Chunk, Product
@@ -27,7 +27,12 @@ def dot_added_in_binary32(
     return Chunk(0, 0, _rounded(c, profile.result))
 
 
-@deviation(dot_of_codes.dot_chunks, rules=("DOT-007", "DOT-009", "DOT-010", "DOT-013"), domain=DOTS)
+@deviation(
+    dot_of_codes.dot_chunks,
+    rules=("DOT-007", "DOT-009", "DOT-010", "DOT-013"),
+    domain=(*DOTS, *DOT_INTEGERS),
+    exemptions={"dot_integers": "Sums of integers are not rounded."},
+)
 def dot_added_in_binary64(
     right: Callable[..., Any], a: Any, b: Any, c: float, profile: DotProfile, *others: Any
 ) -> list[Chunk]:
