@@ -121,6 +121,8 @@ def test_the_digest_is_of_constants_and_of_functions(monkeypatch):
     monkeypatch.setattr(policies, "keep_row", policies.render_row)
     digests.add(kernel.code_digest())
     assert len(digests) == 3
+    monkeypatch.setattr(policies, "nothing_of_a_kernel", object(), raising=False)
+    assert kernel.code_digest() in digests
 
 
 def test_arrays_and_numbers_of_numpy_are_code():

@@ -45,7 +45,8 @@ def code_digest() -> str:
             if not name.startswith("__"):
                 if id(value) not in known:
                     known[id(value)] = _digest_of_value(value)
-                digest.update(f"{module}.{name} ".encode() + known[id(value)])
+                if known[id(value)]:  # else it is nothing that a kernel is made of
+                    digest.update(f"{module}.{name} ".encode() + known[id(value)])
     return digest.hexdigest()[:32]
 
 
