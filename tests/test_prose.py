@@ -96,17 +96,15 @@ def without_fences(text: str) -> str:
 
 def comments_of(text: str) -> Iterator[str]:
     """Yield the comments of a source; those on lines that follow one another are one."""
-    last = -1
+    last = 0
     joined: list[str] = []
     for found in STRING_OR_COMMENT.finditer(text):
-        if found[1] is None:
-            continue
-        between = text[last : found.start()] if joined else ""
-        if joined and between.count("\n") == 1:
-            joined[-1] += found[1]
-        else:
-            joined.append(found[1])
-        last = found.end()
+        if found[1] is not None:
+            if joined and text.count("\n", last, found.start()) == 1:
+                joined[-1] += found[1]
+            else:
+                joined.append(found[1])
+            last = found.end()
     yield from joined
 
 

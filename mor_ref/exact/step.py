@@ -53,8 +53,11 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     chosen = dict(_replaced.get())
     for name, replacement in replacements:
         chosen[name] = functools.partial(replacement, _now(name, chosen))
-    with _calling(chosen):
+    token = _replaced.set(MappingProxyType(chosen))
+    try:
         yield
+    finally:
+        _replaced.reset(token)
 
 
 @contextmanager
@@ -74,12 +77,3 @@ def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[...,
     if found is None:
         raise ValueError(f"{name.__qualname__} is not a step of the model; decorate it with @step")
     return found
-
-
-@contextmanager
-def _calling(chosen: dict[Step, Callable[..., Any]]) -> Iterator[None]:
-    token = _replaced.set(MappingProxyType(chosen))
-    try:
-        yield
-    finally:
-        _replaced.reset(token)
