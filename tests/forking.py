@@ -17,7 +17,7 @@ from pathlib import Path
 MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
 # A program ends as Python does, but leaves the modules as they are: to take them apart takes long.
 SERVER = """
-import atexit, gc, importlib, json, os, pkgutil, sys, threading, traceback
+import atexit, contextlib, gc, importlib, io, json, os, pkgutil, sys, threading, traceback
 gc.disable()
 package = importlib.import_module(sys.argv[1])
 if sys.argv[1] == "mor_ref":
@@ -27,6 +27,9 @@ if sys.argv[1] == "mor_ref":
     from mor_ref import golden
     from mor_ref.golden.store.manifest import read_manifest
     read_manifest(golden.bundled_files())
+    from mor_ref.cli import app
+    with contextlib.redirect_stdout(io.StringIO()):  # loads what the libraries load late
+        app(["golden", "list"], standalone_mode=False)
 gc.freeze()
 gc.enable()
 answers = os.fdopen(os.dup(1), "w")

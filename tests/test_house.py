@@ -187,7 +187,6 @@ def imports_of(path):
     return list(imports_among(path, ast.walk(ast.parse(path.read_text()))))
 
 
-@functools.cache
 def loads_of(path):
     """Return the modules of this package that a module imports when it is loaded."""
     return list(imports_among(path, ast.parse(path.read_text()).body))

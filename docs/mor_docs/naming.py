@@ -6,6 +6,7 @@ and "a tie (ENC-003)" name the rule, "as ENC-003 has it" does not. Texts and pat
 """
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -45,7 +46,7 @@ def lines_of_tests(path: Path) -> set[int]:
     if path.suffix != ".py":
         return set(range(1, len(source.splitlines()) + 1))
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes_of(source):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             first = min([node.lineno, *(line.lineno for line in node.decorator_list)])
             found |= set(range(first, (node.end_lineno or node.lineno) + 1))
@@ -60,15 +61,20 @@ def _remarks(path: Path) -> Iterator[Remark]:
         return
     lines = source.splitlines()
     if path.suffix == ".py":
-        yield from _of_definitions(ast.parse(source))
+        yield from _of_definitions(source)
         yield from _by_comments(lines, _python_comments(source))
     else:
         yield from _by_comments(lines, _c_comments(lines))
 
 
-def _of_definitions(module: ast.Module) -> Iterator[Remark]:
+@functools.lru_cache(maxsize=1)  # a file of tests is asked about twice in a row
+def _nodes_of(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
+def _of_definitions(source: str) -> Iterator[Remark]:
     """Yield docstrings, and the ids of cases."""
-    for node in ast.walk(module):
+    for node in _nodes_of(source):
         if isinstance(node, _DEFINITIONS):
             yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
         elif isinstance(node, ast.Call):

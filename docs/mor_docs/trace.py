@@ -165,7 +165,10 @@ def _unknown(root: Path, rules: set[str]) -> Iterator[tuple[str, Place]]:
     is_made_up = any(rule.startswith(MADE_UP) for rule in rules)
     for path in sorted(path for pattern in READ for path in root.glob(pattern)):
         if path.suffix in TEXTS:
-            for number, line in enumerate(path.read_text().splitlines(), 1):
+            text = path.read_text()
+            if all(rule in rules for rule, _ in ids_in(text)):
+                continue
+            for number, line in enumerate(text.splitlines(), 1):
                 for rule, _ in ids_in(line):
                     if rule not in rules and (is_made_up or not rule.startswith(MADE_UP)):
                         yield rule, Place(path.relative_to(root).as_posix(), number)

@@ -48,6 +48,8 @@ class Catalogue(MutableMapping[str, Row]):
         self.specified = tuple(self._rows)
 
     def __getitem__(self, name: str) -> Row:
+        if isinstance(name, str) and name in self._rows:
+            return self._rows[name]
         return self._rows[known_name(self.noun, name, self._rows, self._other_names)]
 
     def __setitem__(self, name: str, row: Row) -> None:

@@ -11,6 +11,7 @@ modules are loaded first: the digest does not depend on earlier calls of the pro
 import functools
 import hashlib
 import importlib
+import operator
 import os
 import pkgutil
 import re
@@ -38,15 +39,32 @@ _ENGINE = __name__.rpartition(".")[0]
 def code_digest() -> str:
     """Return a digest of all that kernels come from: the engine's code, and the compilers."""
     _load_engine()
-    digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
-    known: dict[int, bytes] = {}  # by the places of values in memory: modules share most of them
-    for module in sorted(name for name in sys.modules if name.startswith(f"{_ENGINE}.")):
-        for name, value in sorted(vars(sys.modules[module]).items()):
-            if not name.startswith("__"):
-                if id(value) not in known:
-                    known[id(value)] = _digest_of_value(value)
-                if known[id(value)]:  # else it is nothing that a kernel is made of
-                    digest.update(f"{module}.{name} ".encode() + known[id(value)])
+    named = {"numba ": numba.__version__, "llvmlite ": llvmlite.__version__} | {
+        f"{module}.{name} ": value
+        for module in sorted(name for name in sys.modules if name.startswith(f"{_ENGINE}."))
+        for name, value in vars(sys.modules[module]).items()
+        if not name.startswith("__")
+    }
+    places = tuple(map(id, named.values()))
+    if places not in _LATEST:  # the modules have other values than when it was last asked
+        _LATEST.clear()
+        _LATEST[places] = named, _digest_of(named)
+    return _LATEST[places][1]
+
+
+# The values are referred to, so that no other has their places in memory.
+_LATEST: dict[tuple[int, ...], tuple[dict[str, object], str]] = {}
+
+
+def _digest_of(named: dict[str, object]) -> str:
+    """Return a digest of values and of their names."""
+    digest = hashlib.sha256()
+    known: dict[int, bytes] = {}  # by their places in memory: modules share most of the values
+    for name, value in sorted(named.items(), key=operator.itemgetter(0)):
+        if id(value) not in known:
+            known[id(value)] = _digest_of_value(value)
+        if known[id(value)]:  # else it is nothing that a kernel is made of
+            digest.update(name.encode() + known[id(value)])
     return digest.hexdigest()[:32]
 
 
