@@ -97,15 +97,15 @@ def test_a_header_for_c(tmp_path):
 
 
 def test_npz(tmp_path):
-    path = exported(tmp_path, "npz", "policies") / "policies.npz"
+    path = exported(tmp_path, "npz", "nvfp4_te") / "nvfp4_te.npz"
     with np.load(path) as arrays:
         about = json.loads(str(arrays["about"]))
-        for case in golden.load("policies"):
+        for case in golden.load("nvfp4_te"):
             assert about[case.name][0] == case.parameters
             for field, array in case.arrays.items():
                 assert np.array_equal(arrays[f"{case.name}/{field}"], array)
     first = path.read_bytes()
-    export(bundled_files(), "npz", tmp_path, ["policies"])
+    export(bundled_files(), "npz", tmp_path, ["nvfp4_te"])
     assert path.read_bytes() == first
 
 

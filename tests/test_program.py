@@ -403,6 +403,7 @@ def test_the_example_in_c_matches(example):
     assert "decode: not run, the candidate has no answer" in done.stdout
 
 
+@pytest.mark.tier("full", but=["rest == half"])
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -192,10 +192,14 @@ class Operation:
         """Whether the entries along the first axis are independent of each other."""
         return self.first_axes in ("n", "nk")
 
+    def fields(self) -> Fields:
+        """Return the format and the axes of each input and output."""
+        every = (self.inputs, *self.optional_inputs.values(), self.outputs)
+        return {name: field for fields in every for name, field in fields.items()}
+
     def field(self, name: str) -> tuple[str, str]:
         """Return the format and the axes of an input or an output."""
-        every = (self.inputs, *self.optional_inputs.values(), self.outputs)
-        return next(fields[name] for fields in every if name in fields)
+        return self.fields()[name]
 
     def inputs_for(self, names: Collection[str]) -> Fields:
         """Return the inputs of a case, given the names of its parameters."""

@@ -40,8 +40,8 @@ def bell_between(first: int, last: int, count: int, seed: int, stream: int) -> B
     mask = np.uint64((1 << 22) - 1)
     total = np.full(last - first, -(1 << 23), np.int64)
     for word in words:
-        total += (word & mask).astype(np.int64)
-        total += (word >> np.uint64(32) & mask).astype(np.int64)
+        total += (word & mask).view(np.int64)
+        total += (word >> np.uint64(32) & mask).view(np.int64)
     numbers: NDArray[np.float32] = total.astype(np.float32) * np.float32(2.0**-22)
     return numbers.view(np.uint32)
 

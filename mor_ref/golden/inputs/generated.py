@@ -10,7 +10,7 @@ from mor_ref.golden.inputs.edges import bell_between, narrowed
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.parameters import LONGEST, PLACED, doublings_of
 
-_AT_ONCE = 1 << 20  # elements
+_AT_ONCE = 1 << 16  # elements, whose words fit the cache of a processor
 
 
 def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:

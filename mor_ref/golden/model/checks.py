@@ -104,10 +104,10 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
     if missing:
         raise OperationError(f"has no {missing[0]}, which its parameters ask for")
     x = arrays[next(iter(declaration.inputs))]
-    axes = _shapes(declaration, parameters, x.shape)
+    axes, fields = _shapes(declaration, parameters, x.shape), declaration.fields()
     for name, array in arrays.items():
         base, *own = name.split(SEPARATOR)
-        fmt, axis = declaration.field(base)
+        fmt, axis = fields[base]
         shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
         if own:
             shape, size = digests_shape(shape), 1
