@@ -249,14 +249,20 @@ WELL_FORMED = (
     "shfl.sync.idx.b32 %f1, %f1, 0, 31, -1;", "bar.sync %r2;", "lop3.b32 %r3, %r1, %r1, %r1, 0xFF;",
     "{ .reg .b32 %r; .reg .b32 %r<2>; mov.b32 %r, %r1; }", "add.f32 %f1, %f1, 1.5;",
 )  # fmt: skip
+USES_X = ".entry run() {.reg .b64 %d; mov.u64 %d, x; ret;}"
 MODULES = {
     ".visible .entry run() { ret; }\n.entry run() { ret; }": "line 5: .entry run: the module has",
     ".target sm_90": "line 4: .target sm_90: a module has one .target, such as",
     ".global .u32 x;\n.global .u64 x;": "line 5: .global .u64 x: x is in line 4, too",
     ".entry run() { L: ret;\nL: ret; }": "line 5: L:: this label is there twice",
     ".entry run() { ret }\n.entry walk() { ret; }": "line 4: ret: no ';' follows",
-    ".global .f16 x = 1.0;\n.entry run() {.reg .b64 %d; mov.u64 %d, x; ret;}": "line 4: x: initial",
-    ".global .f32 x = 1;\n.entry run() {.reg .b64 %d; mov.u64 %d, x; ret;}": "line 4: x: initial",
+    f".global .f16 x = 1.0;\n{USES_X}": "line 4: x: initial",
+    f".global .f32 x = 1;\n{USES_X}": "line 4: x: initial",
+    f"{USES_X}\n.global .u32 x;": "line 4: mov.u64 %d, x: x is declared later, in line 5",
+    f".global .u64 x = y;\n.global .u32 y;\n{USES_X}": "line 4: x: initial value 'y'",
+    f".global .u64 x = x;\n{USES_X}": "line 4: x: initial value 'x'",
+    ".entry run() { call f; ret; }\n.func f() { ret; }": "line 4: call f: f is declared later, in",
+    ".entry run() {.reg .u32 %r; brx.idx %r, T;\nT: .branchtargets L; L: ret; }": "T is declared",
     ".entry run() .maxntid 32 45 { ret; }": "line 4: .maxntid 32 45: '32 45' is not a number",
     ".entry run() .reqntid\n{ ret; }": "line 4: .reqntid: '' is not a number",
     ".entry run() .maxntid 1, 0 { ret; }": "line 4: .maxntid 1, 0: give one to three",
@@ -280,6 +286,11 @@ def test_well_formed_instructions_of_all_types():
     of_a_warp("\n".join(WELL_FORMED))
 
 
+def test_what_is_declared_again_later_is_known_from_its_first_line():
+    text = f".extern .global .u64 x;\n.func f();\n{USES_X.replace('ret', 'call f; ret')}"
+    Module(f"{HEADER}{text}\n.visible .global .u64 x;\n.func f() {{ ret; }}")["run"][1, 1]()
+
+
 def test_malformed_modules_are_refused_with_their_line():
     heads = {HEADER.replace(*change): words for change, words in HEADS.items()}
     for text, words in ({HEADER + text: words for text, words in MODULES.items()} | heads).items():
@@ -287,11 +298,11 @@ def test_malformed_modules_are_refused_with_their_line():
             Module(text)["run"][1, 1]()
 
 
-OTHERS = """.pragma "nounroll"; .global .texref picture; .func g(); .alias g, f;
+OTHERS = """.pragma "nounroll"; .global .attribute(.unified(19,95)) .u32 count;
 .func f() { .reg .b32 %r<1>; st.global.u32 [count], 3; ret; }
 .global .u64 table[2] = {0, f}; .global .u64 tables[1] = {table};
-.global .attribute(.unified(19,95)) .u32 count; .global .align 4 .u32 rows[2][3] = {{1}, {4, 5}};
-.const .v2 .u32 pairs[] = {{6, 7}, {8, 9}};
+.global .align 4 .u32 rows[2][3] = {{1}, {4, 5}};
+.const .v2 .u32 pairs[] = {{6, 7}, {8, 9}}; .global .texref picture; .func g(); .alias g, f;
 .entry textures(.param .texref t, .param .u64 .ptr .surfref s) { tex.1d.v4.f32.s32 {a}, [t]; ret; }
 .entry clusters() .reqnctapercluster 2, 1, 1 { ret; }
 .entry calls() { P: .callprototype (.param .b32 _) _ (); ret; }

@@ -130,6 +130,7 @@ class Globals:
     """The variables of a module in global and constant memory, with their initial values."""
 
     def __init__(self, program: Program, places: dict[str, tuple[int, int]]) -> None:
+        self.variables = program.variables
         size = max((begin + size for begin, size in places.values()), default=0)
         whole = np.zeros(size + 2 * _ALIGNED, np.uint8)
         first = -whole.ctypes.data % _ALIGNED
@@ -138,7 +139,7 @@ class Globals:
         self.regions = list[tuple[int, int, int]]()
         self.refused = dict[str, str]()  # why, by the names of variables
         for name, (begin, length) in places.items():
-            variable = program.variables[name]
+            variable = self.variables[name]
             written = int(variable.space == "global")
             self.regions.append((self.address + begin, length, written))
             self._write(variable, self.memory[begin : begin + length], places)
@@ -152,18 +153,21 @@ class Globals:
             kind = variable.type
             constant, number = constant_of(text), number_of(text, kind)
             if constant is None:
-                number = self._address(text, places) if width == _ADDRESS_BYTES else None
+                is_address = width == _ADDRESS_BYTES
+                number = self._address(text, variable, places) if is_address else None
             if number is None or (constant and not is_initial_value(constant, kind)):
                 why = f"initial value {text!r} is not supported"
                 self.refused[variable.name] = f"line {variable.line}: {variable.name}: {why}"
                 return
             memory[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))
 
-    def _address(self, text: str, places: dict[str, tuple[int, int]]) -> int | None:
-        """Return the address of a variable and an offset of bytes, or None."""
+    def _address(self, text: str, of: Variable, places: dict[str, tuple[int, int]]) -> int | None:
+        """Return the address of an earlier variable and an offset of bytes, or None."""
         match = _INITIAL_ADDRESS.fullmatch(text)
         name = match and (match["generic"] or match["name"])
         offset = constant_of((match["offset"] or "0").strip()) if match else None
         if name not in places or offset is None or offset.type not in ("s64", "u64"):
+            return None
+        if name == of.name or self.variables[name].first > of.line:
             return None
         return (self.address + places[name][0] + int(offset.value)) % (1 << 8 * _ADDRESS_BYTES)

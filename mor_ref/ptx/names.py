@@ -30,11 +30,15 @@ SPECIAL |= {
 
 @dataclass(frozen=True)
 class Place:
-    """Memory that a name stands for: its C++ address in its space, and the bytes it has."""
+    """Memory that a name stands for: its C++ address in its space, and the bytes it has.
+
+    `first` is the line of its first declaration in the module.
+    """
 
     space: str
     address: str
     size: int
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Names:
     function: str
     places: dict[str, Place]  # of the module, and of parameters
     labels: dict[tuple[int, str], str]
-    tables: dict[tuple[int, str], tuple[str, ...]]
+    tables: dict[tuple[int, str], Label]
     target: str = ""  # of the module, such as sm_90
     version: str = "9.0"  # of PTX
     flow: Flow = field(default_factory=Flow)
@@ -103,12 +107,15 @@ class Names:
                 return self.used.setdefault(name, Register(name, found.type))
         return None
 
-    def place(self, text: str) -> Place | None:
+    def place(self, text: str, of: Instruction) -> Place | None:
         """Return the memory of a name, or None."""
         for scope in reversed(self.scopes):
             if (scope, text) in self.local:
                 return self.local[scope, text]
-        return self.places.get(text)
+        found = self.places.get(text)
+        if found is not None:
+            check_order(text, found.first, of)
+        return found
 
     def label(self, text: str, line: int, whole: str) -> str:
         """Return the C++ label of a name."""
@@ -121,7 +128,8 @@ class Names:
         """Return the labels of a table of branches."""
         for scope in reversed(self.scopes):
             if (scope, text) in self.tables:
-                return self.tables[scope, text]
+                check_order(text, self.tables[scope, text].line, of)
+                return self.tables[scope, text].targets
         raise refusal(of.line, of.text, f"{text} is not a .branchtargets of this function")
 
     def value(self, text: str, kind: str, of: Instruction) -> str:
@@ -142,7 +150,7 @@ class Names:
                 raise refusal(of.line, of.text, f"{text!r} is not a constant of type .{wanted}")
             return f"{WORDS[bits]}({number:#x}u{'ll' if number >> 32 else ''})"
         base, _, offset = (part.strip() for part in text.partition("+"))
-        place = self.place(base)
+        place = self.place(base, of)
         if place is not None:
             return f"{WORDS[bits]}({self.moved(place.address, offset if '+' in text else '0', of)})"
         raise refusal(of.line, of.text, f"operand {text[:40]!r} {mistake_in(text)}")
@@ -206,6 +214,12 @@ class Names:
         return register
 
 
+def check_order(name: str, first: int, of: Instruction) -> None:
+    """Refuse a name that is declared later than it is used."""
+    if first > of.line:
+        raise refusal(of.line, of.text, f"{name} is declared later, in line {first}")
+
+
 def _check_register(text: str, register: Register, kind: str, of: Instruction) -> None:
     if not is_register(register.type, kind, of.opcode):
         why = f"{text!r} is a register of type .{register.type}, and the operand has type .{kind}"
@@ -225,7 +239,7 @@ def names_of(
 ) -> Names:
     """Return the names of a function before its first statement; its labels are known."""
     labels: dict[tuple[int, str], str] = {}
-    tables: dict[tuple[int, str], tuple[str, ...]] = {}
+    tables: dict[tuple[int, str], Label] = {}
     scopes, count = [0], 0
     for statement in function.statements:
         if isinstance(statement, Scope):
@@ -236,7 +250,7 @@ def names_of(
             if key in labels or key in tables:
                 raise refusal(statement.line, f"{statement.name}:", "this label is there twice")
             if statement.targets:
-                tables[key] = statement.targets
+                tables[key] = statement
             else:
                 labels[key] = f"L{mangled(statement.name)}_{scopes[-1]}"
     return Names(function.name, places, labels, tables, target, flow=flow or Flow())

@@ -127,6 +127,7 @@ def _take_function(
 ) -> None:
     """Add a function: a definition, or a declaration if `defined` is None."""
     name = function.name
+    function = replace(function, first=functions.get(name, function).first or function.line)
     if defined is None:
         functions.setdefault(name, function)
         return
@@ -156,7 +157,7 @@ def _take_variable(variable: Variable, variables: dict[str, Variable], text: str
     other = variables.get(variable.name, variable)
     if (other.space, other.type, other.size) != (variable.space, variable.type, variable.size):
         raise refusal(variable.line, text, f"{variable.name} is in line {other.line}, too")
-    variables[variable.name] = variable
+    variables[variable.name] = replace(variable, first=other.first or variable.line)
 
 
 def _skipped(source: Text, at: int) -> int:

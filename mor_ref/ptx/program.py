@@ -12,7 +12,7 @@ class Variable:
     """A declaration: of registers, parameters, or memory of a space.
 
     `size` is in bytes, and 0 if the launch sets it. `count` is that of `%r<5>`, which declares
-    %r0 to %r4, and 0 of a plain name.
+    %r0 to %r4, and 0 of a plain name. `first` is the line of the first declaration of its name.
     """
 
     line: int
@@ -23,6 +23,7 @@ class Variable:
     size: int
     count: int = 0
     initial: tuple[tuple[int, str], ...] = ()  # places and values
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ Statement = Instruction | Label | Scope | Variable
 class Function:
     """A kernel (`.entry`) or a function; one without statements is defined elsewhere.
 
-    `refused` says why it cannot run, if it cannot.
+    `refused` says why it cannot run, if it cannot. `first` is the line of the first declaration of
+    its name.
     """
 
     line: int
@@ -72,6 +74,7 @@ class Function:
     required_threads: tuple[int, ...] = ()
     most_threads: tuple[int, ...] = ()
     refused: str = ""
+    first: int = 0
 
 
 @dataclass(frozen=True)

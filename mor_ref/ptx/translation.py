@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mor_ref.ptx.contraction import Flow, contracted, held, is_sum, open_sum
 from mor_ref.ptx.errors import PtxError, refusal
@@ -105,13 +105,16 @@ def translated(program: Program, name: str) -> Translated:
 
 
 def _places(program: Program, shared: SharedMemory) -> dict[str, Place]:
-    """Return the variables of the module in memory."""
+    """Return the variables of the module in memory, and those in shared memory of functions."""
     places = {
         each: Place("global", f"(m.globals + {offset})", size)
         for each, (offset, size) in globals_of(program).items()
     }
     places |= {each: Place("shared", f"{at}u", size) for each, (at, size) in shared.places.items()}
-    return places | {each: Place("shared", f"{shared.size}u", 0) for each in shared.dynamic}
+    places |= {each: Place("shared", f"{shared.size}u", 0) for each in shared.dynamic}
+    for each in places.keys() & program.variables.keys():
+        places[each] = replace(places[each], first=program.variables[each].first)
+    return places
 
 
 def _called(program: Program, entry: Function) -> list[Function]:

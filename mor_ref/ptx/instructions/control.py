@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from mor_ref.ptx.constants import number_of
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import WORDS, Names, mangled
+from mor_ref.ptx.names import WORDS, Names, check_order, mangled
 from mor_ref.ptx.program import WIDTHS, Instruction, Variable
 
 Handler = Callable[[Instruction, Names], str]
@@ -42,6 +42,7 @@ def call(of: Instruction, names: Names) -> str:
         for part in (groups[:place], groups[place + 1 :])
     )
     called = names.functions[plain[0]]
+    check_order(plain[0], called.first, of)
     if (len(results), len(parameters)) != (len(called.results), len(called.parameters)):
         many = f"{len(called.results)} results and {len(called.parameters)} parameters"
         raise refusal(of.line, of.text, f"{called.name} has {many}")
@@ -58,7 +59,7 @@ def _argument(
 
     A register, or a constant, goes by memory of its own.
     """
-    place = names.place(word)
+    place = names.place(word, of)
     if place is not None and place.space == "frame":
         if place.size != formal.size:
             why = f"{word} has {place.size} bytes, and {formal.name} has {formal.size}"

@@ -58,7 +58,7 @@ class Access:
         """Return the C++ expression of a pointer that was checked; `written` is an array."""
         space = self.space
         base, offset = base_of(self.of, address)
-        place = names.place(base)
+        place = names.place(base, self.of)
         if place is not None and space == "param" and place.space == "frame":
             at = f"u64({place.address}), {place.size}"
             where = names.moved(place.address, offset, self.of)
@@ -97,7 +97,7 @@ def base_of(of: Instruction, address: str) -> tuple[str, str]:
 def address_of(of: Instruction, names: Names, text: str) -> str:
     """Return an address in brackets as C++, unchecked; in shared memory it is an offset."""
     base, offset = base_of(of, text)
-    place = names.place(base)
+    place = names.place(base, of)
     return names.moved(place.address if place is not None else names.address(base, of), offset, of)
 
 
