@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from mor_ref.ptx.agreement import is_constant, is_register, type_of_constants
+from mor_ref.ptx.assignment import Step, read_early
 from mor_ref.ptx.constants import constant_of, mistake_in, number_of
 from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
@@ -67,8 +68,7 @@ class Names:
     flow: Flow = field(default_factory=Flow)
     functions: dict[str, Function] = field(default_factory=dict)  # of the module
     passed: set[str] = field(default_factory=set)  # labels in C++
-    written: set[str] = field(default_factory=set)  # registers
-    read: dict[str, tuple[str, Instruction]] = field(default_factory=dict)  # where first
+    steps: list[Step] = field(default_factory=list)
     undefined: list[Undefined] = field(default_factory=list)
     declared: dict[tuple[int, str], Variable] = field(default_factory=dict)
     local: dict[tuple[int, str], Place] = field(default_factory=dict)
@@ -117,12 +117,19 @@ class Names:
             check_order(text, found.first, of)
         return found
 
-    def label(self, text: str, line: int, whole: str) -> str:
-        """Return the C++ label of a name."""
+    def begin(self, statement: Instruction | Label) -> str:
+        """Note that a statement begins; return the C++ label that it is, or an empty text."""
+        label = self.labels[self.scopes[-1], statement.name] if isinstance(statement, Label) else ""
+        self.steps.append(Step(None if isinstance(statement, Label) else statement, label))
+        return label
+
+    def label(self, text: str, of: Instruction) -> str:
+        """Return the C++ label that an instruction may go to."""
         for scope in reversed(self.scopes):
             if (scope, text) in self.labels:
+                self.steps[-1].labels.append(self.labels[scope, text])
                 return self.labels[scope, text]
-        raise refusal(line, whole, f"{text} is not a label of this function")
+        raise refusal(of.line, of.text, f"{text} is not a label of this function")
 
     def table(self, text: str, of: Instruction) -> tuple[str, ...]:
         """Return the labels of a table of branches."""
@@ -137,7 +144,7 @@ class Names:
         bits = WIDTHS[kind]
         if kind == "pred":
             return self.predicate(text, of)
-        register = self._read(text, of)
+        register = self._read(text)
         if register is not None:
             _check_register(text, register, kind, of)
             return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
@@ -177,29 +184,32 @@ class Names:
             return "true" if number else "false"
         if text.startswith("!"):
             return f"!{self.predicate(text[1:].strip(), of)}"
-        register = self._read(text, of)
+        register = self._read(text)
         if register is not None and register.type == "pred":
             return register.name
         raise refusal(of.line, of.text, f"{text!r} is not a predicate")
 
-    def _read(self, text: str, of: Instruction) -> Register | None:
+    def _read(self, text: str) -> Register | None:
         register = self.register(text)
         if register is not None:
-            self.read.setdefault(register.name, (text, of))
+            self.steps[-1].reads[register.name] = text
         return register
 
     def unwritten(self) -> dict[str, Undefined]:
-        """Return the registers that are read and never written, by their names in C++."""
-        why = "register {} is read and never written, and PTX leaves its bits open; write it first"
-        return {
-            name: Undefined(of.line, of.text, why.format(text), always=False)
-            for name, (text, of) in self.read.items()
-            if name not in self.written
-        }
+        """Return the registers that are read before they are written, by their names in C++."""
+        written = set[str]().union(*(step.writes for step in self.steps))
+        found = dict[str, Undefined]()
+        for name, (text, of) in read_early(self.steps).items():
+            if name in written and self.used[name].type == "pred":
+                continue  # compilers leave a predicate open where another one decides
+            when = "before a write on some way" if name in written else "and never written"
+            why = f"register {text} is read {when}, and PTX leaves its bits open; write it first"
+            found[name] = Undefined(of.line, of.text, why, always=False)
+        return found
 
     def address(self, text: str, of: Instruction) -> str:
         """Return the first part of an address as C++; in shared memory it may have 32 bits."""
-        register = self._read(text, of)
+        register = self._read(text)
         is_narrow = register is not None and register.bits == 32
         return f"u64({register.name})" if register and is_narrow else self.value(text, "b64", of)
 
@@ -210,7 +220,7 @@ class Names:
             raise refusal(of.line, of.text, f"{text!r} is not a register")
         if kind:
             _check_register(text, register, kind, of)
-        self.written.add(register.name)
+        self.steps[-1].writes.add(register.name)
         return register
 
 

@@ -198,7 +198,7 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
             names.enter(statement)
         elif isinstance(statement, Label):
             if not statement.targets:
-                label = names.label(statement.name, statement.line, statement.name)
+                label = names.begin(statement)
                 names.passed.add(label)
                 yield f" {label}:;"
         elif isinstance(statement, Variable):
@@ -209,6 +209,7 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
                     f"{_MOST_LOCAL} are supported"
                 )
         else:
+            names.begin(statement)
             begin = _MOVE if statement.opcode.startswith("mov.") else _INSTRUCTION
             yield f"{begin}{_guarded(statement, names, place)}  // {statement.line}"
 

@@ -13,7 +13,7 @@ Handler = Callable[[Instruction, Names], str]
 
 def branch(of: Instruction, names: Names) -> str:
     """Return a branch as C++; one that goes back may do so for ever."""
-    label = names.label(of.operands[0], of.line, of.text)
+    label = names.label(of.operands[0], of)
     if label in names.passed:
         return f"{{ go_round(m, {of.line}); goto {label}; }}"
     return f"goto {label};"
@@ -22,7 +22,7 @@ def branch(of: Instruction, names: Names) -> str:
 def indexed_branch(of: Instruction, names: Names) -> str:
     """Return a branch by a table as C++."""
     cases = "".join(
-        f"case {k}: goto {names.label(target, of.line, of.text)}; "
+        f"case {k}: goto {names.label(target, of)}; "
         for k, target in enumerate(names.table(of.operands[1], of))
     )
     missing = f'default: fail(m, {of.line}, "the table of branches has no such index"); '
