@@ -46,8 +46,11 @@ class Guesses:
 
     @cached_property
     def leaders(self) -> list[Together]:
-        """The deviations that explain part of a sample, those that explain the most first."""
-        some = [those for those in ALONE if self._of_sample(those).explained]
+        """The deviations that explain part of a sample, those that explain the most first.
+
+        The others are not tried on cases that match, which are most of the sample.
+        """
+        some = [those for those in ALONE if any(self.explained(those))]
         return sorted(some, key=lambda one: -self._of_sample(one).worth)
 
     @cached_property
@@ -62,11 +65,12 @@ class Guesses:
         return sorted(some, key=lambda those: -explained(those))
 
     @cached_property
-    def _sample(self) -> list[Sample]:
-        samples = [*few_cases(self._turns, of_rows=self._of_rows), *self.some_matching]
-        for sample in samples:
+    def _few(self) -> list[Sample]:
+        """A few cases that differ."""
+        found = few_cases(self._turns, of_rows=self._of_rows)
+        for sample in found:
             self._model.run((), sample)
-        return samples
+        return found
 
     def distinguishing(self, leader: Together) -> list[Sample]:
         """Return the first cases that a deviation does not explain, or some of their rows."""
@@ -81,11 +85,11 @@ class Guesses:
         return distinguishing
 
     def explained(self, those: Together) -> list[int]:
-        """Return, for each case of a sample, the mismatches that a deviation explains, as bits."""
-        return [self._model.run(those, sample).explained for sample in self._sample]
+        """Return, for each of a few cases, the mismatches that a deviation explains, as bits."""
+        return [self._model.run(those, sample).explained for sample in self._few]
 
     def _of_sample(self, those: Together) -> Score:
-        return self._score(those, self._sample)
+        return self._score(those, [*self._few, *self.some_matching])
 
     def _score(self, those: Together, samples: list[Sample]) -> Score:
         return sum((self._model.run(those, sample).score for sample in samples), Score())
