@@ -88,7 +88,8 @@ def factor(value: float, fmt: Format) -> Factor:
 def exact_product(*factors: float | Fraction) -> float | Fraction:
     """Return a product: exact if the factors are finite, else an infinity or NaN (DOT-008)."""
     if all(math.isfinite(x) for x in factors):
-        return math.prod((Fraction(x) for x in factors), start=Fraction(1))
+        ratios = zip(*(x.as_integer_ratio() for x in factors), strict=True)
+        return Fraction(*map(math.prod, ratios))
     return math.prod(math.copysign(1.0, x) if math.isfinite(x) and x else float(x) for x in factors)
 
 

@@ -13,6 +13,8 @@ from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
 
 LEADERS = 4  # deviations that are tried on further cases
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
+_MANY_CASES, _PART = 64, 8  # cases, of which one in 8 shows that a leader is far from the best
+_FAR = 2  # so many times less worth is far
 _DISTINGUISHING = 4  # unexplained cases, for deviations that are paired
 _OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
 
@@ -97,12 +99,26 @@ class Guesses:
     def best(self) -> Iterator[Explanation]:
         """Yield the best explanations, of all mismatches or of a share, if they are guesses."""
         leaders = dict.fromkeys([*self._leaders_in_fields[:LEADERS], *self.leaders[:LEADERS]])
-        scores = {those: self._of_wrong(those) for those in leaders}
+        scores = {those: self._of_wrong(those) for those in self._likely([*leaders])}
         scores = {those: score for those, score in scores.items() if self._is_guess(score)}
         best = max(map(self._rank, scores.values()), default=())
         for those, score in scores.items():
             if self._rank(score) == best:
                 yield self._explanation(those, score)
+
+    def _likely(self, leaders: list[Together]) -> list[Together]:
+        """Return the leaders that may be the best ones, by a part of many cases."""
+        if len(self.looked_at) < _MANY_CASES or len(leaders) < 2:
+            return leaders
+        some = [part for _, part in self.looked_at[::_PART]]
+        scores = {those: self._score(those, some) for those in leaders}
+        most = max(score.worth for score in scores.values())
+        least = most - abs(most) / _FAR
+        return [
+            those
+            for those, score in scores.items()
+            if score.worth >= least or self._whole_fields(score)
+        ]
 
     def of_all(self, known: Sequence[Together] | None = None) -> Iterator[Explanation]:
         """Yield the deviations that explain all mismatches, but would cause others as well.
