@@ -17,7 +17,7 @@ from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
 from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
-_ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
+ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
 _NOWHERE = -9999  # an exponent below all others
 
 
@@ -50,24 +50,8 @@ def is_of_nvidia(profile: DotProfile) -> bool:
     return profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
 
 
-def _is_of_chunks(_products: list[Product], profile: DotProfile) -> bool:
-    return profile.chunk > 0
-
-
 @deviation(
-    dot.in_chunks, where=_is_of_chunks, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
-)
-def dot_tail_left_out(
-    reference: Reference, products: list[Product], profile: DotProfile
-) -> list[list[Product]]:
-    """The last products of a row are left out if they do not fill a chunk."""
-    length = dot.chunk_length(profile)
-    whole = len(products) // length * length
-    return list(reference(products[:whole] or products, profile))
-
-
-@deviation(
-    dot.chunk_length, where=is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK
+    dot.chunk_length, where=is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=ONE_CHUNK
 )
 def dot_rows_are_one_chunk(_: Reference, profile: DotProfile) -> int:
     """All products of a row are one chunk."""
@@ -79,7 +63,7 @@ def _is_rounded(_products: list[Product], profile: DotProfile) -> bool:
     return profile.family not in WITHOUT_C
 
 
-@deviation(dot.in_chunks, where=_is_rounded, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK)
+@deviation(dot.in_chunks, where=_is_rounded, rules=("DOT-003",), domain=DOTS, exemptions=ONE_CHUNK)
 def dot_order_reversed(
     reference: Reference, products: list[Product], profile: DotProfile
 ) -> list[list[Product]]:

@@ -151,11 +151,11 @@ def dot_c_added_to_the_row(
     """All products are added up first, and c is added to their sum, in an epilogue."""
     chunks: list[Chunk] = reference(a, b, 0.0, profile, *more)
     if chunks:
-        chunks[-1] = replace(chunks[-1], c=_total(chunks[-1].c, c, profile))
+        chunks[-1] = replace(chunks[-1], c=total(chunks[-1].c, c, profile))
     return chunks
 
 
-def _total(x: float, y: float, profile: DotProfile) -> float:
+def total(x: float, y: float, profile: DotProfile) -> float:
     """Return the nearest number to a sum in the format of the result."""
     found = dot_binary32.total(x, y)
     if profile.result == "f32" or not math.isfinite(found):
@@ -229,7 +229,7 @@ def dot_two_accumulators(
     chunks: list[Chunk] = found[0]
     if found[1]:
         last = chunks[-1]
-        chunks[-1] = replace(last, c=_total(last.c, found[1][-1].c, profile))
+        chunks[-1] = replace(last, c=total(last.c, found[1][-1].c, profile))
     return chunks
 
 

@@ -111,7 +111,9 @@ def fraction_bits(profile: DotProfile) -> int:
 @step
 def cut(value: float | Fraction, unit: int) -> int:
     """Return a number in units of 2^unit, cut toward zero (DOT-007)."""
-    return math.trunc(Fraction(value) / Fraction(2) ** unit)
+    numerator, denominator = value.as_integer_ratio()
+    units = (abs(numerator) << max(-unit, 0)) // (denominator << max(unit, 0))
+    return units if numerator > 0 else -units
 
 
 @step

@@ -13,6 +13,7 @@ from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_
 from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
 from mor_ref.verify.diagnosing.other_layouts import other_layouts
+from mor_ref.verify.diagnosing.other_operands import other_operands
 from mor_ref.verify.diagnosing.other_parameters import other_parameters
 from mor_ref.verify.diagnosing.other_reaches import other_reaches
 from mor_ref.verify.diagnosing.other_scales import other_scales
@@ -37,7 +38,12 @@ def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | No
     found += [*other_layouts(entries), *other_blocks(entries), *inverse_scales(entries)]
     claims = [one for one in found if _is_claimed(one)]
     if not any(one.explained == len(entries.differing) and not one.kept for one in claims):
-        more = (*other_parameters(entries), *other_reaches(entries), *other_scales(entries))
+        more = (
+            *other_parameters(entries),
+            *other_reaches(entries),
+            *other_scales(entries),
+            *other_operands(entries),
+        )
         claims += [one for one in more if _is_claimed(one)]
     return min(claims, key=lambda one: (-one.explained, one.kept), default=None)
 

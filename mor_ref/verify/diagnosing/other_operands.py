@@ -1,0 +1,181 @@
+"""Dot products of other operands: transposed tiles, other rows, other scales, and a part of K."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.exact.dot import chunk_length
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.verify.diagnosing.alternative import Alternative
+from mor_ref.verify.diagnosing.entries import MOST, Bits, Entries
+from mor_ref.verify.diagnosing.sample import Sample
+
+_CASES = 3  # cases that differ most, on which each change is tried first
+_TILES = (2, 4, 8, 16, 32, 64)
+_LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256)
+_IN_BLOCKS = ("choice_a", "choice_b", "scale_a", "scale_b")  # with an entry for each block of K
+
+Changed = Callable[[Parameters, Arrays], Arrays]
+
+
+class _Change(NamedTuple):
+    """A function that returns other inputs of a case, and its words."""
+
+    words: str
+    inputs: Changed
+
+
+def other_operands(e: Entries) -> Iterator[Alternative]:
+    """Yield the dot products of operands that a kernel may confuse with the right ones.
+
+    Each change of the inputs is tried on some cases that differ; a change that explains these is
+    tried on all.
+    """
+    if not {"a", "b"} <= OPERATIONS[e.samples[0].operation].inputs.keys():
+        return
+    if sum(one.size for one in e.samples) > MOST:
+        return
+    places = e.slices
+    count = [int(np.count_nonzero(e.differs[place])) for place in places]
+    some = [k for k in sorted(range(len(count)), key=lambda k: -count[k])[:_CASES] if count[k]]
+    for change in _changes(e):
+        if all(_explains(e, change, k, places[k]) for k in some):
+            values = np.concatenate([_computed(change, one, e.field) for one in e.samples])
+            there = np.ones(e.size, np.bool_)
+            words = f"each {e.noun} is that {change.words}"
+            yield Alternative(words, values.astype(np.uint64), there, e, is_of_place=False)
+
+
+def _explains(e: Entries, change: _Change, k: int, places: slice) -> bool:
+    differs = e.differs[places]
+    found = _computed(change, e.samples[k], e.field)
+    return bool((found[differs] == e.given[places][differs]).all())
+
+
+def _computed(change: _Change, one: Sample, field: str) -> Bits:
+    """Return a field of a case with changed inputs: c, or 0, if no element is left."""
+    asked, operation = one.question, OPERATIONS[one.operation]
+    inputs = change.inputs(asked.parameters, asked.arrays)
+    if inputs["a"].shape[1]:
+        return operation.engine(asked.parameters, inputs)[field].ravel()
+    rest = inputs.get("c") if field == "result" else None
+    found = one.pairs[field].expected.ravel()
+    return np.zeros_like(found) if rest is None else rest
+
+
+def _changes(e: Entries) -> Iterator[_Change]:
+    """Yield the changes that are tried, the simplest first."""
+    inputs = e.samples[0].question.arrays
+    for size in _TILES:
+        for name in "ba":
+            words = f"of {name} with its {size} x {size} tiles transposed"
+            yield _Change(words, partial(_with, name, partial(_transposed, size)))
+            filled = f"{words}, zeros beyond the last row and column"
+            yield _Change(filled, partial(_with, name, partial(_transposed_with_zeros, size)))
+            words = f"of {name} with the rows of {size} x {size} entries transposed"
+            yield _Change(words, partial(_with, name, partial(_rows_transposed, size)))
+    for name in ("b", "a", *(one for one in ("scale_b", "scale_a") if one in inputs)):
+        for words, by in (("before", 1), ("after", -1)):
+            yield _Change(
+                f"of {name} of the row {words} it", partial(_with, name, partial(_rolled, by))
+            )
+    yield from _shorter(e.samples[0].question.parameters)
+
+
+def _shorter(parameters: Parameters) -> Iterator[_Change]:
+    """Yield the changes that leave out the elements of a part of K."""
+    lengths: list[tuple[str, Callable[[Parameters], int]]] = [
+        (str(size), partial(_always, size)) for size in _LENGTHS
+    ]
+    if "scale_block" in parameters:
+        lengths.append(("scale_block", lambda parameters: int(parameters["scale_block"])))
+    if "dot_profile" in parameters:
+        lengths.append(("its chunk", _chunk))
+    for said, length in lengths:
+        words = f"without the elements of K past the last multiple of {said}"
+        yield _Change(words, partial(_cut, lambda k, size: (0, k // size * size), length))
+    for said, length in lengths:
+        words = f"without the last block of K, of {said} elements or less"
+        yield _Change(words, partial(_cut, lambda k, size: (0, (k - 1) // size * size), length))
+        words = f"without the first {said} elements of K"
+        yield _Change(words, partial(_cut, lambda k, size: (min(size, k), k), length))
+
+
+def _always(size: int, _: Parameters) -> int:
+    return size
+
+
+def _chunk(parameters: Parameters) -> int:
+    """Return the number of products of a chunk; 0 if all are one."""
+    return chunk_length(DOT_PROFILES[parameters["dot_profile"]])
+
+
+# ---------------------------------------------------------------- changed inputs
+
+
+def _with(
+    name: str, change: Callable[[Bits], Bits], _parameters: Parameters, arrays: Arrays
+) -> Arrays:
+    """Return inputs with a changed operand: its codes, and its numbers if they are upcast."""
+    names = [one for one in (name, f"y_{name}") if one in arrays]
+    return {**arrays, **{one: np.ascontiguousarray(change(arrays[one])) for one in names}}
+
+
+def _in_tiles(x: Bits, size: int) -> Bits:
+    """Return an array whose whole tiles are transposed."""
+    rows, columns = (side // size for side in x.shape)
+    tiles = x.reshape(rows, size, columns, size)
+    return tiles.transpose(0, 3, 2, 1).reshape(x.shape)
+
+
+def _transposed(size: int, x: Bits) -> Bits:
+    """Transpose the whole tiles of an array; the others stay."""
+    found = x.copy()
+    rows, columns = (side // size * size for side in x.shape)
+    found[:rows, :columns] = _in_tiles(x[:rows, :columns], size)
+    return found
+
+
+def _transposed_with_zeros(size: int, x: Bits) -> Bits:
+    """Transpose all tiles of an array that is filled with zeros."""
+    wide = np.pad(x, [(0, -side % size) for side in x.shape])
+    return _in_tiles(wide, size)[: x.shape[0], : x.shape[1]]
+
+
+def _rows_transposed(size: int, x: Bits) -> Bits:
+    """Exchange rows as a tile of size x size entries of the product is transposed."""
+    order = np.arange(len(x))
+    whole = len(x) // size**2 * size**2
+    order[:whole] = order[:whole].reshape(-1, size, size).transpose(0, 2, 1).ravel()
+    return x[order]
+
+
+def _rolled(by: int, x: Bits) -> Bits:
+    return np.roll(x, by, axis=0)
+
+
+def _cut(
+    ends: Callable[[int, int], tuple[int, int]],
+    length: Callable[[Parameters], int],
+    parameters: Parameters,
+    arrays: Arrays,
+) -> Arrays:
+    """Return inputs with a part of K, and the blocks of that part."""
+    size, k = length(parameters), arrays["a"].shape[1]
+    start, end = ends(k, size) if size else (0, k)
+    block = parameters.get("scale_block", 1)
+    if start % block:
+        return dict(arrays)
+    there = {
+        "nk": slice(start, end),
+        "nb": slice(start // block, -(-end // block)),
+    }
+    kinds = {name: "nb" if name in _IN_BLOCKS else "nk" for name in arrays}
+    return {
+        name: np.ascontiguousarray(array[:, there[kinds[name]]]) if array.ndim == 2 else array
+        for name, array in arrays.items()
+    }
