@@ -13,7 +13,7 @@ from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
 
 LEADERS = 4  # deviations that are tried on further cases
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
-_MANY_CASES, _PART = 64, 8  # cases, of which one in 8 shows that a leader is far from the best
+_MANY_CASES, _PART = 64, 8  # cases; one in 8 shows that a leader is far from the best
 _FAR = 2  # so many times less worth is far
 _DISTINGUISHING = 4  # unexplained cases, for deviations that are paired
 _OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
