@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mor_ref.definitions.dot import PERIOD, DotProfile
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
 from mor_ref.deviations.dot import ONE_CHUNK
@@ -15,6 +16,7 @@ from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.matmul import Blocks
 
 Reference = Callable[..., Any]
+_BF16 = formats["bf16"]  # of blocks without a scale
 Pieces = list[tuple[matmul.Block, matmul.Block]]
 
 
@@ -82,7 +84,8 @@ def dot_promoted_tail_added_by_instructions(
     found = _first(reference, k, a, b, c, profile, of, *scales)
     if k < len(a):
         plain = replace(profile, family="t_fdpa", scales=())
-        found += [Chunk(None, None, reference(a[k:], b[k:], found[-1].c, plain, of)[-1].c)]
+        last = reference(a[k:], b[k:], found[-1].c, plain, of, None)[-1]
+        found.append(Chunk(None, None, last.c))
     return found
 
 
@@ -124,7 +127,10 @@ def _scales_of(operand: str) -> Deviation:
     def pieces(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
         own = [block.scale for block in (a if operand == "a" else b)]
         both = (
-            [replace(one, scale=scale) for one, scale in zip(row, own, strict=True)]
+            [
+                one if one.fmt is _BF16 else replace(one, scale=scale)
+                for one, scale in zip(row, own, strict=True)
+            ]
             for row in (a, b)
         )
         found: Pieces = reference(*both)

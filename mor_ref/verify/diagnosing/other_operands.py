@@ -83,6 +83,9 @@ def _changes(e: Entries) -> Iterator[_Change]:
             yield _Change(
                 f"of {name} of the row {words} it", partial(_with, name, partial(_rolled, by))
             )
+    for name, other in ("ba", "ab") if "scale_b" in inputs else ():
+        words = f"with scale_{other} in place of scale_{name}"
+        yield _Change(words, partial(_instead, f"scale_{name}", f"scale_{other}"))
     yield from _shorter(e.samples[0].question.parameters)
 
 
@@ -123,6 +126,10 @@ def _with(
     """Return inputs with a changed operand: its codes, and its numbers if they are upcast."""
     names = [one for one in (name, f"y_{name}") if one in arrays]
     return {**arrays, **{one: np.ascontiguousarray(change(arrays[one])) for one in names}}
+
+
+def _instead(name: str, other: str, _: Parameters, arrays: Arrays) -> Arrays:
+    return {**arrays, name: arrays[other]}
 
 
 def _in_tiles(x: Bits, size: int) -> Bits:
