@@ -5,15 +5,17 @@ The kernels are written over the engine or in NumPy, from the mistakes alone.
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from structural_faults import Fault, evidence_of
 
-from mor_ref import golden
+from mor_ref import formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact import dot
+from mor_ref.exact.matmul import Block, entry
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.random_products import WIDEST
@@ -166,6 +168,15 @@ def test_scales_of_one_operand_for_both_are_one_pointer_for_two(suite, of, to):
         np.testing.assert_array_equal(ours[known], found[known], case.name)
         differing += np.count_nonzero(found != case.arrays["result"])
     assert differing > 100
+
+
+def test_a_block_without_a_scale_takes_none():
+    """GEM-003: the numbers of bfloat16 are not multiplied by the scale of the other operand."""
+    e4m3, bf16 = formats["e4m3"], formats["bf16"]
+    scaled, wide = Block([0x38], e4m3, 0.5), Block([0x3F80], bf16)
+    with applied(DEVIATIONS["dot_scales_of_a_for_both"]):
+        assert entry([scaled], [wide], DOT_PROFILES["exact"]) == 0.5
+        assert entry([scaled], [replace(scaled, scale=8.0)], DOT_PROFILES["exact"]) == 0.25
 
 
 OF_ROWS = [one for one in DEVIATIONS.values() if dot.dot_chunks in steps_of(one)]
