@@ -69,7 +69,7 @@ class Guesses:
     @cached_property
     def _few(self) -> list[Sample]:
         """A few cases that differ."""
-        found = few_cases(self._turns, of_rows=self._of_rows)
+        found = [*few_cases(self._turns, of_rows=self._of_rows)]
         for sample in found:
             self._model.run((), sample)
         return found
