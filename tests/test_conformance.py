@@ -1,5 +1,6 @@
 """Conformance: to the bit, in all decisions that are not close, or not."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,9 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
+from mor_ref.operations.margins import margin_of_policy
 from mor_ref.policies import as_policy
+from mor_ref.verify.comparing.compare import ComparedField
 from mor_ref.verify.comparing.conformance import Conformance, _until_far, standing_of
 from mor_ref.verify.comparing.conformance import conformance as conformance_of
 from mor_ref.verify.comparing.coverage import Coverage
@@ -280,6 +283,30 @@ def test_a_choice_that_does_not_exist_or_another_output_does_not_conform():
     assert conformance(elsewhere, "policies").level == "not"
 
 
+def test_an_output_may_differ_only_in_units_whose_choice_does():
+    """Of two units, the second has another choice: its mean is at the threshold."""
+    sums = {f"{one.name}.{field}": 0 for one in as_policy("two_way").tried for field in SUMS}
+    numbers = {**sums, "amax": BIG, "amin": BIG, "choice": 0}
+    numbers |= {name: 1000 for name in sums if "nonzero" in name}
+    numbers |= {"e4m3.sum": 1000, "e5m2.sum": 1001}
+    arrays = {
+        name: np.full((1, 2), value, ARRAYS.get(name, np.uint64)) for name, value in numbers.items()
+    }
+    arrays |= {"x": np.zeros((1, 2), np.uint32), "output": np.zeros((1, 2), np.uint16)}
+    parameters = {"policy": "two_way", "block": [1, 1]}
+    found = {}
+    for place in (0, 1):
+        given = {"choice": np.array([[0, 1]], np.uint8), "output": arrays["output"].copy()}
+        given["output"][0, place] = 1
+        compared = {
+            name: ComparedField("", name, name, "", arrays[name], array, array != arrays[name], 1)
+            for name, array in given.items()
+        }
+        found[place] = margin_of_policy(parameters, arrays, compared, {*compared})
+    assert found[0] is None
+    assert found[1] == pytest.approx(0.001, rel=1e-2)
+
+
 @pytest.mark.tier("full")
 def test_a_choice_that_is_close_may_differ_with_its_output():
     distance, name = nearest_unit()
@@ -426,6 +453,18 @@ def test_an_output_that_differs_by_itself_is_no_matter_of_decisions():
         return found
 
     assert conformance(change, "policies").level == "not"
+
+
+def test_entries_without_defined_bits_say_more_than_allowed_bits():
+    """And less than entries that differ."""
+    suite = MANIFEST["decisions"]
+    fields, cases = fields_of(suite), golden.load("decisions")
+    answers = {case.name: {"accepted": case.arrays["accepted"]} for case in cases}
+    right = standing_of(Evidence("decisions", suite["operation"], fields, cases, answers))
+    allowed = replace(right, nans=1)
+    both = replace(allowed, open=1)
+    for one, level in [(allowed, "allowed"), (both, "open"), (replace(both, margin=None), "not")]:
+        assert conformance_of([one], {"decisions": suite}, len(MANIFEST)).level == level
 
 
 def test_what_cannot_be_compared_does_not_conform():

@@ -197,6 +197,9 @@ def test_two_files_of_one_case_are_refused(tmp_path):
         result.failures[0].message
     )
     assert result.answered == DECODED - 1
+    (tmp_path / "decode" / "e2m1.mem").unlink()
+    result, _ = verified(tmp_path, "decode")
+    assert "in e2m1.txt, decode.safetensors; give one of them" in result.failures[0].message
 
 
 def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):

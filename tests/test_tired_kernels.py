@@ -202,6 +202,11 @@ def test_changes_by_chance_are_no_surprise():
     assert whole == Score(2, 3, 3, {"a": Changes(3, 5)})
 
 
+def test_an_explained_mismatch_is_worth_two_added_ones():
+    assert Score(5, 9, 3).worth > Score(9, 9, 12).worth > Score(2, 9, 0).worth
+    assert Score(5, 9, 9).worth < Score(1, 9, 0).worth
+
+
 SHORT = {
     "error sums, each by another distance": (range(1000, 1008), range(5, 45, 5), True),
     "scales of powers of two, one step lower": (range(100, 108), [1] * 8, False),
