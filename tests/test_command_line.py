@@ -177,7 +177,7 @@ def test_numbers_are_parsed_as_written():
             parse_number(text)
     for text in ("0e-999999999", "-0.00E99999999", "0x0p-99999999999", "-0x.0p999999999999"):
         assert parse_number(text) == 0
-    with pytest.raises(ValueError, match=r"value is '0\.3', which is not a number of f32"):
+    with pytest.raises(ValueError, match=r"NUMBER is '0\.3', which is not a number of f32"):
         parse_number("0.3", "f32")
     assert parse_number("0.25", "f32") == 0.25
 
@@ -187,9 +187,9 @@ def test_numbers_are_parsed_as_written():
     ("arguments", "message"),
     [
         (["formats", "e4m4"], "format is 'e4m4', which is not known; did you mean 'e4m3'?"),
-        (["explain", "abc", "--format", "e4m3"], "value is 'abc'; give a decimal such as 0.3"),
+        (["explain", "abc", "--format", "e4m3"], "NUMBER is 'abc'; give a decimal such as 0.3"),
         (["explain", "0x3f80", "--format", "e4m3"], "name its format with --source"),
-        (["explain", "-0x3f800000", "--format", "e4m3"], "value is '-0x3f800000'; give a decimal"),
+        (["explain", "-0x3f800000", "--format", "e4m3"], "NUMBER is '-0x3f800000'; give a decimal"),
         (
             ["explain", "0x13c00", "--format", "e4m3", "--source", "f16"],
             "which has more than the 16 bits of f16",
@@ -203,7 +203,7 @@ def test_numbers_are_parsed_as_written():
         (["explain", "1"], "Missing option '--format'"),
         (
             ["explain", "1e400", "--format", "e4m3"],
-            "value is '1e400', which binary64 does not have",
+            "NUMBER is '1e400', which binary64 does not have",
         ),
         (
             ["explain", "1", "--format", "e4m3", "--random-word", "1"],

@@ -16,6 +16,7 @@ from mor_ref.exact import dot, dot_amd, dot_nvidia
 from mor_ref.exact.dot_binary32 import total
 from mor_ref.exact.dot_terms import ONE, ZERO, cut
 from mor_ref.exact.step import replaced
+from mor_ref.golden.inputs.found_dots import first_with_numbers_of
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 
@@ -28,7 +29,6 @@ LANES = {
     "odd lanes": lambda k, _: k % 2 == 1,
     "the second of four lanes": lambda k, _: k % 4 == 1,
 }
-ALL = tuple(DOT_PROFILES.items())
 NOTHING = (0, -1000)  # the sum and the exponent of no product
 
 
@@ -55,11 +55,11 @@ def unseen(suites, families, steps):
 
     Of profiles that differ in their names alone, there is the first one.
     """
-    different = {replace(profile, name="p", wide=""): name for name, profile in reversed(ALL)}
     return [
         (suite, name)
         for suite in suites
-        for profile, name in different.items()
+        for name, profile in DOT_PROFILES.items()
+        if name == first_with_numbers_of(profile)
         if profile.family in families and cases_of(suite, name)
         if not shows(suite, name, steps)
     ]

@@ -16,8 +16,7 @@ from mor_ref.operations.given_words import BITS
 from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
-from mor_ref.verify.diagnosing.sample import Sample, samples_of
-from mor_ref.verify.diagnosing.scales_of_other_blocks import block_of, other_block_sizes
+from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting.structure_text import structure_lines
 
@@ -640,17 +639,6 @@ def test_another_rounding_is_not_another_scale():
         return {"code": np.where(np.abs(value) > np.abs(exact), code - 1, code)}
 
     assert not any(" is that of " in line for line in lines_of(evidence_of("mx", truncated)))
-
-
-@pytest.mark.parametrize("shape", [(2, 300), (300, 2)])
-def test_blocks_of_a_tensor_that_is_narrower_than_a_block_have_a_scale_for_each_number(shape):
-    """Or none is known, if a smaller block would have to begin inside of a block."""
-    parameters = PARAMETERS["quantize"] | {"block": [128, 128]}
-    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32).view(np.uint32)
-    sample = Sample("quantize", Case("", parameters, {"x": x}), {})
-    blocks = [one for _, one in other_block_sizes(block_of(sample))]
-    found = [one.scales(sample, "scale") for one in blocks]
-    assert {scales.shape for scales in found if scales is not None} == {shape}
 
 
 def rounded_down(x, right):

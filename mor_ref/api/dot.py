@@ -156,7 +156,7 @@ def codes_from(x: object, fmt: Format, argument: str) -> Bits:
             f"{fmt.name}; give one code of it in each entry"
         )
     bits: Any = found.bits
-    if getattr(getattr(bits, "dtype", None), "kind", None) == "f":
+    if dtype_kind(bits) == "f":
         raise TypeError(
             f"{argument} has dtype {bits.dtype}; give the dtype of {fmt.name}, or codes of "
             f"{fmt.name} as unsigned integers"
@@ -164,6 +164,11 @@ def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     if fmt.sign == "twos-complement" and getattr(bits, "dtype", None) == np.int8:
         bits = np.asarray(bits).view(np.uint8)
     return unsigned_from(bits, fmt.bits, code_dtype(fmt), argument)
+
+
+def dtype_kind(x: object) -> str | None:
+    """Return the kind of the dtype of a NumPy array, such as "f"; None for anything else."""
+    return getattr(getattr(x, "dtype", None), "kind", None)
 
 
 def _start(

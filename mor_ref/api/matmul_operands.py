@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import Coded, CodedBlocks, Dequantized
-from mor_ref.api.dot import codes_from
+from mor_ref.api.dot import codes_from, dtype_kind
 from mor_ref.api.encoding import encode
 from mor_ref.api.policies import MorResult
 from mor_ref.arrays import Bits, codes_in
@@ -156,8 +156,7 @@ def _format_of(x: Any, argument: str) -> Format:
     if name is None and str(getattr(x, "dtype", "")).removeprefix("torch.") == INT8.name:
         name = "int8"
     if name is None or found.packed:
-        is_of_codes = getattr(getattr(x, "dtype", None), "kind", None) == "u"
-        view = "; codes of e4m3 are .view(ml_dtypes.float8_e4m3fn)" if is_of_codes else ""
+        view = "; codes of e4m3 are .view(ml_dtypes.float8_e4m3fn)" if dtype_kind(x) == "u" else ""
         raise TypeError(
             f"{argument} is of type {type(x).__name__} and dtype {getattr(x, 'dtype', None)}; give "
             "a record of mor, quantize, quantize_mx or quantize_nvfp4, or an array whose dtype is "

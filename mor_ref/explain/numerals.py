@@ -25,7 +25,7 @@ class NotBinary64Error(ValueError):
 
 def _not_binary64(text: str) -> NotBinary64Error:
     return NotBinary64Error(
-        f"value is {text!r}, which binary64 does not have; give a number from 5e-324 to 1.79e308 "
+        f"NUMBER is {text!r}, which binary64 does not have; give a number from 5e-324 to 1.79e308 "
         "in magnitude, of at most 53 bits if it is hexadecimal"
     )
 
@@ -51,13 +51,13 @@ def parse_number(text: str, source: str | None = None) -> float:
         raise
     except ValueError:
         raise ValueError(
-            f"value is {text!r}; give a decimal such as 0.3, a hexadecimal float such as 0x1.8p-2, "
-            "or a bit pattern such as 0x3f800000"
+            f"NUMBER is {text!r}; give a decimal such as 0.3, a hexadecimal float such as "
+            "0x1.8p-2, or a bit pattern such as 0x3f800000"
         ) from None
     if source is not None and source != "f64" and not _is_exact(x, formats[source]):
         raise ValueError(
-            f"value is {text!r}, which is not a number of {source}; leave out --source to take the "
-            "nearest binary64, or give its bit pattern"
+            f"NUMBER is {text!r}, which is not a number of {source}; leave out --source to take "
+            "the nearest binary64, or give its bit pattern"
         )
     return x
 
@@ -100,13 +100,13 @@ def _from_pattern(digits: str, source: str | None) -> float:
     name = source or {16: "f64", 8: "f32"}.get(len(digits))
     if name is None:
         raise ValueError(
-            f"value is a bit pattern of {len(digits)} hexadecimal digits; give 16 for binary64 or "
+            f"NUMBER is a bit pattern of {len(digits)} hexadecimal digits; give 16 for binary64 or "
             "8 for binary32, or name its format with --source"
         )
     width, float_code, int_code = _SOURCES[name]
     bits = int(digits, 16)
     if bits >> width:
-        raise ValueError(f"value is 0x{digits}, which has more than the {width} bits of {name}")
+        raise ValueError(f"NUMBER is 0x{digits}, which has more than the {width} bits of {name}")
     if name == "bf16":
         bits, float_code, int_code = bits << 16, "<f", "<I"
     (x,) = struct.unpack(float_code, struct.pack(int_code, bits))

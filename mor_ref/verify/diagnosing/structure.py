@@ -171,10 +171,7 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     if instead is not None and instead.explained < of and is_first:
         of_all = condition(entries, entries.differs, entries.matches)
         instead = instead if of_all is None else None  # a condition says more than a part
-    nothing = Structure(
-        (entries.field,), "", 0, of, 0, noun=entries.noun, is_of_sample=entries.is_of_sample
-    )
-    where = None
+    nothing, where = _nothing(entries), None
     if instead is not None and (instead.kept or instead.explained < of):
         where = _where(entries, instead)
         if _may_be_by_accident(instead, where):
@@ -196,6 +193,12 @@ def _one_value_somewhere(entries: Entries, nothing: Structure) -> Structure | No
             if where is not None and where.is_exact:
                 return _with(nothing, one, replace(where, is_of_changed=True))
     return None
+
+
+def _nothing(e: Entries) -> Structure:
+    """Return the structure of a field if nothing is known of it."""
+    of = len(e.differing)
+    return Structure((e.field,), "", 0, of, 0, noun=e.noun, is_of_sample=e.is_of_sample)
 
 
 def _with(nothing: Structure, one: Alternative, where: Condition | None) -> Structure:
@@ -227,16 +230,7 @@ def _next_to(one: Alternative, other: Alternative) -> Structure | None:
         if where is None or not where.is_exact:
             return None
         where = replace(where, is_of_changed=True)
-    return Structure(
-        (e.field,),
-        one.words,
-        one.explained,
-        len(e.differing),
-        kept,
-        where,
-        e.noun,
-        is_of_sample=e.is_of_sample,
-    )
+    return replace(_with(_nothing(e), one, where), kept=kept)
 
 
 def _may_be_by_accident(instead: Alternative, where: Condition | None) -> bool:

@@ -14,7 +14,6 @@ from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown_names import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
-_NO_ANSWER = "not run, the candidate has no answer"
 
 
 def lines(verification: Verification) -> Iterator[str]:
@@ -31,15 +30,15 @@ def lines(verification: Verification) -> Iterator[str]:
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     silent = []
     for result in verification.results:
-        found = list(suite_lines(result, diagnoses.get(result.suite)))
-        if found == [f"{result.suite}: {_NO_ANSWER}"]:
-            silent.append(result.suite)
+        if result.is_silent:
+            silent.append(result)
         else:
-            yield from found
+            yield from suite_lines(result, diagnoses.get(result.suite))
     if len(silent) == 1:
-        yield f"{silent[0]}: {_NO_ANSWER}"
+        yield from suite_lines(silent[0], None)
     elif silent:
-        yield f"{len(silent)} suites {_NO_ANSWER}: {listed(silent)}"
+        names = listed([result.suite for result in silent])
+        yield f"{len(silent)} suites not run, {silent[0].why_nothing}: {names}"
     if verification.not_asked:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:

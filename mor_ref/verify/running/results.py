@@ -201,6 +201,12 @@ class SuiteResult:
         return sum(difference.problem is not None for difference in self.differences)
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the candidate gave nothing at all, and nothing is known of the reason."""
+        given = self.unknown.names or self.unknown_cases.names or self.of_rungs
+        return self.verdict == "not run" and not (given or self.said or self.left_out)
+
+    @property
     def why_nothing(self) -> str:
         """The reason why nothing was compared."""
         is_outside = bool(self.left_out) and (self.answered > 0 or not self.cases)
