@@ -1,13 +1,19 @@
-"""Fields of blocks with extremes of other numbers, and blocks of another size."""
+"""Fields of blocks with extremes of other numbers, of another size, and of other tensors."""
 
 import numpy as np
 import pytest
 
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.other_reaches import _over, _with_extremes
-from mor_ref.verify.diagnosing.sample import Pair, Sample
+from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 from mor_ref.verify.diagnosing.scales_of_other_blocks import block_of, other_block_sizes
+from mor_ref.verify.diagnosing.structure import structures_of
+from mor_ref.verify.reporting.structure_text import structure_lines
 
 FIELDS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float", "zero_point")
 
@@ -40,3 +46,71 @@ def test_blocks_of_a_tensor_that_is_narrower_than_a_block_have_a_scale_for_each_
     blocks = [one for _, one in other_block_sizes(block_of(sample))]
     found = [one.scales(sample, "scale") for one in blocks]
     assert {scales.shape for scales in found if scales is not None} == {shape}
+
+
+TENSORS = [
+    (np.random.default_rng(3 + k).standard_normal(shape) * (1 + k)).astype(np.float32)
+    for k, shape in enumerate([(8, 48), (12, 32), (6, 80)])
+]
+OF_TENSORS = {
+    "nvfp4_te": ("nvfp4", {"profile": "te", "tile": [1, 16], "source": "f32"}),
+    "quantize": (
+        "quantize",
+        {
+            "format": "e4m3",
+            "scaling": "gam",
+            "block": [4, 16],
+            "group": "tensor",
+            "source": "f32",
+        },
+    ),
+}
+AMAXES = {
+    "the tensor before it": lambda k: np.abs(TENSORS[max(k - 1, 0)]).max(),
+    "the tensor after it": lambda k: np.abs(TENSORS[min(k + 1, 2)]).max(),
+    "all tensors together": lambda _: max(np.abs(x).max() for x in TENSORS),
+    "the first half of its rows": lambda k: np.abs(TENSORS[k][: len(TENSORS[k]) // 2]).max(),
+    "the last half of its rows": lambda k: np.abs(TENSORS[k][len(TENSORS[k]) // 2 :]).max(),
+}
+
+
+def lines_with(suite, change, leaving_out=()):
+    """Return the lines on a kernel with other parameters: `change` returns those of a tensor."""
+    operation, parameters = OF_TENSORS[suite]
+    exact, cases, answers = OPERATIONS[operation].exact, [], {}
+    for k, x in enumerate(TENSORS):
+        inputs = {"x": x.view(np.uint32)}
+        cases.append(Case(f"{k}", parameters, {**inputs, **exact(parameters, inputs)}))
+        given = exact({**parameters, **change(k)}, inputs)
+        answers[f"{k}"] = {name: given[name] for name in given if name not in leaving_out}
+    fields = fields_of(read_manifest(bundled_files())["suites"][suite])
+    evidence = Evidence(suite, operation, fields, cases, answers)
+    return list(structure_lines(structures_of(list(samples_of(evidence)))))
+
+
+GLOBAL = ("global_encode_scale", "global_decode_scale", "y", "xs", "packed")
+
+
+@pytest.mark.parametrize("words", AMAXES)
+@pytest.mark.parametrize(
+    ("suite", "leaving_out", "names"),
+    [
+        (
+            "nvfp4_te",
+            ("packed",),
+            "global_encode_scale, global_decode_scale, block_scale, code and y",
+        ),
+        ("nvfp4_te", GLOBAL, "block_scale and code"),
+        ("quantize", (), "mantissa"),
+    ],
+)
+def test_the_amax_of_another_tensor_or_of_a_part_is_named(suite, leaving_out, names, words):
+    """A scale of the tensor before is stale; a part is what some threads have seen."""
+    first, *_ = lines_with(suite, lambda k: {"amax": float(AMAXES[words](k))}, leaving_out)
+    assert first.startswith(names), first
+    assert f": each entry is that with the amax of {words}, in all" in first, first
+
+
+def test_an_amax_that_is_a_little_off_is_not_that_of_another_tensor():
+    off = {"amax": float(np.nextafter(np.float32(4.5), np.float32(5)))}
+    assert not any("the amax of" in line for line in lines_with("nvfp4_te", lambda _: off))

@@ -1,62 +1,79 @@
 """Fields computed with another parameter, such as scales in e8m0 where gam is asked for."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.operation import Parameters
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.verify.diagnosing.alternative import Alternative
+from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Entries
+from mor_ref.verify.diagnosing.other_amaxes import other_amaxes
 from mor_ref.verify.diagnosing.sample import Sample
 
 _CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
 _VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `mx_as_ceil`
+_ENDS_IN = np.uint64(0xFF)  # bits that are 0 in a round number of 32 bits
 
 
 def other_parameters(e: Entries) -> Iterator[Alternative]:
-    """Yield a field computed with another value of a parameter, the same value in all cases.
+    """Yield a field computed with another value of a parameter, or with another amax.
 
-    Each value is tried on some cases that differ; a value that explains these is tried on all.
+    Each value is tried on some cases that differ; a value that explains these is tried on all. Two
+    numbers of 32 bits that are not round are hardly equal by accident, so one entry is enough.
     """
-    kinds = OPERATIONS[e.samples[0].operation].parameters
     asked = [one.question.parameters for one in e.samples]
     is_small = sum(one.size for one in e.samples) <= MOST
     if e.noun != "entry" or not is_small or any(RECIPE in one for one in asked):
         return
-    places = e.slices
-    count = [int(np.count_nonzero(e.differs[of_case])) for of_case in places]
-    most = sorted(range(len(count)), key=lambda k: -count[k])[:_CASES]
-    for name in kinds.keys() & _VALUES:
+    count = [int(np.count_nonzero(e.differs[of_case])) for of_case in e.slices]
+    for words, others in _others(e.samples):
+        known = [k for k, other in enumerate(others) if {**asked[k], **other} != asked[k]]
+        most = sorted(known, key=lambda k: -count[k])[:_CASES]
+        if all(_explains(e, k, others[k]) for k in most if count[k]):
+            values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
+            for k in known:
+                found = _computed(e.samples[k], e.field, others[k])
+                if found is not None:
+                    values[e.slices[k]], is_there[e.slices[k]] = found, True
+            sure = np.where(values & _ENDS_IN, LEAST_BITS, 0.0) if _is_of_parts(e) else None
+            said = f"{OF_PARAMETERS}{words}"
+            yield Alternative(said, values, is_there, e, is_of_place=False, sure=sure)
+
+
+def _others(samples: Sequence[Sample]) -> Iterator[tuple[str, list[Parameters]]]:
+    """Yield other parameters of all cases, each with their words."""
+    for name in OPERATIONS[samples[0].operation].parameters.keys() & _VALUES:
         for value in _VALUES[name]:
-            if all(_explains(e, k, name, value) for k in most if count[k]):
-                values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
-                for one, of_case in zip(e.samples, places, strict=True):
-                    found = _computed(one, e.field, name, value)
-                    if found is not None:
-                        values[of_case], is_there[of_case] = found.ravel(), True
-                words = f"{OF_PARAMETERS}{name} {value}"
-                yield Alternative(words, values, is_there, e, is_of_place=False)
+            yield f"{name} {value}", [{name: value} for _ in samples]
+    for words, amaxes in other_amaxes(samples):
+        yield f"the amax of {words}", [{"amax": amax} if amax else {} for amax in amaxes]
 
 
-def _explains(e: Entries, k: int, name: str, value: str) -> bool:
-    found, of_case = _computed(e.samples[k], e.field, name, value), e.slices[k]
+def _is_of_parts(e: Entries) -> bool:
+    """Return whether the entries have 32 bits and are of parts of a tensor, or of the whole."""
+    fmt, axes = OPERATIONS[e.samples[0].operation].outputs.get(e.field, ("", ""))
+    return fmt in ("f32", "u32") and axes != "rc"
+
+
+def _explains(e: Entries, k: int, other: Parameters) -> bool:
+    found, of_case = _computed(e.samples[k], e.field, other), e.slices[k]
     differs = e.differs[of_case]
-    return found is not None and bool((found.ravel()[differs] == e.given[of_case][differs]).all())
+    return found is not None and bool((found[differs] == e.given[of_case][differs]).all())
 
 
-def _computed(one: Sample, field: str, name: str, value: str) -> Unsigned | None:
-    """Return a field of a case computed with another value, or None if there is none."""
+def _computed(one: Sample, field: str, other: Parameters) -> Unsigned | None:
+    """Return a field of a case computed with other parameters, or None if there is none."""
     asked = one.question
-    if asked.parameters[name] == value:
-        return None
     with contextlib.suppress(ValueError):  # some values exclude each other
-        parameters = {**asked.parameters, name: value}
+        parameters = {**asked.parameters, **other}
         found = OPERATIONS[one.operation].engine(parameters, asked.arrays).get(field)
         if found is not None and found.size == one.pairs[field].expected.size:
-            return found
+            flat: Unsigned = found.ravel()
+            return flat
     return None
