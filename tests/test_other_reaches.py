@@ -65,6 +65,16 @@ OF_TENSORS = {
         },
     ),
 }
+OF_TENSORS["affine"] = (
+    "affine",
+    {
+        "grid": "uint8",
+        "profile": "torch_fake_tensor",
+        "symmetric": False,
+        "block": [1, 16],
+        "source": "f32",
+    },
+)
 AMAXES = {
     "the tensor before it": lambda k: np.abs(TENSORS[max(k - 1, 0)]).max(),
     "the tensor after it": lambda k: np.abs(TENSORS[min(k + 1, 2)]).max(),
@@ -76,13 +86,22 @@ AMAXES = {
 
 def lines_with(suite, change, leaving_out=()):
     """Return the lines on a kernel with other parameters: `change` returns those of a tensor."""
+
+    def given(exact, k, parameters, inputs):
+        return exact({**parameters, **change(k)}, inputs)
+
+    return lines_of(suite, given, leaving_out)
+
+
+def lines_of(suite, given, leaving_out=()):
+    """Return the lines on a kernel, a function of the exact model and of a question."""
     operation, parameters = OF_TENSORS[suite]
     exact, cases, answers = OPERATIONS[operation].exact, [], {}
     for k, x in enumerate(TENSORS):
         inputs = {"x": x.view(np.uint32)}
         cases.append(Case(f"{k}", parameters, {**inputs, **exact(parameters, inputs)}))
-        given = exact({**parameters, **change(k)}, inputs)
-        answers[f"{k}"] = {name: given[name] for name in given if name not in leaving_out}
+        found = given(exact, k, parameters, inputs)
+        answers[f"{k}"] = {name: found[name] for name in found if name not in leaving_out}
     fields = fields_of(read_manifest(bundled_files())["suites"][suite])
     evidence = Evidence(suite, operation, fields, cases, answers)
     return list(structure_lines(structures_of(list(samples_of(evidence)))))
@@ -114,3 +133,25 @@ def test_the_amax_of_another_tensor_or_of_a_part_is_named(suite, leaving_out, na
 def test_an_amax_that_is_a_little_off_is_not_that_of_another_tensor():
     off = {"amax": float(np.nextafter(np.float32(4.5), np.float32(5)))}
     assert not any("the amax of" in line for line in lines_with("nvfp4_te", lambda _: off))
+
+
+@pytest.mark.parametrize("steps", [254, 256])
+def test_the_scales_of_a_grid_of_other_steps_are_named(steps):
+    """Codes and y follow from the given scales and zero points."""
+
+    def given(_, k, *__):
+        x = TENSORS[k].reshape(len(TENSORS[k]), -1, 16)
+        low, high = np.minimum(x.min(axis=2), 0), np.maximum(x.max(axis=2), 0)
+        scale = (high - low) / np.float32(steps)
+        zero = np.rint(-low / scale)
+        code = np.clip(np.rint(x / scale[..., None]) + zero[..., None], 0, 255)
+        return {
+            "scale": scale.view(np.uint32),
+            "zero_point": zero.astype(np.uint32),
+            "code": code.reshape(TENSORS[k].shape).astype(np.uint32),
+        }
+
+    first, *_ = lines_of("affine", given)
+    assert first.startswith(
+        f"scale: each entry is that of a grid of {steps} steps, not 255, in all"
+    )

@@ -12,6 +12,7 @@ from mor_ref.verify.diagnosing.inverse_scales import inverse_scales
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
 from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
+from mor_ref.verify.diagnosing.other_grids import other_grids
 from mor_ref.verify.diagnosing.other_layouts import other_layouts
 from mor_ref.verify.diagnosing.other_operands import other_operands
 from mor_ref.verify.diagnosing.other_parameters import other_parameters
@@ -36,6 +37,7 @@ def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | No
     of_bits = [one for one in other_bits(entries) if one.sure is None or not is_rest]
     found = [*_displaced(entries, 1 / 2), *of_bits]
     found += [*other_layouts(entries), *other_blocks(entries), *inverse_scales(entries)]
+    found += other_grids(entries)
     claims = [one for one in found if _is_claimed(one)]
     if not any(one.explained == len(entries.differing) and not one.kept for one in claims):
         more = (
