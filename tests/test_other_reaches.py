@@ -1,5 +1,6 @@
 """Fields of blocks with extremes of other numbers, of another size, and of other tensors."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -155,3 +156,27 @@ def test_the_scales_of_a_grid_of_other_steps_are_named(steps):
     assert first.startswith(
         f"scale: each entry is that of a grid of {steps} steps, not 255, in all"
     )
+
+
+def e2m1(numbers):
+    """Return codes of numbers; somebody else's software rounds them."""
+    limited = np.clip(numbers, -6, 6).astype(np.float32)
+    return limited.astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
+
+
+def test_codes_with_the_global_scale_of_the_tensor_before_it_are_named():
+    """All scales are right; the codes of the first tensor are as well."""
+    before = [None]
+
+    def given(exact, k, parameters, inputs):
+        found = exact(parameters, inputs)
+        scale = found["block_scale"].view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        own = found["global_encode_scale"].view(np.float32)[0]
+        each = np.repeat(scale, 16, axis=1) / (before[-1] or own)
+        before.append(own)
+        right = {name: found[name] for name in ("global_encode_scale", "block_scale")}
+        return {**right, "code": e2m1(TENSORS[k] / each) if k else found["code"]}
+
+    (line,) = lines_of("nvfp4_te", given)
+    assert "code: each entry is that of x with the expected global_decode_scale of the same" in line
+    assert "place in the preceding case, in all" in line

@@ -13,7 +13,7 @@ from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.sample import Sample
 
 # The parts that have a scale, by their axes.
-PARTS = {"grid": "block", "unit": "unit", "pair": "pair", "groups": "group"}
+PARTS = {"grid": "block", "unit": "unit", "pair": "pair", "groups": "group", "ends": "tensor"}
 IN_PLACE, INVERSE = "groups of columns in place", "groups of the inverse order"
 _ORDER = "permutation"
 _ONE = {"f32": 0x3F800000, "e4m3": 0x38, "e8m0": 127}  # the code of 1 in formats of scales
