@@ -180,3 +180,23 @@ def test_codes_with_the_global_scale_of_the_tensor_before_it_are_named():
     (line,) = lines_of("nvfp4_te", given)
     assert "code: each entry is that of x with the expected global_decode_scale of the same" in line
     assert "place in the preceding case, in all" in line
+
+
+def test_codes_of_a_few_blocks_with_the_scale_of_the_block_before_them_are_named():
+    """All scales are right: only the codes of every fourth block are stale."""
+
+    def given(exact, _, parameters, inputs):
+        found = exact(parameters, inputs)
+        scale = found["block_scale"].view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        used = scale.ravel().copy()
+        used[3::4] = scale.ravel()[2:-1:4]
+        each = np.repeat(used.reshape(scale.shape), 16, axis=1)
+        x = inputs["x"].view(np.float32)
+        code = e2m1(x / (each / found["global_encode_scale"].view(np.float32)))
+        return {"block_scale": found["block_scale"], "code": code}
+
+    first, *_ = lines_of("nvfp4_te", given)
+    assert (
+        "code: each entry is that of x with the expected block_scale of the entry before" in first
+    )
+    assert "it would also change" in first

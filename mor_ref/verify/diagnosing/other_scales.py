@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import BITS
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.verify.diagnosing.alternative import Alternative
+from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
 from mor_ref.verify.diagnosing.entries import MOST, Entries, Integers, joined, spread
 from mor_ref.verify.diagnosing.maps import Map, maps
 from mor_ref.verify.diagnosing.sample import Pair
@@ -41,10 +41,14 @@ _GROUPS = {
 
 
 class _Choice(NamedTuple):
-    """Scales in words, and a function that returns the fields that they change."""
+    """Scales in words, and a function that returns the fields that they change.
+
+    Scales of other parts are `moved`: by a map, with the axes of the parts and the right scales.
+    """
 
     words: str
     fields: Callable[[ScaledCase, Integers], Fields]
+    moved: tuple[Map, str, Entries] | None = None
 
 
 def other_scales(e: Entries) -> Iterator[Alternative]:
@@ -73,7 +77,20 @@ def other_scales(e: Entries) -> Iterator[Alternative]:
         words = (
             f"each {e.noun} is that of {'its code' if field.is_of_codes else 'x'} {choice.words}"
         )
-        yield Alternative(words, values, is_there, e, is_of_place=False, needs_a_place=True)
+        is_sure = _is_sure(e, choice, cases)
+        yield Alternative(words, values, is_there, e, is_of_place=False, needs_a_place=not is_sure)
+
+
+def _is_sure(e: Entries, choice: _Choice, cases: list[ScaledCase]) -> bool:
+    """Return whether parts that differ hardly have these other scales by accident."""
+    if choice.moved is None:
+        return False
+    by, axes, right = choice.moved
+    wrong = np.unique(np.concatenate([one.part[axes][e.differs[one.places]] for one in cases]))
+    source, given, differs = by.source(right, wrong), right.given.copy(), np.zeros(right.size, bool)
+    given[wrong], differs[wrong] = right.expected[source], source >= 0
+    there = replace(right, given=given, differs=differs)
+    return surprise(Alternative("", given, differs, there), differs) >= LEAST_BITS
 
 
 def _field(e: Entries) -> ScaledField | None:
@@ -170,7 +187,7 @@ def _elsewhere(field: ScaledField, names: tuple[str, ...]) -> Iterator[_Choice]:
     for one in maps(entries):
         where = f"the {PARTS[axes]} at {one.words}" if one.words.startswith("[") else one.words
         words = f"with the expected {_names([*names])} of {where}"
-        yield _Choice(words, _of_map(one, axes, blocks))
+        yield _Choice(words, _of_map(one, axes, blocks), (one, axes, entries))
     for name, where in _GROUPS.items() if axes == "groups" else ():
         words = f"with the expected {_names([*names])} of the group {where}"
         yield _Choice(words, _of_part(name, blocks))
