@@ -205,6 +205,14 @@ def test_the_smallest_alpha():
     assert narrow.alpha[0] == bf16(1e-5)
 
 
+def test_a_row_that_is_longer_than_a_slice_of_rows():
+    w = np.zeros((2, (1 << 18) + 1), np.float32)
+    w[:, -1] = 1.5, -2.5
+    found = quantized(w, "lsq3", alpha=[1.0, 1.0])
+    assert found.level[:, -1].tolist() == [2, -2]
+    assert not found.level[:, :-1].any()
+
+
 def test_integers():
     """LVL-004: ties to even, and one more level below zero."""
     found = quantized([0.5, 1.5, -2.5, 100, -100, -0.2], "lsq3", alpha=[1.0])

@@ -52,7 +52,7 @@ def code_digest() -> str:
     return _LATEST[places][1]
 
 
-# The values are referred to, so that no other has their places in memory.
+# It keeps references to the values, so that their ids stay unique.
 _LATEST: dict[tuple[int, ...], tuple[dict[str, object], str]] = {}
 
 
