@@ -246,6 +246,13 @@ def test_packages_in_archives_do_not_share_kernels(copy):
         assert run(ENCODE, where, zipped) == [code, "0"]
 
 
+def test_the_directory_is_made_when_it_is_needed(tmp_path):
+    locator = kernel._Locator(tmp_path / "mor_ref-kernels" / ("0" * 32))
+    for _ in range(2):
+        locator.ensure_cache_path()
+        assert Path(locator.get_cache_path()).is_dir()
+
+
 def test_other_compilers_make_other_kernels(monkeypatch):
     before = kernel.code_digest()
     assert kernel.code_digest() == before
