@@ -14,6 +14,7 @@ from pathlib import Path
 import forking
 import numpy as np
 import pytest
+from clocks import ClockOfWaits, ClockThatWaits
 from extras import reason
 from hypothesis import given
 from hypothesis import strategies as st
@@ -458,23 +459,6 @@ def test_programs_that_fail(monkeypatch, command, message):
     assert message in failure(command)
 
 
-class ClockThatWaits:
-    """Waits until so much was received, however long a busy machine takes for it."""
-
-    def __init__(self, monkeypatch, wanted):
-        self.wanted, self.received = wanted, bytearray()
-        monkeypatch.setattr(program_module, "Received", self.noting)
-        monkeypatch.setattr(program_module, "time", self)
-
-    def noting(self, limit):
-        received = Received(limit)
-        self.received = received.text
-        return received
-
-    def monotonic(self):
-        return time.monotonic() if self.wanted in self.received else 0.0
-
-
 @pytest.mark.tier("full", but_one_in=2)
 @pytest.mark.parametrize(
     ("text", "sent", "said"),
@@ -571,7 +555,7 @@ def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
     text = ENGINE.replace(
         '        print("done"', '        print("out kode 1 7")\n        print("done"'
     )
-    with candidate_named(f"exec:{python(tmp_path, text)}") as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}", LONG) as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["match", "match"]
     assert [result.unknown.names for result in found.results] == [("kode",), ("kode",)]
@@ -582,7 +566,7 @@ def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
     """PRO-007."""
     wide = '*(f"{number | 1 << 40:X}" for number in array.ravel().tolist())'
     text = ENGINE.replace('*(f"{number:X}" for number in array.ravel().tolist())', wide)
-    with candidate_named(f"exec:{python(tmp_path, text)}") as candidate:
+    with candidate_named(f"exec:{python(tmp_path, text)}", LONG) as candidate:
         found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["mismatch", "mismatch"]
     assert found.failures == ()
@@ -633,9 +617,12 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
         (f"exec:{answering(FOREVER)}", 2),  # three cases that are late
     ],
 )
-def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, asked_until):
+def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(
+    monkeypatch, candidate, asked_until
+):
     """PRO-009: three times the seconds of a case are lost, and nothing more is asked."""
-    with candidate_named(candidate, 0.3) as program:
+    ClockOfWaits(monkeypatch)
+    with candidate_named(candidate, 0.25) as program:
         found = verify(program, suites_in(bundled_files(), ["decisions", "error_steps"]))
     names = [case.name for case in golden.load("decisions")]
     assert [failure.case for failure in found.failures] == names[: asked_until + 1]
@@ -645,7 +632,7 @@ def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, 
 
 def test_a_program_that_fails_at_once_is_asked_all():
     """PRO-009: each case of each suite, as little time is lost."""
-    with candidate_named(f"exec:{answering('exit 1')}", 60.0) as program:
+    with candidate_named(f"exec:{answering('exit 1')}", LONG) as program:
         found = verify(program, suites_in(bundled_files(), ["decisions", "error_steps"]))
     assert [len(result.failures) for result in found.results] == [5, 1]
     assert found.not_asked == ()

@@ -148,7 +148,8 @@ def test_it_says_nothing_of_what_it_lacks(tmp_path, monkeypatch):
     x, words = np.ones((2, 32), np.float32), {"x/random_word": np.zeros((2, 32), np.uint16)}
     given = {"mxfp8:n_random_bits=16": words, "nvfp4:amax=4.5": {}, "e4m3:fp32:1x32:scale=2": {}}
     for recipe, more in (given | {"mine:fp32:1x32": {}}).items():
-        found = mor_ref.verify(f"exec:{program}", inputs={"x": x, **more}, recipe=recipe)
+        asked = {"inputs": {"x": x, **more}, "recipe": recipe, "timeout": LONG}
+        found = mor_ref.verify(f"exec:{program}", **asked)
         assert (found.verdict, found.failures) == ("not run", ()), recipe
 
 
