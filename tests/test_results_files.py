@@ -10,6 +10,7 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
+from mor_ref.golden.store.whole_files import arrays_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
@@ -298,3 +299,15 @@ def test_words_of_several_bytes_have_a_next_step():
         found = mor_ref.verify(lambda *_, g=given: g, inputs={"w": x}, recipe=recipe)
         (difference,) = found.results[0].differences
         assert f"; if a word has {end}" in difference.problem
+
+
+@pytest.mark.parametrize("places", [[0, 4], [0, 9], [4, 12], [8, 0]])
+def test_an_array_is_where_its_shape_ends(tmp_path, places):
+    """Eight bytes of a file that has eight."""
+    for found in ([0, 8], places):
+        header = json.dumps({"y": {"dtype": "U8", "shape": [8], "data_offsets": found}}).encode()
+        (tmp_path / "it").write_bytes(len(header).to_bytes(8, "little") + header + bytes(range(8)))
+        if found == [0, 8]:
+            assert arrays_inside(tmp_path, "it")[0]["y"].tolist() == list(range(8))
+    with pytest.raises(ValueError, match="^its header has y at wrong places$"):
+        arrays_inside(tmp_path, "it")

@@ -1,11 +1,12 @@
 """Streams: the inputs that are generated."""
 
+import numpy as np
 import pytest
 from streaming import ALL, E4M3, ENTRIES, FIRST, arrays_of, random_lines, run, widths
 
 from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named
 from mor_ref.operations import random_words
-from mor_ref.operations.random_numbers import Draws
+from mor_ref.operations.random_numbers import Draws, moved
 
 
 @pytest.mark.tier("full", but_one_in=8)
@@ -62,6 +63,13 @@ def test_the_words_have_no_end():
         start = split_mix(1 + (2 << 32) + (3 << 48))
         expected = [split_mix((start + first + i) % 2**64) for i in range(4)]
         assert random_words.endless_words(first, 4, 3, 2).tolist() == expected
+
+
+def test_numbers_move_up_to_two_steps_each_way():
+    """As integers of Python do, and no further than the ends."""
+    pairs = [(at, steps) for at in range(7) for steps in range(5)]
+    found = moved(*np.array(pairs, np.uint64).T, most=6)
+    assert found.tolist() == [min(max(at + steps - 2, 0), 6) for at, steps in pairs]
 
 
 @pytest.mark.tier("full", one_in=4, but=[f"[{name}]" for name in FIRST])
