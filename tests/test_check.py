@@ -21,7 +21,7 @@ from mor_ref.workers.pools import Workers
 NAME = "decisions"
 KEPT = suite_files.read_manifest(bundled_files())
 CASE, FIELD = "not_worse_than", "accepted"
-ELEMENTS = KEPT["suites"][NAME]["elements"]
+ELEMENTS, CASES = KEPT["suites"][NAME]["elements"], len(KEPT["suites"][NAME]["cases"])
 
 
 def entry_of(name=NAME):
@@ -333,7 +333,7 @@ def test_a_directory(copied):
     assert "the manifest is wrong about the views packed" in text
     assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
     assert text[0] == (
-        f"{NAME}: match, {ELEMENTS:,} entries of 5 cases compared with the exact model, "
+        f"{NAME}: match, {ELEMENTS:,} entries of {CASES} cases compared with the exact model, "
         f"{ELEMENTS:,} of them with the engine"
     )
     assert text[-1] == f"{directory}: mismatch (2 suites, 2 findings)"

@@ -55,6 +55,10 @@ def entries_of(suite, field):
     return sum(case.arrays[field].size for case in golden.load(suite))
 
 
+def cases_of(*suites):
+    return sum(len(MANIFEST[suite]["cases"]) for suite in suites)
+
+
 def run(where, *arguments):
     return forking.mor_ref("verify", *arguments, cwd=where)
 
