@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from mor_ref import formats
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.golden.inputs.enlarged import questions
-from mor_ref.golden.inputs.mx_blocks import underflowing
+from mor_ref.golden.inputs.mx_blocks import turning_tensor, underflowing
 from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites import SUITES
@@ -66,6 +67,14 @@ def test_one_quotient_underflows_and_the_next_does_not(name):
     amaxes = numbers_of(underflowing(formats[name])[:, 0], "f32")
     quotients = [quotient(amax, formats[name].largest) for amax in amaxes]
     assert quotients == ([] if name == "int8_mx" else [0.0, 2.0**-149])
+
+
+@pytest.mark.parametrize("like", SCALE_RULES.specified)
+def test_an_own_scale_rule_has_the_inputs_of_the_rule_that_it_is_like(monkeypatch, like):
+    monkeypatch.setitem(SCALE_RULES, "mine", ScaleRule("mine", SCALE_RULES[like].up_from))
+    for fmt in map(formats.__getitem__, ELEMENTS):
+        found, expected = (turning_tensor(fmt, rule).x for rule in ("mine", like))
+        assert np.array_equal(found, expected)
 
 
 def choices(tensor, policy):

@@ -39,6 +39,16 @@ def with_half_of(amaxes: list[int]) -> list[list[int]]:
     return [[amax, *[amax >> 1] * 31] for amax in amaxes]
 
 
+def divides(rule: str) -> bool:
+    """Return whether a rule divides amax by the largest number of the elements, as rceil does."""
+    return SCALE_RULES[rule].up_from is None
+
+
+def rounds(fmt: Format, rule: str) -> bool:
+    """Return whether a rule has a turn between two powers of two, as even does."""
+    return not divides(rule) and SCALE_RULES[rule].turn_of(fmt) > 1
+
+
 def underflowing(fmt: Format) -> Bits:
     """Return blocks whose amax / largest just underflows to 0, and just does not.
 
@@ -51,9 +61,9 @@ def underflowing(fmt: Format) -> Bits:
 def turning_tensor(fmt: Format, rule: str) -> Tensor:
     """Return blocks whose amaxes are next to a change of the scale, and a block of zeros."""
     amaxes = [0, *around(SCALE_RULES[rule].turn_of(fmt), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
-    if rule == "rceil":  # a quotient that is subnormal
+    if divides(rule):  # a quotient that is subnormal
         amaxes.append(f32_bits(rn32(Fraction(fmt.largest) * 3 / 2**128)))
-    if rule == "even":  # half a step is added to the number, not to the bits of a subnormal
+    if rounds(fmt, rule):  # half a step is added to the number, not to the bits of a subnormal
         amaxes += _HALF_STEPS
     tops = np.array(amaxes, np.uint32)[:, np.newaxis]
     x = tops - tops // 64 * (1 + np.arange(32, dtype=np.uint32) % 5)
@@ -62,11 +72,11 @@ def turning_tensor(fmt: Format, rule: str) -> Tensor:
     return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
 
 
-def turning_in_source(fmt: Format, source: str) -> Tensor:
-    """Return blocks whose amax is at a change of the scale with even, or a step from it."""
-    turn, half = in_source([float(SCALE_RULES["even"].turn_of(fmt)), 0.5], source).tolist()
+def turning_in_source(fmt: Format, source: str, rule: str) -> Tensor:
+    """Return blocks whose amax is at a change of the scale, or a step from it."""
+    turn, half = in_source([float(SCALE_RULES[rule].turn_of(fmt)), 0.5], source).tolist()
     rows = [[turn + step, half] for step in (-1, 0, 1)]
-    return Tensor(f"even.{source}", source, np.array(rows, np.uint16))
+    return Tensor(f"{rule}.{source}", source, np.array(rows, np.uint16))
 
 
 def turning_by_logarithms(fmt: Format, rule: str) -> Bits:

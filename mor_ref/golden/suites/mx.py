@@ -14,7 +14,9 @@ from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
+    divides,
     long_block,
+    rounds,
     turning_blocks,
     turning_by_logarithms,
     turning_in_source,
@@ -60,7 +62,7 @@ def _block_cases(size: Size) -> Iterator[Case]:
             near = np.array(around(SCALE_RULES[rule].turn_of(fmt)), np.uint32)
             turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
             x = np.concatenate([usual, turning_blocks(fmt), turning])
-            x = np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x
+            x = np.concatenate([x, underflowing(fmt)]) if divides(rule) else x
             yield Case(f"{name}.{rule}", parameters, {"x": x})
             pairs = [every_code(fmt, rule, "f32").x, turning_by_logarithms(fmt, rule)]
             yield Case(f"{name}.{rule}.2", parameters, {"x": np.concatenate(pairs)})
@@ -88,11 +90,11 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     ):  # fmt: skip
         yield tensor_case(odd["5x37.f32"], format=name, scale_rule=rule, block=block)
     yield tensor_case(odd["tiny.f32"], format="e4m3", scale_rule="rceil", block=_WIDTH)
-    for name in ELEMENTS:
+    for name, rule in itertools.product(ELEMENTS, filter(divides, SCALE_RULES.specified)):
         blocks = underflowing(formats[name])
         if blocks.size:
             small = Tensor("underflowing.f32", "f32", blocks)
-            yield tensor_case(small, format=name, scale_rule="rceil", block=_WIDTH)
+            yield tensor_case(small, format=name, scale_rule=rule, block=_WIDTH)
     yield from _turning_cases()
     yield from found_cases("mx")
 
@@ -103,9 +105,10 @@ def _turning_cases() -> Iterator[Case]:
         pairs = narrowed(turning_by_logarithms(formats[name], "floor"), "bf16")
         tensor = Tensor("logarithms.bf16", "bf16", pairs)
         yield tensor_case(tensor, format=name, scale_rule="floor", block=_WIDTH)
-    for name, source in itertools.product(ELEMENTS, ("bf16", "f16")):
-        narrow = turning_in_source(formats[name], source)
-        yield tensor_case(narrow, format=name, scale_rule="even", block=_WIDTH)
+    for name, source, rule in itertools.product(ELEMENTS, ("bf16", "f16"), SCALE_RULES.specified):
+        if rounds(formats[name], rule):
+            narrow = turning_in_source(formats[name], source, rule)
+            yield tensor_case(narrow, format=name, scale_rule=rule, block=_WIDTH)
 
 
 _LARGE = (
@@ -154,7 +157,8 @@ def _decoding_cases(size: Size) -> Iterator[Case]:
             yield Case(f"{name}.{width}", {"format": name}, arrays)
 
 
-_SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))
+# That of all rules, and that of each row of the scale rules.
+_SCALE_RULES = ("MXS-002", "MXS-003", "MXS-004", "MXS-005", "MXS-006")
 BLOCKS = Suite(
     "mx_blocks",
     "Single blocks in MX",
