@@ -61,8 +61,8 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 * **Pairs**: a job for each block of 2^6 scales, which takes 2^22 pairs. A job returns the digest
   of its codes and its error sums.
 * **Random words**: a job for each random word, with all inputs, which takes {word_seconds:.1f} s.
-  Rounding up is monotonic in the word: where the code under word 0 is that under the largest, all
-  words agree, and a sweep may leave such an input out.
+  Rounding up is monotonic in the word: if words 0 and 2^16 - 1 return one code, all words do, and a
+  sweep may leave such an input out.
 * **Checkpoint**: a job for each tensor of 2^28 parameters; its decision is one comparison of
   integers, so that a tensor larger than a job's memory can be cut as well, and the sums added.
   Reading has to keep up: {read_one:.1f} GB/s for one core, {read_all:,.0f} GB/s for {cores} of

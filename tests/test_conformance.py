@@ -136,8 +136,8 @@ def test_it_says_how_many_cases_were_answered():
         f"bit-exact in the given part: 1 of 4 fields, 1 of {cases_of('decisions') + 1} cases, "
     )
     found = conformance(close_first, "decisions")
-    assert str(found).startswith("not bit-exact, but every decision is equal if its sum d")
-    assert f"; given were 1 field, 1 of {cases_of('decisions')} cases, " in str(found)
+    assert str(found).startswith("not bit-exact, but all decisions agree except those within ")
+    assert f"; compared: 1 field, 1 of {cases_of('decisions')} cases, " in str(found)
 
 
 def test_an_answer_of_unknown_fields_answers_nothing():
@@ -176,7 +176,7 @@ def test_decisions_close_to_the_threshold_may_differ(metric):
     found = conformance(close(metric, 1e-5), "decisions")
     assert found.level == "decisions"
     assert 0 < found.margin <= 1e-5
-    assert "every decision is equal if its sum differs from" in str(found)
+    assert "all decisions agree except those within" in str(found)
 
 
 def test_a_hundredth_of_the_threshold_is_close_and_more_is_not():

@@ -353,11 +353,11 @@ def test_files_that_are_refused(run, tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("recipe", "field", "wrong", "message"),
     [
-        ("seq2", "code", 4, "tensor 'a': code has 4, and codes of the recipe are from 0 to 3;"),
-        ("elastic1", "code", 3, "are from 0 to 2"),
-        ("mx6", "code", 32, "are from 0 to 31"),
-        ("int4", "code", -9, "code has -9, and codes of the recipe are from -8 to 7"),
-        ("mor:three_way:4x16", "choice", 3, "choice of tensor 'a' has 3, and rungs of mor:three"),
+        ("seq2", "code", 4, "tensor 'a': code has 4; codes of this recipe are 0 to 3;"),
+        ("elastic1", "code", 3, "are 0 to 2"),
+        ("mx6", "code", 32, "are 0 to 31"),
+        ("int4", "code", -9, "code has -9; codes of this recipe are -8 to 7"),
+        ("mor:three_way:4x16", "choice", 3, "choice of tensor 'a' has 3; choices of mor:three"),
     ],
 )
 def test_codes_that_a_recipe_lacks_are_refused(run, tmp_path, recipe, field, wrong, message):

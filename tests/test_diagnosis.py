@@ -394,7 +394,7 @@ def test_an_explanation_says_where_it_does_not_hold():
     assert explanation.deviations == ("ties_away",)
     (case,) = explanation.spared
     assert re.fullmatch("case e(?!5m2).* of quantize_steps", case)
-    only = f"but only there: it would also change {case}, where all is as expected"
+    only = f"but it would also change {case}, which matches"
     assert only in said(diagnosis)
     assert only in "\n".join(report.lines(found))
     assert only.replace("but", "But", 1) in html.unescape(report_files.as_html(found))

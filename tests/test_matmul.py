@@ -434,7 +434,7 @@ def test_y_of_other_records_is_multiplied_or_they_are_refused(record):
     found = mor_ref.matmul(a, mor_ref.transposed(a), profile="f32_pairwise")
     assert np.array_equal(found, mor_ref.matmul(y, y.T.copy(), profile="f32_pairwise"))
     for profile in ("exact", "hopper_fp8", "hopper_bf16", "blackwell_nvfp4"):
-        said = f"record is of type {type(a).__name__}, which does not say its codes and scales in"
+        said = f"{type(a).__name__} has no codes and scales in blocks, which {profile} needs;"
         with pytest.raises(ValueError, match=said):
             mor_ref.matmul(y.T.copy() if profile == "exact" else a, a, profile=profile)
 

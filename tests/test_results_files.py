@@ -177,8 +177,8 @@ def test_what_does_not_say_its_fields(tmp_path):
     written(tmp_path, "mx_blocks", "e4m3.floor.txt", "00")
     written(tmp_path, "mx", "5x37.f32.e2m1.even.32.mem", "// scale (expected, \n00")
     result, _ = verified(tmp_path, "mx_blocks")
-    said = "e4m3.floor.txt does not say which fields it has, of scale, xs, y, code; name them in"
-    assert said in result.failures[0].message
+    said = "list them in fields.json next to it, from: scale, xs, y, code"
+    assert f"e4m3.floor.txt has columns without names; {said}" in result.failures[0].message
     result, _ = verified(tmp_path, "mx")
     assert (
         "has 1 numbers, but 10 are expected, one for each entry: 10 of scale"

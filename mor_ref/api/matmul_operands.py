@@ -80,9 +80,9 @@ class Side:
         """Refuse a record whose codes and scales are not known (GEM-003)."""
         if not self.is_mixed and None in self.rungs:
             raise ValueError(
-                f"a record is of type {self.name}, which does not say its codes and scales in "
-                f"blocks, as {profile.name} multiplies them; give a record of mor, quantize, "
-                f"quantize_mx or quantize_nvfp4, or f32_fma or f32_pairwise, which take its y"
+                f"a record of type {self.name} has no codes and scales in blocks, which "
+                f"{profile.name} needs; give a record of mor, quantize, quantize_mx or "
+                "quantize_nvfp4; or use profile f32_fma or f32_pairwise, which take y"
             )
 
     @property

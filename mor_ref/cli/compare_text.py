@@ -84,7 +84,8 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
     if headings & {"flushed %", "saturated %"}:
         yield "flushed, saturated: shares of the numbers that are not 0"
     if _LOST in headings:
-        yield f"{_LOST}: numbers that are NaN or infinite, or became so; no error has them"
+        became = "or became NaN or infinite; no error counts them"
+        yield f"{_LOST}: numbers that are NaN or infinite, {became}"
 
 
 def _columns(found: Comparison) -> list[TextColumn]:

@@ -48,9 +48,9 @@ def verify_lines(
     fields: Annotated[
         str | None,
         typer.Option(
-            help="The results of a line in order, such as scale,code,y; default: all without "
-            "steps in between: of a block its scales, then its codes; of a dot product its "
-            "result, and of integers int32_sum before it."
+            help="The results of a line in order, such as scale,code,y. Default: for a block, its "
+            "scales and codes; for a dot product, its result; for integers, int32_sum and the "
+            "result."
         ),
     ] = None,
     nan: Annotated[str, NAN] = "exact",

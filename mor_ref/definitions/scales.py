@@ -57,7 +57,7 @@ NOTHING_GIVEN = AmaxOrScale()
 
 
 class GivenAmaxes(NamedTuple):
-    """The amaxes of a tensor, for numbers that are some rows of it: of a format, and of NVFP4."""
+    """Amaxes of the whole tensor, for use on some of its rows: scaled formats', and NVFP4's."""
 
     scaled: AmaxOrScale = NOTHING_GIVEN
     nvfp4: AmaxOrScale = NOTHING_GIVEN

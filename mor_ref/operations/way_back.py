@@ -87,8 +87,8 @@ def check_codes(code: NDArray[np.integer[Any]], lowest: int, highest: int) -> No
     wrong = code[(code < lowest) | (code > highest)]
     if wrong.size:
         raise ValueError(
-            f"code has {int(wrong[0])}, and codes of the recipe are from {lowest} to {highest}; "
-            "give the recipe of the codes"
+            f"code has {int(wrong[0])}; codes of this recipe are {lowest} to {highest}; "
+            "give the recipe that made them"
         )
 
 

@@ -13,7 +13,7 @@ _TARGET = re.compile(r"sm_(?P<number>\d+)(?P<suffix>[af]?)")
 
 @dataclass(frozen=True)
 class Need:
-    """A need of the opcodes that a pattern matches: a first target, and a first version.
+    """The first target and PTX version of the opcodes that match a pattern.
 
     `only` has the targets that have such an opcode if later ones lack it: a name that ends in f
     stands for its family from this target on, with f or a behind it.

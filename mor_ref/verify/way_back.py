@@ -104,8 +104,8 @@ class WayBackOf:
         last = len(as_policy(self.recipe.asked.parameters["policy"]).names) - 1
         if choice.size and choice.max() > last:
             raise ValueError(
-                f"choice of tensor {self.name!r} has {choice.max()}, and rungs of "
-                f"{self.recipe.text} are from 0 to {last}; give the recipe of the choices"
+                f"choice of tensor {self.name!r} has {choice.max()}; choices of "
+                f"{self.recipe.text} are 0 to {last}; give the recipe that made them"
             )
         return choice
 

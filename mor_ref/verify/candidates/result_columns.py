@@ -70,8 +70,8 @@ def only_output(operation: str) -> list[str]:
     outputs = list(OPERATIONS[operation].outputs)
     if len(outputs) != 1:
         raise ColumnsError(
-            f"does not say which fields it has, of {', '.join(outputs)}; name them in a file "
-            "fields.json next to it"
+            "has columns without names; list them in fields.json next to it, from: "
+            f"{', '.join(outputs)}"
         )
     return outputs
 

@@ -67,9 +67,9 @@ class Conformance:
                 )
             case "decisions":
                 return (
-                    "not bit-exact, but every decision is equal if its sum differs from the "
-                    f"threshold by more than {self.margin:.2g} of the threshold; only sums, and "
-                    f"fields that follow from decisions, differ; given were {self._extent}"
+                    f"not bit-exact, but all decisions agree except those within {self.margin:.2g} "
+                    "(relative) of their threshold; only sums and fields that follow from "
+                    f"decisions differ; compared: {self._extent}"
                 )
             case "not":
                 return "not conformant"

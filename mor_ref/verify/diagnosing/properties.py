@@ -24,7 +24,7 @@ class Flag:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A property that is a number. It `has_order` if a limit of it makes sense.
+    """A property that is a number. `has_order` is true if 'at most N' makes sense.
 
     `bits` is the cost of a limit: a number of many digits is a long description.
     """

@@ -101,7 +101,8 @@ def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> lis
 def sparing(spared: Sequence[str]) -> Iterator[str]:
     """Say that an explanation holds only where entries differ, if so."""
     if spared:
-        yield f"but only there: it would also change {listed(spared)}, where all is as expected"
+        matches = "matches" if len(spared) == 1 else "match"
+        yield f"but it would also change {listed(spared)}, which {matches}"
 
 
 def leaving(explanation: Explanation) -> Iterator[str]:
