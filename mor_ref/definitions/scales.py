@@ -57,7 +57,10 @@ NOTHING_GIVEN = AmaxOrScale()
 
 
 class GivenAmaxes(NamedTuple):
-    """Amaxes of the whole tensor, for use on some of its rows: scaled formats', and NVFP4's."""
+    """Amaxes of the whole tensor, for use on some of its rows.
+
+    One is for scaled formats, and one for NVFP4.
+    """
 
     scaled: AmaxOrScale = NOTHING_GIVEN
     nvfp4: AmaxOrScale = NOTHING_GIVEN
