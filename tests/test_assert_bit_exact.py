@@ -178,7 +178,7 @@ def test_what_a_record_cannot_be_compared_with():
     assert failure(mor_ref.quantize_mx(X, "e5m2"), found) == [
         "actual has codes of e5m2, and expected of e4m3; compare records of one format"
     ]
-    with pytest.raises(TypeError, match="x is given, and expected is an array of codes; give a re"):
+    with pytest.raises(TypeError, match="x is given, but expected is an array of codes; give a re"):
         assert_bit_exact(found.codes, found.codes, "e4m3", x=X)
     assert failure({"scales": 1}, found) == [
         "actual has scales, not of the expected record; its fields are scale, code, y"
@@ -189,7 +189,7 @@ def test_what_a_record_cannot_be_compared_with():
     assert failure({}, found)[0].startswith("actual has no field of the expected record")
     for options, said in (
         ({"fmt": "e4m3"}, "fmt or layout is given, and expected has its formats"),
-        ({"x": X[:2]}, r"x has \(2, 64\) rows and columns, and the record \(4, 64\)"),
+        ({"x": X[:2]}, r"x has \(2, 64\) rows and columns, but the record has \(4, 64\)"),
         ({"x": X.astype(np.float64)}, "x has dtype float64; give float32, float16 or bfloat16"),
     ):
         with pytest.raises((TypeError, ValueError), match=said):
@@ -203,7 +203,7 @@ def test_a_case_of_a_suite():
     lines = failure({"scale": right["scale"] ^ 1}, case)
     assert lines[0] == "case e4m3.floor of mx_blocks: 183 entries differ, in 1 of 1 field"
     assert any("no known deviation explains" in line for line in lines)
-    with pytest.raises(TypeError, match="x is given, and a case has its inputs"):
+    with pytest.raises(TypeError, match="x is given, but a case has its own inputs"):
         assert_bit_exact(right, case, x=X)
     inputs = case.inputs
     inputs["x"][:] = 0  # a copy

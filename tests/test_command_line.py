@@ -243,7 +243,7 @@ def test_numbers_are_parsed_as_written():
         (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),
         (
             ["exhaustive", "e4m3", "--threads", "1", "--chunks", "0x3f"],
-            "threads is 1, which is for a run of the engine on all inputs; leave it out if candid",
+            "threads is 1, but only a run of the engine on all inputs takes threads; leave it out",
         ),
         # What a variable of a shell that is not set leaves is not the default.
         (["exhaustive", "e4m3", "--candidate", ""], "candidate is '', which is not known"),

@@ -153,7 +153,7 @@ C = Array(np.ones(2, np.float32))
 SCALES = Array(np.ones((2, 2), np.uint8))
 REFUSED = [
     (lambda dot: dot(ROWS, np.ones((2, 64), np.uint8)), "b is a ndarray, which lies on the host"),
-    (lambda dot: dot(ROWS, C), "b has the shape (2,); give that of a, (2, 64)"),
+    (lambda dot: dot(ROWS, C), "b has the shape (2,); give the shape of a, (2, 64)"),
     (lambda dot: dot(ROWS, Array(np.ones((2, 64), np.uint16))), "b has dtype uint16; give uint8"),
     (lambda dot: dot(ROWS, ROWS, formats=("bf16", "e4m3")), "a has dtype uint8; give uint16"),
     (lambda dot: dot(ROWS, ROWS, C, profile="hopper_fp8_f16"), "c has dtype float32; give float16"),

@@ -20,15 +20,15 @@ WORDS = np.ones((2, 2), np.uint32)
 
 OF_DOT = [
     (ROWS, {"profile": "hopper"}, "profile is 'hopper', which is not known; did you mean 'hopper_"),
-    (ROWS, {"formats": "e4m3"}, "formats is 'e4m3'; give a pair, those of a and of b"),
-    (ROWS, {"formats": ("e4m3",)}, "formats is ('e4m3',); give a pair, those of a and of b"),
+    (ROWS, {"formats": "e4m3"}, "formats is 'e4m3'; give a pair, for a and b"),
+    (ROWS, {"formats": ("e4m3",)}, "formats is ('e4m3',); give a pair, for a and b"),
     (ROWS, {"formats": ("e4m3", "e4")}, "format is 'e4', which is not known; did you mean 'e4m3'?"),
     (
         ROWS,
         {"formats": ("e4m3", "e2m1"), "profile": "hopper_fp8"},
         "formats has 'e2m1', which hopper_fp8 does not take; give e4m3 or e5m2",
     ),
-    (ROWS[:, :3], {}, "b has the shape (2, 64); give that of a, (2, 3)"),
+    (ROWS[:, :3], {}, "b has the shape (2, 64); give the shape of a, (2, 3)"),
     (ROWS.astype(np.float32), {}, "a has dtype float32"),
     (
         ROWS,
@@ -38,21 +38,29 @@ OF_DOT = [
     (
         ROWS.view(ml_dtypes.float8_e5m2),
         {},
-        "a has dtype float8_e5m2, which is not the format e4m3; give one code of it in each entry",
+        "a has dtype float8_e5m2, which is not the format e4m3; give one code of e4m3 in each",
     ),
     (ROWS, {"c": np.ones(3)}, "c has the shape (3,); give (2,), or a single number"),
     (
         ROWS,
         {"c": [1.0, 0.1], "profile": "hopper_fp8_f16"},
-        "c has 0.1, which f16 does not have; give numbers of f16, as hopper_fp8_f16 adds to them",
+        "c has 0.1, which f16 does not have; give numbers of f16, because hopper_fp8_f16 adds",
     ),
-    (ROWS, {"c": np.float64(2) ** 200}, "which f32 does not have; give numbers of f32, as exact"),
+    (
+        ROWS,
+        {"c": np.float64(2) ** 200},
+        "which f32 does not have; give numbers of f32, because exact",
+    ),
     (
         ROWS,
         {"c": 1.0, "profile": "int32", "formats": ("int8", "int8")},
         "int32 does not add to a given c; leave c out",
     ),
-    (ROWS, {"profile": "blackwell_mxfp8"}, "blackwell_mxfp8 needs scales; give a pair, those of a"),
+    (
+        ROWS,
+        {"profile": "blackwell_mxfp8"},
+        "blackwell_mxfp8 needs scales; give a pair, for a and b",
+    ),
     (ROWS, {"profile": "hopper_fp8", "scales": BOTH}, "hopper_fp8 has no scales; leave them out"),
     (ROWS, {"block": 32}, "block is given without scales; give both, or leave it out"),
     (ROWS, {"scale_format": "e8m0"}, "scale_format is given without scales; give both, or leave"),
@@ -168,19 +176,19 @@ OF_MATMUL = [
         FP8,
         T(FP8),
         {"profile": "blackwell_mxfp8"},
-        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records of it, or another",
+        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records with such",
     ),
     (
         FOUR,
         T(FOUR),
         {"profile": "blackwell_mxfp8"},
-        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records of it, or another",
+        "blackwell_mxfp8 takes the scales of quantize_mx alone; give two records with such",
     ),
     (
         mor_ref.quantize_mx(X, "e2m1"),
         T(FOUR),
         {"profile": "blackwell_nvfp4"},
-        "blackwell_nvfp4 takes the scales of quantize_nvfp4 alone; give two records of it, or",
+        "blackwell_nvfp4 takes the scales of quantize_nvfp4 alone; give two records with such",
     ),
     (
         mor_ref.quantize_mx(X, "e2m1", block=16),
@@ -222,7 +230,7 @@ OF_MATMUL = [
         MIXED,
         T(MIXED),
         {"profile": "turing_fp16"},
-        "blocks are not all of f16, and the architecture of turing_fp16 does not multiply their",
+        "blocks are not all in f16, and the architecture of turing_fp16 does not multiply the",
     ),
     (
         FP8,
@@ -231,7 +239,7 @@ OF_MATMUL = [
         "a record of quantize_nvfp4 has a scale for each place of K; quantize the transpose, and",
     ),
     (FP8, T(FP8), {"threads": 0}, "threads is 0; give an int from 1 to"),
-    (mor_ref.quantize_affine(X), T(FP8), {}, "a record is of type Affine, which does not say its"),
+    (mor_ref.quantize_affine(X), T(FP8), {}, "a record of type Affine has no codes and scales in"),
 ]
 
 

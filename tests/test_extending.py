@@ -502,7 +502,7 @@ def test_a_record_of_a_user_is_asserted():
     wrong = replace(right, zero=right.zero ^ 1)
     with pytest.raises(AssertionError, match="8 entries differ, in 1 of 4 fields"):
         assert_bit_exact(wrong, right, x=x)
-    with pytest.raises(ValueError, match=r"x has \(4, 50\) rows and columns, and the record"):
+    with pytest.raises(ValueError, match=r"x has \(4, 50\) rows and columns, but the record has"):
         assert_bit_exact(wrong, right, x=x[:4])
     assert_bit_exact(mor_ref.mor(x, "of_uint4_rows"), mor_ref.mor(x, "of_uint4_rows"), x=x)
 
@@ -537,9 +537,9 @@ def test_the_rows_of_the_specification_stay():
     assert as_representation("uint4_rows") == Integers()
     rows = ((formats, "e4m3"), (PROFILES, "te"), (SCALE_RULES, "floor"), (METRICS, "fits_range"))
     for catalogue, name in rows:
-        with pytest.raises(ValueError, match="is of the specification, which stays as it is"):
+        with pytest.raises(ValueError, match="is a row of the specification, which cannot change"):
             catalogue[name] = catalogue[name]
-        with pytest.raises(ValueError, match="is of the specification, which stays as it is"):
+        with pytest.raises(ValueError, match="is a row of the specification, which cannot change"):
             del catalogue[name]
     with pytest.raises(ValueError, match="format 'e3m3' is given the name 'mine'"):
         formats["mine"] = FORMAT

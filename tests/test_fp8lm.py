@@ -339,7 +339,7 @@ def test_arguments():
     for call, message in (
         (
             lambda: fp8lm.scale([1.0, 2.0], [1.0] * 3),
-            r"previous has the shape \(3,\), but amax \(2",
+            r"previous has the shape \(3,\), but amax has \(2",
         ),
         (lambda: fp8lm.cast([1.0], [1.0, 2.0]), r"scale has the shape \(2,\); give one number"),
         (lambda: fp8lm.history(window, [1.0, 2.0]), r"amax has the shape \(2,\); give one number"),
@@ -376,7 +376,7 @@ def test_arguments_of_adam():
         fp8lm.adam(state, [0.0, 0.0], beta2=0.999999999)
     with pytest.raises(ValueError, match=r"lr is -1e-50; give a finite number from 0 on"):
         fp8lm.adam(state, [0.0, 0.0], lr=-1e-50)
-    with pytest.raises(ValueError, match=r"gradient has shape \(3,\), but the state \(2,\)"):
+    with pytest.raises(ValueError, match=r"gradient has shape \(3,\), but the state has \(2,\)"):
         fp8lm.adam(state, [0.0, 0.0, 0.0])
 
 

@@ -435,7 +435,7 @@ def test_the_commands(made):
         ),
         (
             ("golden", "export", "mx_decoding", "--to", "c", "--out", made / "c"),
-            "DIR is 'mx_decoding', the name of a suite, and no directory here has it; give --suite",
+            "DIR is 'mx_decoding', which is the name of a suite, but not of a directory here; give",
         ),
         (("golden", "make", "codes", "--out", made), "suite is 'codes', which is not known"),
         (("golden", "make", "--out", made, "--size", "0"), "size is 0; give an int from 1 to"),

@@ -257,7 +257,7 @@ def test_gradients():
         [float(v) for v in np.array([0.1, 0.2], np.float32)], level_kind("lsq4"), 1.0, "f32"
     )
     assert alpha_sum(row.elements, [1.0, 2.0]) == sums[0]
-    with pytest.raises(ValueError, match=r"dy has the shape \(2,\); give that of the weights"):
+    with pytest.raises(ValueError, match=r"dy has the shape \(2,\); give the shape of the weights"):
         two.alpha_sums([1.0, 2.0])
     with pytest.raises(ValueError, match="holds NaN or an infinity, which no exact sum has"):
         found.alpha_sums([1.0] * 4)

@@ -365,7 +365,7 @@ def test_bundled_suites_are_not_changed_by_own_ones():
         (("verify", "numba", "--recipe", "mxfp8"), "recipe is 'mxfp8' without inputs; give"),
         (
             ("verify", "numba", "--inputs", "FILE", "--recipe", "mxfp8", "--suite", "mx"),
-            "inputs are given, which are the suites; leave out --suite and --vectors",
+            "--inputs takes the place of suites; leave out --suite and --vectors",
         ),
         (("quantize", "FILE", "--recipe", "mxfp8", "--out", "a.bin"), "out is 'a.bin'; give a"),
         (

@@ -65,7 +65,9 @@ def _check_end(one: _Described, start: int, size: int) -> None:
     if one.kind in _FLOATS:
         end = start + one.offset + math.prod(one.shape) * DTYPES[_FLOATS[one.kind]].itemsize
         if end > size:
-            raise ValueError(f"tensor {one.name} ends at byte {end:,}, and {size:,} are there")
+            raise ValueError(
+                f"tensor {one.name} ends at byte {end:,}, but the file has {size:,} bytes"
+            )
 
 
 class _Reader:

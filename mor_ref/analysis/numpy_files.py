@@ -68,7 +68,9 @@ def _header(stream: IO[bytes], size: int) -> _Header:
         raise ValueError(f"it is of version {version[0]}.{version[1]}")
     there, wanted = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and there != wanted:
-        raise ValueError(f"shape {shape} of {dtype} takes {wanted} bytes, and {there} are there")
+        raise ValueError(
+            f"shape {shape} of {dtype} takes {wanted} bytes, but {there} follow the header"
+        )
     return _Header(shape, dtype)
 
 

@@ -33,7 +33,7 @@ def tensor_on_worker(one: NamedTensor) -> StoredTensor:
     if there is None or (there.shape, there.dtype) != (one.shape, one.dtype):
         what = "is not there" if there is None else f"is {_described(there.shape, there.dtype)}"
         raise WorkersError(
-            f"{one.name} in {one.file} is {_described(one.shape, one.dtype)} here, and on the "
+            f"{one.name} in {one.file} is {_described(one.shape, one.dtype)} here, but on the "
             f"worker {platform.node()} it {what}; give every worker the same file, and do not "
             "change it"
         )

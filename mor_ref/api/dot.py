@@ -153,7 +153,7 @@ def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     if found.packed or found.format not in (None, fmt.name):
         raise ValueError(
             f"{argument} has dtype {getattr(x, 'dtype', None)}, which is not the format "
-            f"{fmt.name}; give one code of it in each entry"
+            f"{fmt.name}; give one code of {fmt.name} in each entry"
         )
     bits: Any = found.bits
     if dtype_kind(bits) == "f":
@@ -191,7 +191,7 @@ def _start(
         wrong = given[(given != exact) & ~np.isnan(given)][0]
         raise ValueError(
             f"c has {wrong}, which {profile.start} does not have; give numbers of "
-            f"{profile.start}, as {profile.name} adds to them"
+            f"{profile.start}, because {profile.name} adds to these"
         )
     if profile.family in WITHOUT_C and (given.any() or np.signbit(given).any()):
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")

@@ -94,8 +94,8 @@ def _shared_words(random_bits: object, bits: RandomBits, shape: tuple[int, ...])
     wanted = (*shape[:-1], shape[-1] // count) if shape and shape[-1] % count == 0 else None
     if wanted is None:
         raise ValueError(
-            f"x has shape {shape}; give a multiple of {count} in its last dimension, as so many "
-            "elements share a random word"
+            f"x has shape {shape}, but {count} elements share a random word; give a multiple of "
+            f"{count} in the last dimension of x"
         )
     if words.shape != wanted:
         raise ValueError(

@@ -126,8 +126,8 @@ def scale(
     given = floats("previous", 1.0 if previous is None else previous)
     if given.shape not in ((), amaxes.shape):
         raise ValueError(
-            f"previous has the shape {given.shape}, but amax {amaxes.shape}; give one number, or "
-            "one for each tensor"
+            f"previous has the shape {given.shape}, but amax has {amaxes.shape}; give one "
+            "number, or one for each tensor"
         )
     before = np.broadcast_to(given, amaxes.shape)
     from mor_ref.engine.fp8lm import scales  # imports Numba

@@ -130,8 +130,8 @@ def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
     for i, one in enumerate(tensors):
         if one.shape != tensors[0].shape:
             raise ValueError(
-                f"ranks[{i}] has the shape {one.shape}, but ranks[0] {tensors[0].shape}; give "
-                "tensors of one shape"
+                f"ranks[{i}] has the shape {one.shape}, but ranks[0] has "
+                f"{tensors[0].shape}; give tensors of one shape"
             )
     return np.asarray(tensors, np.float32)
 
@@ -211,8 +211,8 @@ def adam(
     g = floats("gradient", gradient)
     if g.shape != state.master.codes.shape:
         raise ValueError(
-            f"gradient has shape {g.shape}, but the state {state.master.codes.shape}; give a "
-            "number for each parameter"
+            f"gradient has shape {g.shape}, but the state has {state.master.codes.shape}; "
+            "give a number for each parameter"
         )
     return _after_step(state, g, rounded)
 

@@ -60,7 +60,7 @@ class Levels:
         given = np.asarray(dy, np.float64)
         if given.shape != self.y.shape:
             raise ValueError(
-                f"dy has the shape {given.shape}; give that of the weights, {self.y.shape}"
+                f"dy has the shape {given.shape}; give the shape of the weights, {self.y.shape}"
             )
         if not (np.isfinite(given).all() and np.isfinite(self.alpha_term).all()):
             raise ValueError(

@@ -199,8 +199,8 @@ def _rung_with_scales(side: Side, profile: DotProfile) -> CodedBlocks:
     if rung is None or name not in {known for known, _ in profile.scales}:
         wanted = " or ".join(dict.fromkeys(_QUANTIZERS.get(fmt, fmt) for fmt, _ in profile.scales))
         raise ValueError(
-            f"{profile.name} takes the scales of {wanted} alone; give two records of it, or "
-            "another profile"
+            f"{profile.name} takes the scales of {wanted} alone; give two records with "
+            "such scales, or another profile"
         )
     check_format(rung.fmt, profile)
     sizes = [size for _, size in profile.scales]

@@ -111,9 +111,9 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
                 check_format(group[2].fmt, profile)
     if not profile.wide:
         raise ValueError(
-            f"blocks are not all of {' or '.join(profile.formats)}, and the architecture of "
-            f"{profile.name} does not multiply their numbers in bfloat16; give a profile of "
-            "another one, such as hopper_fp8"
+            f"blocks are not all in {' or '.join(profile.formats)}, and the architecture of "
+            f"{profile.name} does not multiply the others in bfloat16; give a profile of another "
+            "architecture, such as hopper_fp8"
         )
     return DOT_PROFILES[profile.wide]
 

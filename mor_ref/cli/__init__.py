@@ -169,8 +169,8 @@ def run_exhaustive(
         name = "numba" if candidate is None else candidate
         if threads is not None:
             raise ValueError(
-                f"threads is {threads}, which is for a run of the engine on all inputs; leave it "
-                "out if candidate or chunks is given"
+                f"threads is {threads}, but only a run of the engine on all inputs takes threads; "
+                "leave it out if candidate or chunks is given"
             )
         done = command.run_candidate(name, asked, chunks, timeout, executor, as_json=json)
     raise typer.Exit(done)

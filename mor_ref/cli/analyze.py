@@ -78,8 +78,8 @@ def _refuse_next_to_a_recipe(recipe: str, options: dict[str, str | None]) -> Non
     for name, given in options.items():
         if given is not None:
             raise ValueError(
-                f"{name} is {given!r}, and recipe {recipe!r} decides it alone; leave one "
-                "of the two out"
+                f"{name} is {given!r}, and recipe {recipe!r} decides it alone; leave out "
+                "one of the two"
             )
 
 

@@ -26,7 +26,8 @@ def run(file: str, recipe: str, out: str) -> None:
     made_by, sources = metadata.get(RECIPE), sources_in(metadata, file)
     if made_by not in (None, own.text):
         raise ValueError(
-            f"recipe is {own.text}, but {file} was quantized with {_recipe(made_by)}; give that"
+            f"recipe is {own.text}, but {file} was quantized with {_recipe(made_by)}; give this "
+            "second recipe"
         )
     found, skipped = {}, []
     for name, fields in bits_in(file):

@@ -155,8 +155,8 @@ def _source(directory: str | None) -> Path:
     """Return the directory to read: the bundled suites, unless a directory is named."""
     if directory in SUITES and not Path(directory).exists():
         raise ValueError(
-            f"DIR is {directory!r}, the name of a suite, and no directory here has it; give "
-            f"--suite {directory}"
+            f"DIR is {directory!r}, which is the name of a suite, but not of a directory here; "
+            f"give --suite {directory}"
         )
     return bundled_files() if directory is None else directory_named("DIR", directory)
 

@@ -56,7 +56,7 @@ def check_suites(
     ] = None,
     same_as: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Also compare the manifest with the one of DIR."),
+        typer.Option(metavar="DIR", help="Also compare the manifest with the manifest of DIR."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

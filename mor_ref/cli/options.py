@@ -40,8 +40,8 @@ REPORT = typer.Option(
 )
 SITE = typer.Option(
     metavar="ADDRESS",
-    help="Documentation that the rules of an .html report link to, such as "
-    "https://example.org/mor_ref, or ./docs next to the report.",
+    help="Where the rules of an .html report link to: https://example.org/mor_ref, or ./docs "
+    "for pages next to the report.",
 )
 COMPLETE = typer.Option(
     "--complete", help="Also require every field of every case, and nothing else."
@@ -75,6 +75,6 @@ RowsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MODULE",
-        help="Import this module first, which adds rows to catalogues; may be repeated.",
+        help="First import this module; it adds rows to catalogues. May be repeated.",
     ),
 ]

@@ -24,9 +24,9 @@ def quantize_files(
 ) -> None:
     """Quantize the tensors of the files, and write every field of the results as bits.
 
-    An array is named TENSOR/FIELD. A file own.safetensors in a directory is a result that
-    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares. Tensors that no recipe
-    takes are skipped and named: integers, float64, and those without numbers.
+    An array is named TENSOR/FIELD. To compare the results, write them to DIRECTORY/own.safetensors
+    and run mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE. Tensors of integers or
+    float64, and tensors without numbers, are skipped and named: no recipe takes them.
     """
     from mor_ref.analysis.listing import Selection
     from mor_ref.cli import quantize
@@ -40,7 +40,7 @@ def dequantize_file(
 ) -> None:
     """Write the numbers that codes and scales stand for, as float32.
 
-    The file has arrays that are named TENSOR/FIELD, as mor-ref quantize writes them with the same
+    The arrays of the file are named TENSOR/FIELD: mor-ref quantize writes such a file with the same
     recipe. An array of the result is named TENSOR.
     """
     from mor_ref.cli import dequantize

@@ -94,7 +94,7 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
     if own.recipe is None:
         raise ValueError("inputs are given without a recipe; give --recipe, such as mxfp8:rceil")
     if suites or vectors is not None:
-        raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
+        raise ValueError("--inputs takes the place of suites; leave out --suite and --vectors")
     from mor_ref.analysis.listing import Selection
     from mor_ref.treatments import own_recipe
     from mor_ref.verify.own_inputs import from_files

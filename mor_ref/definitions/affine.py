@@ -184,7 +184,7 @@ def with_float_zeros(profile: AffineProfile) -> AffineProfile:
     """Return the choices of a profile with zero points of binary32 (AFF-012)."""
     if not profile.takes_float_zeros:
         raise TypeError(
-            f"zero_point has floats, and profile {profile.name!r} has integers alone; give "
+            f"zero_point has floats, but profile {profile.name!r} has integers alone; give "
             "integers, or the profile torch_fake_channel_2_13"
         )
     return replace(profile, application="fuse", float_zeros=True)

@@ -80,8 +80,8 @@ class Catalogue(MutableMapping[str, Row]):
     def _refuse_specified(self, name: str) -> None:
         if name in self.specified:
             raise ValueError(
-                f"{self.noun} {name!r} is of the specification, which stays as it is; give a row "
-                "of another name"
+                f"{self.noun} {name!r} is a row of the specification, which cannot change; give "
+                "the new row another name"
             )
 
     def __contains__(self, name: object) -> bool:

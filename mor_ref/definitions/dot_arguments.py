@@ -38,7 +38,7 @@ class DotArguments:
         profile = self.rule
         if self.scales is None:
             if profile.needs_scales:
-                raise ValueError(f"{profile.name} needs scales; give a pair, those of a and of b")
+                raise ValueError(f"{profile.name} needs scales; give a pair, for a and b")
             for name in ("scale_format", "block"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} is given without scales; give both, or leave it out")
@@ -63,7 +63,7 @@ def dot_profile(profile: str | DotProfile) -> DotProfile:
 def operand_formats(formats: Formats, profile: DotProfile) -> tuple[Format, Format]:
     """Return the formats of a and b, if the profile has them (DOT-002)."""
     if not isinstance(formats, tuple | list) or len(formats) != 2:
-        raise TypeError(f"formats is {formats!r}; give a pair, those of a and of b")
+        raise TypeError(f"formats is {formats!r}; give a pair, for a and b")
     one, other = (operand_format(fmt) for fmt in formats)
     for fmt in (one, other):
         if profile.formats and fmt.name not in profile.formats:
@@ -77,7 +77,7 @@ def operand_formats(formats: Formats, profile: DotProfile) -> tuple[Format, Form
 def check_shapes(a: Shape, b: Shape) -> None:
     """Refuse operands that are not the same rows of codes."""
     if b != a:
-        raise ValueError(f"b has the shape {b}; give that of a, {a}")
+        raise ValueError(f"b has the shape {b}; give the shape of a, {a}")
     if not a:
         raise ValueError("a and b are single codes; give rows of codes, (n, K)")
 

@@ -106,7 +106,7 @@ class Mor(_InBlocks):
         """The operation `mor`."""
         if self.threshold:
             raise ValueError(
-                f"threshold is {self.threshold!r}, and suites have policies by name; add a policy "
+                f"threshold is {self.threshold!r}, but suites have policies by name; add a policy "
                 "with this threshold as a row, with mor-ref --rows MODULE"
             )
         cut = {"scaling": self.scaling, "block": in_parameters(self.block)}

@@ -114,8 +114,8 @@ class OwnRecipe:
         if name not in takes_of(self.treatment):
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {name}; "
-                "nvfp4 takes amax, and global_scale but for 4 over 6; a format with its scales "
-                "takes amax, and with fp32 scales scale"
+                "nvfp4 takes amax, and global_scale without 4 over 6; a format with its scales "
+                "takes amax, and scale with fp32 scales"
             )
         numbers = given.values() if isinstance(given, Mapping) else [given]
         for number in numbers:

@@ -60,7 +60,7 @@ def assert_bit_exact(
 
 def _refuse_input(x: object) -> None:
     if x is not None:
-        raise TypeError("x is given, and expected is an array of codes; give a record of x")
+        raise TypeError("x is given, but expected is an array of codes; give a record of x")
 
 
 def _refuse_formats(fmt: object, layout: object) -> None:
@@ -78,7 +78,7 @@ def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str
 
     record, other = recorded(expected), recorded(actual)
     if x is not None and record is None:
-        raise TypeError("x is given, and a case has its inputs; leave x out")
+        raise TypeError("x is given, but a case has its own inputs; leave x out")
     case = expected if record is None else case_of(record, x)
     if other is not None:
         if record is not None and type(actual) is not type(expected):

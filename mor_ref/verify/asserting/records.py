@@ -61,7 +61,9 @@ def case_of(found: Recorded, x: Any) -> SuiteCase:
             if _axes_of(asked.operation, name) == _OF_NUMBERS
         )
         if shape != own:
-            raise ValueError(f"x has {shape} rows and columns, and the record {own}; give its x")
+            raise ValueError(
+                f"x has {shape} rows and columns, but the record has {own}; give the record's x"
+            )
         parameters["source"] = source
         arrays["x"] = numbers.bits.reshape(shape)
     case = Case("expected", parameters, arrays)

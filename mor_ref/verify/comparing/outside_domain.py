@@ -1,9 +1,9 @@
 """The entries of a tensor's fields that may follow from a number outside a domain.
 
 An entry of a block with such a number is left out. The amax of a tensor or of a group can follow
-from it, too: if the number is not finite, or is at least as large as all numbers inside. All of the
-tensor or group is left out then, if the candidate's scale of it is not the expected one. If the
-candidate does not give that scale, all is left out if any other field differs there.
+from the number, too: if it is not finite, or is at least as large as all numbers inside. Then the
+whole tensor or group is left out if the candidate's scale of it is not the expected one. It is also
+left out if the candidate omits this scale and another field differs there.
 """
 
 from collections.abc import Iterator, Mapping
