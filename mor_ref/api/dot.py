@@ -58,8 +58,9 @@ def dot(
     `a` and `b` are codes of the two `formats`, of shape (n, K). `c` and the result are float32, of
     shape (n,); c is 0 if it is not given. Axes in front of K are kept. `profile` is "exact",
     "hopper_fp8", "blackwell_nvfp4", or another row of `mor_ref.definitions.dot.DOT_PROFILES`.
-    Profiles with scales take their codes, (n, K / block) of each operand. `scale_format` and
-    `block` are those of the profile; the profile exact needs the former.
+    Profiles with scales take the codes of the scales, (n, K / block) of each operand. If they are
+    omitted, `scale_format` and `block` follow from the profile; the profile exact needs
+    `scale_format`.
 
     >>> import mor_ref, numpy as np
     >>> a = mor_ref.encode(np.array([[448, 1, -448, 2.0**-6]], np.float32), "e4m3")
@@ -85,7 +86,7 @@ def dot_chunks(
     profile: str | DotProfile = "exact",
     threads: int | None = None,
 ) -> DotChunks:
-    """Return every chunk of dot products: the arguments are those of `dot`.
+    """Return every chunk of dot products, with the arguments of `dot`.
 
     >>> import mor_ref, numpy as np
     >>> ones = mor_ref.encode(np.ones((1, 40), np.float32), "e4m3")

@@ -123,7 +123,7 @@ def _scaled_codes(x: Floats, scale: np.float32, fmt: Format) -> Bits:
 
 
 def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
-    """Return the tensors of all ranks; refuse none, and other shapes than that of the first."""
+    """Return the tensors of all ranks; refuse an empty list, and shapes that differ."""
     tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
     if not tensors:
         raise ValueError("ranks is empty; give a tensor for each rank")
@@ -196,7 +196,7 @@ def adam(
 ) -> AdamState:
     """Return the state of Adam after a step; each number is rounded to binary32 first.
 
-    The weight decay is that of AdamW: it shrinks the weights, and is not added to the gradient.
+    The weight decay is as in AdamW: it shrinks the weights, and is not added to the gradient.
 
     >>> from mor_ref import fp8lm
     >>> after = fp8lm.adam(fp8lm.begin_adam([1.0, -2.0]), [0.5, 0.25], lr=0.125)

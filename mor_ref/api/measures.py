@@ -18,7 +18,7 @@ _UNIT_OF_SQUARES = Fraction(1, 1 << 298)
 
 @dataclass(frozen=True)
 class Measures:
-    """Integers of a quantized tensor; the measures of two tensors add up to those of both.
+    """Integers of a quantized tensor; the sums of two measures are the measures of both tensors.
 
     `sum`, `nonzero` and `nonfinite` are the error sums. `flushed` and `saturated` count numbers.
     `signal` is the sum of x^2, and `noise` the sum of (x - y)^2 over the `measured` elements, in

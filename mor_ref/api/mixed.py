@@ -53,8 +53,8 @@ def mix_layer(
 ) -> tuple[Mixed, ...]:
     """Choose one candidate for all tensors of a layer, such as its weights and activations.
 
-    Each tensor is a unit. The candidate is the first of the least sum of squared errors; those of
-    the records are of each tensor.
+    Each tensor is a unit. The candidate with the least sum of squared errors is chosen, the first
+    of several. Each record has the squared errors of its own tensor.
 
     >>> import mor_ref, numpy as np
     >>> even, steep = np.linspace(-3, 3, 64), np.exp(np.linspace(-9, 9, 64))

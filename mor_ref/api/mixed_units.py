@@ -34,8 +34,8 @@ class Mixed:
     """A tensor whose units took the candidates of the least squared error.
 
     `squared_error` has an array for each candidate, with an integer for each unit, and `choice` an
-    index into `candidates` for each unit. `amax` is of the units. `codes` and `scale` are those of
-    the candidates that were taken; they are None if a candidate is not a scaled format.
+    index into `candidates` for each unit. `amax` is of the units. `codes` and `scale` come from the
+    candidates that were taken; they are None if a candidate is not a scaled format.
     `quantized` has the tensor with every candidate, by name. `y` has the shape of x.
     """
 

@@ -79,12 +79,12 @@ def quantize_nvfp4(
 ) -> Nvfp4:
     """Quantize `x` to NVFP4: e2m1 elements, an e4m3 scale for a tile, a float32 scale for all.
 
-    `profile` says in whose order of operations: "te" (Transformer Engine since 2.14), "te_2_13",
+    `profile` names the order of operations: "te" (Transformer Engine since 2.14), "te_2_13",
     "te_row", "te_4over6_mae", "te_4over6_mse", both also with "_448", "torchao", "modelopt" or
-    "compressed_tensors". `tile` is (1, 16), or (16, 16) for those of Transformer Engine but te_row.
-    `amax` is that of the tensor, or of each row with te_row, if it is known from elsewhere.
-    `global_scale` takes the place of the global encode scale, or with torchao and modelopt of the
-    global decode scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
+    "compressed_tensors". `tile` is (1, 16); a profile of Transformer Engine other than te_row also
+    takes (16, 16). `amax` replaces the amax of the tensor, or of each row with te_row.
+    `global_scale` replaces the global encode scale, or with torchao and modelopt the global decode
+    scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
     as `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np

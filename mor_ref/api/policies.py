@@ -92,9 +92,9 @@ def mor(
     """Choose a representation for each unit of `x`, and fake-quantize it.
 
     `policy` is "tensor", "two_way", "three_way", "nvfp4" or your own `Policy`. `block` and
-    `threshold` replace those of the policy. `threshold` is the limit of the mean relative error
-    with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
-    representation accepts stays bfloat16. `output` goes to `out`, if it is given.
+    `threshold` replace the values of the policy. `threshold` is the limit of the mean relative
+    error with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
+    representation accepts stays in bfloat16. `output` goes to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)

@@ -80,9 +80,9 @@ def quantize(
 
     `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
     two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
-    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` is that of
-    each group with gam scaling, else of each block, if it is known from elsewhere. `scale` is that
-    of each block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
+    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` replaces the
+    amax of each group with gam scaling, else of each block. `scale` replaces the scale of each
+    block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
     the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np

@@ -19,8 +19,8 @@ def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArra
     """Return which numbers of `x` keep more bits than the others.
 
     With `by="column"` these are all numbers of the columns with a magnitude of at least `limit`,
-    as LLM.int8 has it. With `by="rank"`, a share of `limit` of the numbers, those of the smallest
-    magnitudes, is not selected, as PB-LLM has it.
+    as in LLM.int8. With `by="rank"`, the numbers with the smallest magnitudes, a share of `limit`,
+    are not selected, as in PB-LLM.
 
     >>> import mor_ref, numpy as np
     >>> x = np.array([[0.5, -6.0, 1.0, 2.0], [0.25, 1.0, -3.0, 0.0]], np.float32)

@@ -6,12 +6,12 @@ the CPU instead. `mix_formats` and `mix_layer` are not here: `mor-ref verify cud
 kernels. `dot` takes c as float16 if the profile has results in f16. `matmul` takes results of `mor`
 under the profiles of binary32 alone: the others need codes. The kernels of tensors round to
 nearest: they take no random words. Exact sums of gradients of levels are made on the host. The
-other names are those of `mor_ref` itself.
+other names come from `mor_ref` itself.
 
-A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
-stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
-stream has to wait for that stream, and that stream for a reader before it lets go of the result;
-`dequantize` does both, and runs on CuPy's current stream.
+A result is ready on the stream that its function ran on: torch's current stream for a tensor of
+torch, and CuPy's current stream for an array of CuPy. For any other array, it is ready at once. A
+reader on another stream has to wait for that stream. That stream has to wait for the reader before
+it lets go of the result. `dequantize` does both, and runs on CuPy's current stream.
 """
 
 import importlib

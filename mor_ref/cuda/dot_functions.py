@@ -63,7 +63,7 @@ def dot_chunks(
     block: int | None = None,
     profile: str | DotProfile = "exact",
 ) -> DotChunks:
-    """Return every chunk of dot products: the arguments are those of `dot`."""
+    """Return every chunk of dot products, with the arguments of `dot`."""
     given = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
     found, rows = _summed(given, keeps=True)
     rule, shape = given.rule, (*rows, found.c.shape[1])

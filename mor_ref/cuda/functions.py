@@ -111,7 +111,7 @@ class MorResult:
     """The result of MoR for a tensor on a GPU; its fields are named as in `mor_ref.MorResult`.
 
     There is no `quantized`: the kernels decide and write the output, and keep no codes that nobody
-    may ask for. `mor_ref.cuda.quantize` returns those of a representation.
+    may ask for. `mor_ref.cuda.quantize` returns the codes of a representation.
     """
 
     policy: Policy

@@ -46,7 +46,7 @@ Observer = Callable[[Observation], None]
 
 @dataclass(eq=False)
 class Layer:
-    """The recipe and the state of one layer. `name` is that of the module in its model."""
+    """The recipe and the state of one layer. `name` is the name of the module in its model."""
 
     name: str
     recipe: Recipe

@@ -67,7 +67,7 @@ class Recording(AbstractContextManager["Recording"]):
 def record(model: nn.Module, every: int = 20) -> Recording:
     """Record each quantization of a converted model at step 0, `every`, 2 * `every` and so on.
 
-    Steps are those of `advance(model)`: call it after `optimizer.step()` under every recipe. A
+    `advance(model)` counts the steps: call it after `optimizer.step()` under every recipe. A
     model in evaluation is not recorded. Nothing of the training changes (TRN-013).
 
     >>> import torch

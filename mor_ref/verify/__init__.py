@@ -41,7 +41,7 @@ class _Callable(ModuleType):
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the paths of files.
         `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`, `zero_sign`
-        and `domain` are those of the command. Print the report for the text of the command.
+        and `domain` mean the same as for the command. Print the report for the text of the command.
 
         >>> import mor_ref, numpy as np
         >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")

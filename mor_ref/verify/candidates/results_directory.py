@@ -36,8 +36,8 @@ class ResultsDirectory(Candidate):
     """Files of results: SUITE.safetensors with arrays named CASE/FIELD, or SUITE/CASE files.
 
     A file of a case has lines of numbers (.txt), is a memory file (.mem, .hex), or has raw bytes
-    (.bin). Its fields are those of a file `fields.json` next to it, of its comments as an export
-    has them, or the only one of the operation. SUITE/CASE/FIELD files have a field each.
+    (.bin). A file `fields.json` next to it names its fields, or its comments do, as in an export;
+    else the operation has only one. A file SUITE/CASE/FIELD has one field.
     """
 
     def __init__(self, path: Path) -> None:
