@@ -84,7 +84,7 @@ CLAIMS = (
     ),
     Claim(
         """\
-* The conversions of the hardware are those of the integer encoder, over all 2^32 inputs: bf16,
+* The conversions of the hardware match the integer encoder, over all 2^32 inputs: bf16,
   e4m3 and e5m2, and where the GPU has them e2m1, e2m3, e3m2 and e8m0. A wrong rounding is seen to
   differ.
 """,

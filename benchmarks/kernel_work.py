@@ -182,8 +182,8 @@ other paths take more.
 {goal(taken, executed)}
 
 A division counts as one instruction of PTX, and takes about ten of a GPU. Moves do not count: the
-assembler leaves them out. GPUs of sm_89 and later convert to e4m3 and e5m2 in one instruction,
-those of sm_100 and later to 4 and 6 bits as well. Kernels use these instructions if a rule has the
+assembler leaves them out. GPUs of sm_89 and later convert to e4m3 and e5m2 in one instruction;
+GPUs of sm_100 and later also to 4 and 6 bits. Kernels use these instructions if a rule has the
 same result for all inputs, and write all other rules out. A test fails if a number goes above its
 budget in `benchmarks/kernel_work.py`.
 

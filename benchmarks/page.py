@@ -49,12 +49,12 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
   of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
   most calls of ours make room for their results. It is empty where a call makes its numbers
   itself.
-* **next to it** is the time of another library as a multiple of ours; for a row that names
-  roundings or other arguments, that of ours with these, the slowest {shown}.
+* **next to it** is the time of another library as a multiple of ours. A row that names roundings or
+  other arguments also has our times with these, the slowest {shown}.
 * **compared** are the results of every other library with ours, bit for bit: codes, scales of
   blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. If a
   library only rounds, its numbers are encoded first. They are the same if nothing else is said.
-* **wanted** has the limits, and the measured ratios. Those on a `copy` are on time, not on
+* **wanted** has the limits, and the measured ratios. Ratios to a `copy` compare times, not
   rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
   and all, and the time of the call.
 

@@ -21,12 +21,12 @@ PARAMETERS = 10**12
 TEXT = """\
 # What the largest sweeps would cost
 
-Three sweeps that are too large to run on a whim, and their cost by the rates of
-[the table of speed](speed.md), and by two more that are measured while this page is written: of
-digests, and of handing out jobs. Every figure is made from these by the arithmetic next
-to it. No part of a sweep needs another: results are integers, or digests that are compared,
-and are joined in any order. So {cores} cores take as long as the jobs that the busiest of them
-has, one after the other, or as long as it takes to hand out all jobs, if that is longer. {threads}
+This page computes the cost of three sweeps that are too large to run on a whim. It uses the rates
+of [the table of speed](speed.md), and two rates that are measured while this page is written: of
+digests, and of handing out jobs. The arithmetic is next to every figure. No part of a sweep needs
+another: results are integers, or digests that are compared, and are joined in any order. So
+{cores} cores need the time of the jobs of the busiest core, one after the other. If handing out all
+jobs takes longer, they need that time. {threads}
 
 {machine}
 
@@ -38,8 +38,8 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 
 {explanations}
 
-* **Codes are compared** by their SHA-256 and CRC-32, which take {digest:.2f} ns for a byte here. To
-  compare them with a second implementation at once is to encode twice, and the comparison.
+* **Codes are compared** by their SHA-256 and CRC-32, which take {digest:.2f} ns for a byte here. A
+  direct comparison with a second implementation costs a second encoding, and the comparison.
 * **Handing out a job** to a process and taking its result back takes {overhead:.2f} ms here, one
   after the other: {handed:,.0f} jobs in a second.
 
@@ -53,8 +53,8 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
   from 0.125 up to 32, x 2^32.
 * {all_minutes:.0f} minutes for all of them, one after the other.
 * Stochastic rounding has no bundled digest, as its codes depend on the random words. With one
-  word for all inputs (`--rounding sr --random-word R --n-random-bits N`) the exact model's codes
-  are made in the same run, as the runs that they are; all words are the second sweep above.
+  word for all inputs (`--rounding sr --random-word R --n-random-bits N`) the same run
+  also makes the exact model's codes, as runs of equal codes. All words are the second sweep above.
 
 ## How they are cut
 
@@ -63,12 +63,12 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 * **Random words**: a job for each random word, with all inputs, which takes {word_seconds:.1f} s.
   Rounding up is monotonic in the word: if words 0 and 2^16 - 1 return one code, all words do, and a
   sweep may leave such an input out.
-* **Checkpoint**: a job for each tensor of 2^28 parameters; its decision is one comparison of
-  integers, so that a tensor larger than a job's memory can be cut as well, and the sums added.
+* **Checkpoint**: a job for each tensor of 2^28 parameters. Its decision is one comparison of
+  integers. So a tensor larger than a job's memory can be cut, too, and the sums added.
   Reading has to keep up: {read_one:.1f} GB/s for one core, {read_all:,.0f} GB/s for {cores} of
   them. Where files are slower than that, they bound the sweep.
-* The work of handing out and joining does not grow with the others: `exhaustive` with workers
-  still takes SHA-256 of all codes in the one process that started it, which bounds it.
+* More cores do not speed up handing out and joining. `exhaustive` with workers still takes SHA-256
+  of all codes in the one process that started it, and this process bounds it.
 """
 
 
