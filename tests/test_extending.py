@@ -426,7 +426,7 @@ UNKNOWN = "asked of 'wrong_row' returned the operation 'none_such', which is not
     [
         (Asked("none_such"), UNKNOWN),
         ("affine", "asked of representation 'wrong_row' returned 'affine'; return an Asked"),
-        (None, "recipe is wrong_row, and representation 'wrong_row' has no operation: its method"),
+        (None, "recipe is wrong_row, but representation 'wrong_row' has no operation: its method"),
     ],
 )
 def test_a_wrong_operation_of_a_row_is_named(operation, sentence, monkeypatch):

@@ -282,7 +282,7 @@ def test_bits_of_a_mixture_are_in_proportion():
 
 def test_recipes_of_training_are_refused():
     for text in ('{ kind = "delayed" }', '{ kind = "nvfp4", rounding = "sr" }'):
-        with pytest.raises(ValueError, match="which needs the steps of a training; give one"):
+        with pytest.raises(ValueError, match="which needs the steps of a training; give a recipe"):
             recipes_from([text])
     with pytest.raises(ValueError, match="recipe nvfp4 is given twice; give it once"):
         recipes_from(["nvfp4", "nvfp4"])

@@ -73,7 +73,7 @@ def test_a_name_says_what_is_not_usual(one, name):
     [
         (lambda: as_representation("mxfp6"), ValueError, "did you mean 'mxfp"),
         (lambda: as_representation("int33"), ValueError, "grid is 'int33', which is not known"),
-        (lambda: as_representation("bf16"), ValueError, "scaled are signed formats"),
+        (lambda: as_representation("bf16"), ValueError, "give a signed format"),
         (lambda: as_representation(4), TypeError, "representation is 4; give a name, a Format"),
         (lambda: NotWorseThan("mxfp"), ValueError, "representation is 'mxfp', which is not known"),
         (lambda: Nvfp4Tiles("e4m3"), ValueError, "profile is 'e4m3', which is not known"),

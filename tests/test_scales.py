@@ -67,7 +67,7 @@ def test_formats_that_numbers_are_not_scaled_into():
     ]
     unsigned = Format("u", exponent_bits=4, mantissa_bits=3, bias=7, specials="fn", sign="none")
     for fmt in ("bf16", "f32", "e8m0", "int8_mx", unsigned):
-        with pytest.raises(ValueError, match="scaled are signed formats of at most 8 bits whose"):
+        with pytest.raises(ValueError, match="give a signed format of at most 8 bits whose"):
             mor_ref.quantize([1.0], fmt)
 
 

@@ -237,7 +237,7 @@ def test_only_what_needs_a_gradient_has_one(recipe):
 
 def test_vmap_is_refused():
     _, layer = model("mor_tensor")
-    with pytest.raises(RuntimeError, match="under torch.vmap .*; call it"):
+    with pytest.raises(RuntimeError, match="under torch.vmap .*; call the layer"):
         torch.vmap(layer)(numbers(1, 4 * ROWS, INPUTS).reshape(4, ROWS, INPUTS))
 
 

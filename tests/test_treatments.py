@@ -144,10 +144,10 @@ def test_another_text_is_refused(text, message):
     ("treatment", "message"),
     [
         (as_treatment("mor:0.05"), "add a policy with this threshold as a row"),
-        (Nvfp4(rounding="sr"), "which no operation of the suites is"),
-        (Nvfp4(hadamard=16), "which no operation of the suites is"),
-        (TREATMENTS["delayed"], "which no operation of the suites is"),
-        (TREATMENTS["unquantized"], "which no operation of the suites is"),
+        (Nvfp4(rounding="sr"), "but no operation of the suites computes it"),
+        (Nvfp4(hadamard=16), "but no operation of the suites computes it"),
+        (TREATMENTS["delayed"], "but no operation of the suites computes it"),
+        (TREATMENTS["unquantized"], "but no operation of the suites computes it"),
     ],
 )
 def test_a_treatment_that_is_no_operation_says_so(treatment, message):

@@ -74,8 +74,8 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]
         name = str(one) if is_short else short_text(treatment)
         if treatment.is_delayed or treatment.is_random or treatment.hadamard:
             raise ValueError(
-                f"recipe is {name}, which needs the steps of a training; give one with scales of "
-                "the tensor itself that is rounded to nearest"
+                f"recipe is {name}, which needs the steps of a training; give a recipe that rounds "
+                "to nearest, with scales of the tensor itself"
             )
         if name in found:
             raise ValueError(f"recipe {name} is given twice; give it once")

@@ -139,8 +139,8 @@ def special_cases_for(
     if overflow is not None or nan is not None:
         given = "overflow" if overflow is not None else "nan"
         raise ValueError(
-            f"preset is {preset!r} and {given} is given too; give one or the other, as a preset "
-            "sets the codes of overflow and of NaN"
+            f"preset is {preset!r} and {given} is given too, but a preset sets the codes of "
+            "overflow and of NaN; give only one of the two"
         )
     return _preset_cases(preset, fmt)
 

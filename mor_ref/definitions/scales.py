@@ -28,7 +28,7 @@ def scaled_format(fmt: str | Format) -> Format:
     if found.bits > _WIDEST or found.sign == "none" or found.largest < _SMALLEST_LARGEST:
         raise ValueError(
             f"format {found.name!r} has {found.bits} bits, largest value {found.largest:g} and "
-            f"sign {found.sign!r}; scaled are signed formats of at most {_WIDEST} bits whose "
+            f"sign {found.sign!r}; give a signed format of at most {_WIDEST} bits whose "
             f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
         )
     return found

@@ -149,8 +149,8 @@ def _check_uncompiled(model: nn.Module) -> None:
     compiler: Any = sys.modules.get("torch._dynamo")  # slow to import: torch.compile has done it
     if compiler and any(isinstance(each, compiler.OptimizedModule) for each in model.modules()):
         raise ValueError(
-            "model is compiled, or a part of it is, which changes the names of its layers; convert "
-            "it before torch.compile"
+            "model is compiled, at least in part, and torch.compile changes the names of layers; "
+            "convert the model before torch.compile"
         )
 
 
@@ -214,8 +214,8 @@ def revert(model: nn.Module) -> None:
     for module in converted:
         if "original" not in type(module).__dict__:
             raise TypeError(
-                f"model has a layer of class {type(module).__name__}, which another library made "
-                "of the converted one; take that back first"
+                f"model has a layer of class {type(module).__name__}: another library has changed "
+                "the converted layer; undo this change first"
             )
     for module in converted:
         module.__class__ = type(module).original

@@ -102,8 +102,8 @@ def multiplied(
     if torch._C._are_functorch_transforms_active():  # noqa: SLF001, as autograd.Function asks
         raise RuntimeError(
             "a converted linear layer is called under torch.vmap or another transform of "
-            "torch.func, where a tensor has no rows of its own; call it outside of it, or revert "
-            "the model"
+            "torch.func, where a tensor has no rows of its own; call the layer outside of the "
+            "transform, or revert the model"
         )
     check_dtype(x)
     kind = x.device.type

@@ -58,8 +58,8 @@ def fake_quantize(
     treatment = recipe if isinstance(recipe, Treatment) else as_recipe(recipe).of(operand, axis)
     if treatment.hadamard:
         raise ValueError(
-            f"recipe has a Hadamard transform for {operand} by {axis}, after which numbers are "
-            "other ones; give a treatment without it"
+            f"recipe has a Hadamard transform for {operand} by {axis}, which changes the numbers; "
+            "give a treatment without this transform"
         )
     if not isinstance(scale, int | float):
         raise TypeError(f"scale is {scale!r}; give a number above 0 that is finite")

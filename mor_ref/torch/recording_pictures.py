@@ -189,8 +189,8 @@ def _counted(rows: Iterable[Measured]) -> list[Measured]:
     found = [row for row in rows if not row.is_recomputed]
     if not found:
         raise ValueError(
-            "rows are empty; record a model while it trains under a recipe that quantizes, which "
-            "bf16 does not"
+            "rows are empty; record a model while it trains under a recipe that quantizes, so not "
+            "under bf16"
         )
     return found
 

@@ -87,8 +87,8 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
     if layers.keys() != state.keys():
         others = sorted(layers.keys() ^ state.keys())
         raise ValueError(
-            f"state is of other layers than model ({', '.join(others[:4])}); convert the model "
-            "as the saved one was"
+            f"state has other layers than model ({', '.join(others[:4])}); convert the model as "
+            "the saved model was converted"
         )
     for name, layer in layers.items():
         if state[name].get("recipe") != str(layer.recipe):

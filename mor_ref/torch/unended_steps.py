@@ -33,8 +33,8 @@ def begin(module: Stepped) -> None:
     layer = module.mor_ref_layer
     if layer.progress == "stepped":
         raise RuntimeError(
-            f"layer {layer.name!r} is called after optimizer.step(), but its step has not ended, "
-            "so that its scales, its random bits and the step of its records would stay; call "
+            f"layer {layer.name!r} is called after optimizer.step(), but its step has not ended: "
+            "its scales, random bits and recorded step would not advance; call "
             "mor_ref.torch.advance(model) after optimizer.step()"
         )
     layer.progress = "called"

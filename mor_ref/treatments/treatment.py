@@ -75,8 +75,8 @@ class Treatment(ABC):
     def without_operation(self) -> ValueError:
         """The error that no operation of the suites is this treatment."""
         return ValueError(
-            f"recipe is {self.text}, which no operation of the suites is; give one of kind scaled, "
-            "mx or mor, or nvfp4 that is rounded to nearest"
+            f"recipe is {self.text}, but no operation of the suites computes it; give a recipe of "
+            "kind scaled, mx or mor, or nvfp4 that is rounded to nearest"
         )
 
     @property
@@ -128,8 +128,9 @@ class OfRow(Treatment):
         found = asked_of(self.row, self.scales, self.cut, "tensor")
         if found is None:
             raise ValueError(
-                f"recipe is {self.head}, and representation {self.row.name!r} has no operation: "
-                "its method asked is missing or returns None; give it one that returns an Asked"
+                f"recipe is {self.head}, but representation {self.row.name!r} has no operation: "
+                "its method asked is missing or returns None; give it a method that returns an "
+                "Asked"
             )
         return found
 
