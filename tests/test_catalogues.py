@@ -51,7 +51,8 @@ def test_a_representation_has_one_meaning(noun, name):
     """Formats, NVFP4 profiles and representations share their names (MOR-007)."""
     catalogue, row = ROWS[noun]
     before = Rung(name, MeanRelativeError(1)).representation if name != "bf16" else None
-    with pytest.raises(ValueError, match=f"{noun} '{name}' (has the name of a|is of the spec)"):
+    said = f"{noun} '{name}' (has the name of a|is a row of the spec)"
+    with pytest.raises(ValueError, match=said):
         catalogue[name] = row(name)
     if before:
         assert Rung(name, MeanRelativeError(1)).representation == before
