@@ -27,8 +27,8 @@ from mor_ref.treatments import (
     own_recipe,
     short_text,
 )
+from mor_ref.treatments.recipe_text import takes_of
 from mor_ref.treatments.schemes import Integers, Levels, Mixture
-from mor_ref.treatments.text import takes_of
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {

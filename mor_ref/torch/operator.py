@@ -15,7 +15,7 @@ from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.named_recipes import as_recipe
 from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
 from mor_ref.treatments import Situation, Treatment
-from mor_ref.treatments.text import treatment_of_text
+from mor_ref.treatments.recipe_text import treatment_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

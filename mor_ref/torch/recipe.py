@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name
 from mor_ref.torch.directions import AXES, Axis
-from mor_ref.treatments.text import GIVE, table_of, treatment_from
+from mor_ref.treatments.recipe_text import GIVE, table_of, treatment_from
 from mor_ref.treatments.treatment import Treatment
 
 OperandName = Literal["input", "weight", "grad_output"]

@@ -9,7 +9,7 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.representations import Asked
 from mor_ref.treatments.floats import BITS
-from mor_ref.treatments.text import (
+from mor_ref.treatments.recipe_text import (
     Table,
     as_treatment,
     short_text,
