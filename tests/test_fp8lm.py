@@ -12,7 +12,7 @@ from extras import imported, is_there, needs
 
 from mor_ref import formats, fp8lm, golden
 from mor_ref.api import fp8lm_steps
-from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
+from mor_ref.definitions.fp8lm import FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
@@ -41,7 +41,7 @@ def amaxes_of(fmt):
 
 
 @pytest.mark.tier("full", but=["[exact-f16]"])
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", FP8LM_FORMATS)
 @pytest.mark.parametrize("profile", SCALE_PROFILES)
 def test_scales_are_those_of_the_exact_model(fmt, profile):
     """FLM-001, FLM-002."""
@@ -54,7 +54,7 @@ def test_scales_are_those_of_the_exact_model(fmt, profile):
 
 
 @needs("torch")
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", FP8LM_FORMATS)
 def test_scales_are_those_of_torch(fmt):
     """FLM-003: the formula of the code, by torch's logarithm."""
     amax = torch.tensor(np.array([*amaxes_of(fmt), *SPECIAL], np.float32))
@@ -97,7 +97,7 @@ def numbers(count, seed, spread=6):
     return x.astype(np.float32)
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", FP8LM_FORMATS)
 def test_casts(fmt):
     """FLM-005."""
     x = np.array([*numbers(200, 1), math.inf, -math.inf, math.nan, -0.0], np.float32)

@@ -7,7 +7,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-FORMATS = ("e4m3", "e5m2", "f16")
+FP8LM_FORMATS = ("e4m3", "e5m2", "f16")
 SCALE_PROFILES = ("msamp", "exact")
 BY_AMAX = ("msamp_max", "msamp_0_4_max")  # reductions that share an amax, and the root of N
 REDUCTIONS = ("paper", "msamp_min", *BY_AMAX)
@@ -21,7 +21,7 @@ ScaleProfile = Literal["msamp", "exact"]
 
 def format_of(fmt: str) -> Format:
     """Return a format that FP8-LM scales into; refuse any other (FLM-001)."""
-    return formats[known_name("fmt", fmt, FORMATS)]
+    return formats[known_name("fmt", fmt, FP8LM_FORMATS)]
 
 
 class Adam(NamedTuple):

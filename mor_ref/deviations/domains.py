@@ -13,11 +13,11 @@ LARGE = (
     "affine_large",
     "mixed_large",
 )
-POLICIES = ("policies", "policies_large")
+POLICY_SUITES = ("policies", "policies_large")
 MIXED = ("mixed", "mixed_large")
 MIXED_STEPS = ("mixed_steps", "mixed_layers")
 IN_MIXED = (*MIXED_STEPS, *MIXED)
-IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
+IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICY_SUITES)
 SCALES = ("scale_steps", *IN_SCALES)
 OWN_SCALES = (*SCALES, *MIXED)  # suites with ideal scales, or with binary32 scales
 SCALED = ("quantize_steps", *IN_SCALES, *MIXED)
@@ -34,7 +34,7 @@ NVFP4_4OVER6 = tuple(suite for suite, rule in _RULES.items() if rule.error)
 NVFP4_TE = tuple(suite for suite, rule in _RULES.items() if rule.global_scale == "S_enc")
 NVFP4_FOREIGN = tuple(suite for suite in _RULES if suite not in NVFP4_TE)
 NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
-IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
+IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICY_SUITES)
 MX = ("mx", "mx_large")
 IN_MX = ("mx_blocks", *MX)
 MX_DECODED = ("mx_decoding",)
@@ -50,13 +50,13 @@ IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 DOT_INTEGERS = ("dot_integers",)
 
-SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
+SCALED_TENSORS = ("quantize", "quantize_large", *POLICY_SUITES, *NVFP4, *MX)
 TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED)
 IN_ROWS = (*TENSORS, *LEVELS, "affine_groups", "selections")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 AMAXES = (*BLOCKS, *IN_MIXED)
 # A group of (8, 16) is a run in a tensor of one row.
-RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED, *AFFINE)
+RUNS = ("quantize", *POLICY_SUITES, *NVFP4, *MX, *SHARED, *AFFINE)
 
 FP8LM_CODES = ("fp8lm_casts", "fp8lm_recasts", "fp8lm_sums")
 FP8LM_CAST = (*FP8LM_CODES, "fp8lm_steps")
@@ -65,7 +65,7 @@ ENCODED = ("encode_stochastic", *ROUNDED)
 LARGE_WITHOUT_NAN = tuple(name for name in LARGE if name != "mixed_large")
 NANS = tuple(name for name in ENCODED if name not in LARGE_WITHOUT_NAN)
 COMPUTED_NANS = tuple(
-    name for name in NANS if not name.startswith("encode") and name not in POLICIES
+    name for name in NANS if not name.startswith("encode") and name not in POLICY_SUITES
 )
 OVERFLOWS = (
     "encode",
@@ -99,10 +99,10 @@ NANS_IN_BINARY32 = (
     "fp8lm_adam",
     "fp8lm_stored",
 )
-STORED = ("encode", "encode_presets", *POLICIES)
+STORED = ("encode", "encode_presets", *POLICY_SUITES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)
-DECISIONS = ("decisions", *POLICIES)
+DECISIONS = ("decisions", *POLICY_SUITES)
 
 _NARROW = 8  # bits
 

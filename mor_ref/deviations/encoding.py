@@ -14,7 +14,7 @@ from mor_ref.deviations.domains import (
     IN_MX,
     NANS,
     NVFP4_TE,
-    POLICIES,
+    POLICY_SUITES,
     STOCHASTIC,
     STORED,
     is_narrow,
@@ -32,7 +32,7 @@ from mor_ref.exact.encoding import encode, nan_code
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
-_SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICIES, *IN_MX)
+_SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICY_SUITES, *IN_MX)
 _WITH_SIGNED_NANS = ("encode", "encode_presets", "encode_stochastic")
 _NANS_NEXT_TO_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
 

@@ -11,7 +11,7 @@ from mor_ref.deviations.domains import (
     NVFP4_4OVER6,
     NVFP4_FOREIGN,
     NVFP4_TE,
-    POLICIES,
+    POLICY_SUITES,
     SHARED,
 )
 
@@ -48,7 +48,7 @@ NO_NAN_IN_STEPS = dict.fromkeys(
 )
 AS_TORCH = {
     **dict.fromkeys(
-        (name for name in IN_NVFP4 if name not in POLICIES),
+        (name for name in IN_NVFP4 if name not in POLICY_SUITES),
         "In e4m3 torch differs only in the sign of NaN. The suite encodes results: a NaN of a "
         "computation has no sign.",
     ),
@@ -80,7 +80,7 @@ BETWEEN_ZERO_AND_TWICE_X = {
     "affine_groups": "The nearest integer to x / scale is never further from it than 0 is.",
 }
 NO_ZEROS = {"affine_large": "No number of it is 0."}
-NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
+NOT_STORED = dict.fromkeys(POLICY_SUITES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
     "nvfp4_large": "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
@@ -92,7 +92,7 @@ SCALES_ABOVE_ZERO = {
 SCALES_THAT_UNDERFLOW = {
     **SCALES_ABOVE_ZERO,
     **dict.fromkeys(
-        POLICIES, "A number whose scale underflows is so small that it is 0 with the scale 1."
+        POLICY_SUITES, "A number whose scale underflows is so small that it is 0 with the scale 1."
     ),
 }
 DIVIDED_FOR_DECODING = dict.fromkeys(

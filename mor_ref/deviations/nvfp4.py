@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN, POLICIES
+from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN, POLICY_SUITES
 from mor_ref.deviations.exemptions import (
     DIVIDED_FOR_DECODING,
     DIVIDED_FOR_ENCODING,
@@ -28,7 +28,7 @@ _BY_ENCODE_SCALE = tuple(name for name in IN_NVFP4 if name not in NVFP4_FOREIGN)
 
 def _suites_without(profile: str) -> tuple[str, ...]:
     """Return the suites of other profiles; policies take te."""
-    own = (f"nvfp4_{profile}", *(POLICIES if profile == "te" else ()))
+    own = (f"nvfp4_{profile}", *(POLICY_SUITES if profile == "te" else ()))
     return tuple(name for name in IN_NVFP4 if name not in own)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DECISIONS, POLICIES
+from mor_ref.deviations.domains import DECISIONS, POLICY_SUITES
 from mor_ref.deviations.exemptions import CLEAR_MEANS, CLEAR_RANGES, for_generated
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
@@ -89,7 +89,7 @@ def range_by_rounded_quotient(
     return own.nonzero == 0 or quotient(amax, amin) <= ratio
 
 
-@deviation(amin, rules=("MOR-004",), domain=POLICIES)
+@deviation(amin, rules=("MOR-004",), domain=POLICY_SUITES)
 def amin_of_zeros(_: Reference, numbers: list[float]) -> float:
     """Amin counts zeros."""
     return min((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
@@ -102,7 +102,7 @@ def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
     return True
 
 
-@deviation(kept, rules=("MOR-006",), domain=POLICIES, exemptions=for_generated(POLICIES))
+@deviation(kept, rules=("MOR-006",), domain=POLICY_SUITES, exemptions=for_generated(POLICY_SUITES))
 def fallback_rounded_again(_: Reference, x: float, own: int | None) -> int:
     """A bfloat16 input that falls back is encoded again: payloads of NaN are lost."""
     del own

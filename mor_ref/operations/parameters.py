@@ -9,8 +9,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
-from mor_ref.definitions.fp8lm import AUTOMATIC, REDUCTIONS, SCALE_PROFILES, SUMS
-from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
+from mor_ref.definitions.fp8lm import AUTOMATIC, FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.matmul import RECORD_KINDS
 from mor_ref.definitions.mixed import MIXTURES

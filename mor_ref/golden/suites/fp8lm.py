@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from mor_ref.definitions.fp8lm import FORMATS, SCALE_PROFILES, SUMS, format_of
+from mor_ref.definitions.fp8lm import FP8LM_FORMATS, SCALE_PROFILES, SUMS, format_of
 from mor_ref.golden.inputs.fp8lm import (
     casts,
     products,
@@ -22,35 +22,35 @@ _RANKS = (2, 3, 8, 33)
 
 
 def _scale_cases(size: Size) -> Iterator[Case]:
-    for fmt, profile, margin in itertools.product(FORMATS, SCALE_PROFILES, _MARGINS):
+    for fmt, profile, margin in itertools.product(FP8LM_FORMATS, SCALE_PROFILES, _MARGINS):
         parameters = {"format": fmt, "profile": profile, "margin": margin}
         arrays = scales(format_of(fmt), parameters, size, _RANDOM_SCALES)
         yield Case(f"{fmt}.{profile}.{margin}", parameters, arrays)
 
 
 def _cast_cases(size: Size) -> Iterator[Case]:
-    for fmt in FORMATS:
+    for fmt in FP8LM_FORMATS:
         parameters = {"format": fmt}
         yield Case(fmt, parameters, casts(format_of(fmt), parameters, size, _RANDOM_CASTS))
-    for fmt in FORMATS:
+    for fmt in FP8LM_FORMATS:
         yield Case(f"{fmt}.products", {"format": fmt}, products(format_of(fmt)))
         yield Case(f"{fmt}.subnormal", {"format": fmt}, subnormal("scale"))
 
 
 def _recast_cases(size: Size) -> Iterator[Case]:
-    for fmt in FORMATS:
+    for fmt in FP8LM_FORMATS:
         parameters = {"format": fmt}
         yield Case(fmt, parameters, recasts(format_of(fmt), parameters, size, _RANDOM_CASTS))
         yield Case(f"{fmt}.subnormal", parameters, subnormal("scale", "shared"))
 
 
 def _sum_cases(size: Size) -> Iterator[Case]:
-    for fmt, how, ranks in itertools.product(FORMATS, SUMS, _RANKS):
+    for fmt, how, ranks in itertools.product(FP8LM_FORMATS, SUMS, _RANKS):
         parameters = {"format": fmt, "sums": how}
         dtype = "u1" if format_of(fmt).bits <= 8 else "u2"
         codes = sums(parameters, size, _RANDOM_SUMS, ranks, dtype)
         yield Case(f"{fmt}.{how}.{ranks}", parameters, {"code": codes})
-    for fmt, how in itertools.product(FORMATS, SUMS):
+    for fmt, how in itertools.product(FP8LM_FORMATS, SUMS):
         parameters = {"format": fmt, "sums": how}
         yield Case(f"{fmt}.{how}.zeros", parameters, {"code": sums_of_zeros(format_of(fmt))})
 

@@ -193,7 +193,7 @@ def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) ->
         yield tensor_case(tensor, policy=policy, scaling="gam", block=block)
 
 
-REPRESENTATIONS = ("e4m3", "e5m2", "nvfp4")
+RUNGS_WITH_SUMS = ("e4m3", "e5m2", "nvfp4")
 STEPS = Suite(
     "decisions",
     "Acceptance from the sums of a unit",
@@ -226,7 +226,7 @@ TENSORS = Suite(
         given("x", "source", "the tensor"),
         expected("amax", "f32", "for each unit", "SCL-001"),
         expected("amin", "f32", "for each unit", "MOR-004"),
-        *(field for name in REPRESENTATIONS for field in sum_fields(f"{name}.", f", under {name}")),
+        *(field for name in RUNGS_WITH_SUMS for field in sum_fields(f"{name}.", f", under {name}")),
         expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
         expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
     ),

@@ -18,7 +18,7 @@ from mor_ref.golden.suites.large import (
     name_with,
     of_each_cut,
 )
-from mor_ref.golden.suites.policies import REPRESENTATIONS
+from mor_ref.golden.suites.policies import RUNGS_WITH_SUMS
 from mor_ref.operations.parameters import DOUBLINGS
 from mor_ref.policies import POLICIES
 
@@ -82,7 +82,7 @@ LARGE = large_suite(
         digests("amin", "the amin of units", "MOR-004"),
         *(
             digests(f"{name}.{field}", "the error sums", rule)
-            for name in REPRESENTATIONS
+            for name in RUNGS_WITH_SUMS
             for field, rule in (
                 ("sum", "ERR-002"), ("nonzero", "ERR-002"), ("nonfinite", "ERR-003"),
             )
