@@ -12,7 +12,7 @@ from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.nvfp4 import ROW_TILE, Nvfp4Profile
 from mor_ref.definitions.scales import AmaxOrScale
 
 
@@ -102,7 +102,7 @@ def _tiles(x: Bits, tile: tuple[int, int], *, per_row: bool) -> rows.Row:
 
 def strips(x: Bits) -> int:
     """Return the number of tile rows; each of them has a thread."""
-    down, across = partition(x.array.shape, (1, 16)).grid
+    down, across = partition(x.array.shape, ROW_TILE).grid
     return down * across
 
 

@@ -45,8 +45,9 @@ BLOCK_SCALE_RULES: Mapping[str, BlockScaleRule] = {
         "NVF-009", "G · (tile_max / 6)", "G", divides=True, takes_nan=False
     ),
 }
-TILES = ((1, 16), (16, 16))
-_ROWS = ((1, 16),)
+ROW_TILE = (1, 16)  # of every profile
+TILES = (ROW_TILE, (16, 16))
+_ROWS = (ROW_TILE,)
 _LEAST_RANGE = 2.0  # below it, the global decode scale of a tensor can overflow
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile
 from mor_ref.operations.bits import Unsigned, bits32, codes_array, f32_array, numbers_of
 from mor_ref.operations.elements import element_fields, row_by_row
 from mor_ref.operations.fields import fields
@@ -108,7 +108,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """
     from mor_ref import quantize_nvfp4
 
-    x, (rows, columns) = arrays["x"], parameters.get("tile", (1, 16))
+    x, (rows, columns) = arrays["x"], parameters.get("tile", ROW_TILE)
     tensors = np.zeros((len(x), rows, 2 * columns), x.dtype)
     tensors[:, 0, 0] = arrays["amax"]
     tensors[:, :, columns:] = x.reshape(-1, rows, columns)
@@ -136,14 +136,14 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     profile = PROFILES[parameters["profile"]]
     whole = nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
     x = Bits(arrays["x"], parameters["source"])
-    found = nvfp4.nvfp4(device, x, profile, (1, 16), whole)
+    found = nvfp4.nvfp4(device, x, profile, ROW_TILE, whole)
     return {
         "global_encode_scale": whole.encode,
         "global_decode_scale": whole.decode,
         "block_scale": found.tiles.codes[:, 0],
         "decode_scale": found.tiles.decode[:, 0],
         "code": found.codes,
-        "y": nvfp4.dequantize(device, found, profile, (1, 16)),
+        "y": nvfp4.dequantize(device, found, profile, ROW_TILE),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
 from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mor_ref.exact.blocks import Rows
     from mor_ref.exact.quantization import Element
 
-_SHORT_TILE = (1, 16)
-
 
 @dataclass(frozen=True)
 class Nvfp4Tiles:
@@ -31,12 +29,12 @@ class Nvfp4Tiles:
     """
 
     profile: str
-    tile: tuple[int, int] = _SHORT_TILE
+    tile: tuple[int, int] = ROW_TILE
     name: str = ""
 
     def __post_init__(self) -> None:
         tile = tile_of(PROFILES[self.profile], self.tile)
-        tiles = "" if tile == _SHORT_TILE else f"_{tile[0]}x{tile[1]}"
+        tiles = "" if tile == ROW_TILE else f"_{tile[0]}x{tile[1]}"
         object.__setattr__(self, "tile", tile)
         object.__setattr__(self, "name", self.name or f"{self.profile}{tiles}")
         check_name(self.name)

@@ -9,7 +9,7 @@ from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, in_parameters, sides_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
-from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.policies import POLICIES, Policy
 from mor_ref.representations import (
@@ -211,7 +211,7 @@ class Nvfp4(OfRow):
     """NVFP4, rounded to nearest ("rne") or at random ("sr"), after a Hadamard transform or not."""
 
     profile: str = "te"
-    tile: tuple[int, int] = (1, 16)
+    tile: tuple[int, int] = ROW_TILE
     rounding: Literal["rne", "sr"] = "rne"
     hadamard: int | None = None
     name = "nvfp4"
