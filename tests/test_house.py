@@ -323,6 +323,7 @@ NO_CHAPTERS = {
     "engine": {
         "affine_blocks": "scales and zero points of blocks, a part of the chapter affine",
         "affine_orders": "the order of dimensions, a part of the chapter affine",
+        "amaxes": "the largest and the smallest magnitudes of blocks, of the chapter scales",
         "dequantization": DEQUANTIZATION,
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,
@@ -330,7 +331,6 @@ NO_CHAPTERS = {
         "dot_nvidia": DOT_NVIDIA,
         "dot_operands": "rows of numbers, of the chapter dot",
         "dot_rounding": "steps of all sums, of the chapter dot",
-        "extremes": "the largest and the smallest magnitudes of blocks, of the chapter scales",
         "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",

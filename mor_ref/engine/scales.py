@@ -9,6 +9,7 @@ from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import Scaling
+from mor_ref.engine.amaxes import Counted, Pattern, find_extremes, pattern_of
 from mor_ref.engine.blocks import (
     Gathered,
     Part,
@@ -19,7 +20,6 @@ from mor_ref.engine.blocks import (
     to_blocks,
     words_of,
 )
-from mor_ref.engine.extremes import Counted, Pattern, find_extremes, pattern_of
 from mor_ref.engine.intrinsics import shift_left, shift_right
 from mor_ref.engine.kernel import kernel, step
 

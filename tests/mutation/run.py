@@ -34,6 +34,7 @@ CONSOLE = Console(width=200, markup=False, highlight=False)
 OTHER_TESTS = {
     "affine_blocks": ("affine",),
     "affine_orders": ("affine",),
+    "amaxes": ("scales", "quantization", "policies", "mx", "nvfp4"),
     "blocks": ("quantization", "policies", "mx"),
     "dequantization": ("quantization", "policies"),
     "dot": ("dot_engine",),
@@ -45,7 +46,6 @@ OTHER_TESTS = {
     "dot_rounding": ("dot_engine",),
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
-    "extremes": ("scales", "quantization", "policies", "mx", "nvfp4"),
     "formats": ("encoding", "decoding"),
     "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
