@@ -238,7 +238,7 @@ def test_what_is_given():
         quantized([1.0], scale=[1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
         quantized([1.0], zero_point=128)
-    with pytest.raises(TypeError, match="zero_point has floats, and profile 'torch_fake_tensor'"):
+    with pytest.raises(TypeError, match="zero_point has floats, but profile 'torch_fake_tensor'"):
         quantized([1.0], zero_point=0.5)
     with pytest.raises(TypeError, match="zero_point has dtype bool; give integers"):
         quantized([1.0], zero_point=True)
