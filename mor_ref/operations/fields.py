@@ -1,6 +1,6 @@
 """The fields of operations: which format their entries have, and along which axes they lie."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,10 @@ class LateFields(Mapping[str, tuple[str, str]]):
 
     def __getitem__(self, name: str) -> tuple[str, str]:
         return self._found()[name]
+
+    def items(self) -> ItemsView[str, tuple[str, str]]:
+        """Return the names with their fields, which are found once for all of them."""
+        return self._found().items()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found())

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mor_ref.ptx.agreement import is_constant, is_register, type_of_constants
 from mor_ref.ptx.assignment import Step, read_early
@@ -10,6 +11,8 @@ from mor_ref.ptx.contraction import Flow
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
 from mor_ref.ptx.remarks import Undefined
+
+_Named = TypeVar("_Named")
 
 WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})")
@@ -109,13 +112,16 @@ class Names:
 
     def place(self, text: str, of: Instruction) -> Place | None:
         """Return the memory of a name, or None."""
-        for scope in reversed(self.scopes):
-            if (scope, text) in self.local:
-                return self.local[scope, text]
-        found = self.places.get(text)
+        found = self._in_scope(self.local, text) or self.places.get(text)
         if found is not None:
             check_order(text, found.first, of)
         return found
+
+    def _in_scope(self, known: dict[tuple[int, str], _Named], text: str) -> _Named | None:
+        """Return what a name is in the innermost scope that has it, or None."""
+        return next(
+            (known[key] for s in reversed(self.scopes) if (key := (s, text)) in known), None
+        )
 
     def begin(self, statement: Instruction | Label) -> str:
         """Note that a statement begins; return the C++ label that it is, or an empty text."""
@@ -125,19 +131,19 @@ class Names:
 
     def label(self, text: str, of: Instruction) -> str:
         """Return the C++ label that an instruction may go to."""
-        for scope in reversed(self.scopes):
-            if (scope, text) in self.labels:
-                self.steps[-1].labels.append(self.labels[scope, text])
-                return self.labels[scope, text]
-        raise refusal(of.line, of.text, f"{text} is not a label of this function")
+        label = self._in_scope(self.labels, text)
+        if label is None:
+            raise refusal(of.line, of.text, f"{text} is not a label of this function")
+        self.steps[-1].labels.append(label)
+        return label
 
     def table(self, text: str, of: Instruction) -> tuple[str, ...]:
         """Return the labels of a table of branches."""
-        for scope in reversed(self.scopes):
-            if (scope, text) in self.tables:
-                check_order(text, self.tables[scope, text].line, of)
-                return self.tables[scope, text].targets
-        raise refusal(of.line, of.text, f"{text} is not a .branchtargets of this function")
+        table = self._in_scope(self.tables, text)
+        if table is None:
+            raise refusal(of.line, of.text, f"{text} is not a .branchtargets of this function")
+        check_order(text, table.line, of)
+        return table.targets
 
     def value(self, text: str, kind: str, of: Instruction) -> str:
         """Return an operand as C++, an unsigned word as wide as a type of PTX."""

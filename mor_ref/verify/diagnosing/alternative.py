@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks, spread
 
 LEAST_BITS = 40.0  # of surprise: by accident, values agree with chance 2^-40
+_ENDS_IN = np.uint64(0xFF)  # bits that are 0 in a round number of 32 bits
 _COUNTED = 2048  # entries whose surprise is counted
 _NEAR = 2  # places among the sorted expected values, as far as another rounding can lead
 _SEVERAL = 6  # values: fewer, such as 0 alone, are everywhere
@@ -68,6 +69,11 @@ class Alternative:
         is_most = 2 * int(np.count_nonzero(far)) > self.explained
         is_most &= len(np.unique(self.values[far])) >= _SEVERAL
         return is_most and surprise(self, far) >= 2 * LEAST_BITS
+
+
+def sure_of(values: Bits) -> NDArray[np.float64]:
+    """Return the surprise of numbers of 32 bits: enough for each that is not round, else none."""
+    return np.where(values & _ENDS_IN, LEAST_BITS, 0.0)
 
 
 def surprise(one: Alternative, marks: Marks) -> float:

@@ -73,11 +73,23 @@ class Entries:
         """Return at most `most` places of entries that differ, spread over all."""
         return spread(self.differing, most)
 
-    @property
+    @cached_property
     def slices(self) -> list[slice]:
         """The places of the entries of each case."""
         bounds = np.searchsorted(self.case, np.arange(len(self.samples) + 1)).tolist()
         return [slice(*pair) for pair in pairwise(bounds)]
+
+    @cached_property
+    def worst_cases(self) -> list[int]:
+        """The cases that differ, those with the most such entries first."""
+        count = [int(np.count_nonzero(self.differs[places])) for places in self.slices]
+        return [k for k in sorted(range(len(count)), key=lambda k: -count[k]) if count[k]]
+
+    def is_given(self, case: int, found: Bits | None) -> bool:
+        """Return whether the entries of a case that differ were given as they are found."""
+        places = self.slices[case]
+        differs = self.differs[places]
+        return found is not None and bool((found[differs] == self.given[places][differs]).all())
 
 
 def spread(places: Integers, most: int) -> Integers:

@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 from mor_ref.definitions.affine import integer_grid
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative
+from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
 from mor_ref.verify.diagnosing.entries import MOST, Entries
-
-_ENDS_IN = np.uint64(0xFF)  # bits that are 0 in a round number of binary32
 
 
 def other_grids(e: Entries) -> Iterator[Alternative]:
@@ -30,7 +28,7 @@ def other_grids(e: Entries) -> Iterator[Alternative]:
         steps, width, every = grid.highest - grid.lowest, _width(e), np.ones(e.size, np.bool_)
         for other in (steps - 1, steps + 1):
             values = (width / np.float32(other)).view(np.uint32).astype(np.uint64)
-            sure = np.where(values & _ENDS_IN, LEAST_BITS, 0.0)
+            sure = sure_of(values)
             words = f"each entry is that of a grid of {other:,} steps, not {steps:,}"
             yield Alternative(words, values, every, e, is_of_place=False, of_all=True, sure=sure)
 

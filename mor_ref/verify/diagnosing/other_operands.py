@@ -39,21 +39,13 @@ def other_operands(e: Entries) -> Iterator[Alternative]:
         return
     if sum(one.size for one in e.samples) > MOST:
         return
-    places = e.slices
-    count = [int(np.count_nonzero(e.differs[place])) for place in places]
-    some = [k for k in sorted(range(len(count)), key=lambda k: -count[k])[:_CASES] if count[k]]
+    some = e.worst_cases[:_CASES]
     for change in _changes(e):
-        if all(_explains(e, change, k, places[k]) for k in some):
+        if all(e.is_given(k, _computed(change, e.samples[k], e.field)) for k in some):
             values = np.concatenate([_computed(change, one, e.field) for one in e.samples])
             there = np.ones(e.size, np.bool_)
             words = f"each {e.noun} is that {change.words}"
             yield Alternative(words, values.astype(np.uint64), there, e, is_of_place=False)
-
-
-def _explains(e: Entries, change: _Change, k: int, places: slice) -> bool:
-    differs = e.differs[places]
-    found = _computed(change, e.samples[k], e.field)
-    return bool((found[differs] == e.given[places][differs]).all())
 
 
 def _computed(change: _Change, one: Sample, field: str) -> Bits:

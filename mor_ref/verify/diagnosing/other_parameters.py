@@ -10,7 +10,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Parameters
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative
+from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.other_amaxes import other_amaxes
 from mor_ref.verify.diagnosing.sample import Sample
@@ -18,7 +18,6 @@ from mor_ref.verify.diagnosing.sample import Sample
 _CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
 _VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `mx_as_ceil`
-_ENDS_IN = np.uint64(0xFF)  # bits that are 0 in a round number of 32 bits
 
 
 def other_parameters(e: Entries) -> Iterator[Alternative]:
@@ -31,17 +30,16 @@ def other_parameters(e: Entries) -> Iterator[Alternative]:
     is_small = sum(one.size for one in e.samples) <= MOST
     if e.noun != "entry" or not is_small or any(RECIPE in one for one in asked):
         return
-    count = [int(np.count_nonzero(e.differs[of_case])) for of_case in e.slices]
     for words, others in _others(e.samples):
         known = [k for k, other in enumerate(others) if {**asked[k], **other} != asked[k]]
-        most = sorted(known, key=lambda k: -count[k])[:_CASES]
-        if all(_explains(e, k, others[k]) for k in most if count[k]):
+        most = [k for k in e.worst_cases if k in known][:_CASES]
+        if all(e.is_given(k, _computed(e.samples[k], e.field, others[k])) for k in most):
             values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
             for k in known:
                 found = _computed(e.samples[k], e.field, others[k])
                 if found is not None:
                     values[e.slices[k]], is_there[e.slices[k]] = found, True
-            sure = np.where(values & _ENDS_IN, LEAST_BITS, 0.0) if _is_of_parts(e) else None
+            sure = sure_of(values) if _is_of_parts(e) else None
             said = f"{OF_PARAMETERS}{words}"
             yield Alternative(said, values, is_there, e, is_of_place=False, sure=sure)
 
@@ -59,12 +57,6 @@ def _is_of_parts(e: Entries) -> bool:
     """Return whether the entries have 32 bits and are of parts of a tensor, or of the whole."""
     fmt, axes = OPERATIONS[e.samples[0].operation].outputs.get(e.field, ("", ""))
     return fmt in ("f32", "u32") and axes != "rc"
-
-
-def _explains(e: Entries, k: int, other: Parameters) -> bool:
-    found, of_case = _computed(e.samples[k], e.field, other), e.slices[k]
-    differs = e.differs[of_case]
-    return found is not None and bool((found[differs] == e.given[of_case][differs]).all())
 
 
 def _computed(one: Sample, field: str, other: Parameters) -> Unsigned | None:

@@ -45,10 +45,9 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
         return
     places = e.slices
     known = [k for k, one in enumerate(e.samples) if is_finite(one)]
-    count = {k: int(np.count_nonzero(e.differs[places[k]])) for k in known}
-    some = [k for k in sorted(known, key=lambda k: -count[k])[:_CASES] if count[k]]
+    some = [k for k in e.worst_cases if k in known][:_CASES]
     for reach in _reaches(e) if some else ():
-        if not all(_explains(e, reach, k, places[k]) for k in some):
+        if not all(e.is_given(k, reach.computed(e.samples[k], e.field)) for k in some):
             continue
         values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
         for k in known:
@@ -84,11 +83,6 @@ def is_finite(one: Sample) -> bool:
     asked = one.question
     numbers = tensor_of(asked.arrays["x"], asked.parameters["source"])
     return bool(np.isfinite(numbers.astype(np.float32)).all())
-
-
-def _explains(e: Entries, reach: _Reach, k: int, places: slice) -> bool:
-    found, differs = reach.computed(e.samples[k], e.field), e.differs[places]
-    return found is not None and bool((found[differs] == e.given[places][differs]).all())
 
 
 def with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
