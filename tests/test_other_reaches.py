@@ -10,7 +10,9 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
+from mor_ref.verify.diagnosing.entries import entries_of
 from mor_ref.verify.diagnosing.other_reaches import _over, _with_extremes
+from mor_ref.verify.diagnosing.other_scales import other_scales
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 from mor_ref.verify.diagnosing.scales_of_other_blocks import block_of, other_block_sizes
 from mor_ref.verify.diagnosing.structure import structures_of
@@ -45,8 +47,41 @@ def test_blocks_of_a_tensor_that_is_narrower_than_a_block_have_a_scale_for_each_
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32).view(np.uint32)
     sample = Sample("quantize", Case("", {**asked, "source": "f32"}, {"x": x}), {})
     blocks = [one for _, one in other_block_sizes(block_of(sample))]
-    found = [one.scales(sample, "scale") for one in blocks]
-    assert {scales.shape for scales in found if scales is not None} == {shape}
+    found = [one.scales(sample, ["scale"]) for one in blocks]
+    assert {fields["scale"].shape for fields in found if fields is not None} == {shape}
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape", "asked", "taken"),
+    [
+        ("quantize", (25, 18), [32, 32], [16, 16]),  # the asked block is larger than the tensor
+        ("quantize", (25, 18), [32, 32], [1, 32]),
+        ("quantize", (40, 37), [1, 16], [16, 16]),
+        ("quantize", (20, 30), "tensor", [1, 30]),
+        ("mx", (8, 100), 32, 64),
+        ("affine", (24, 40), [8, 8], [1, 8]),
+    ],
+)
+def test_codes_with_scales_of_blocks_of_another_size_are_named(operation, shape, asked, taken):
+    own = {
+        "quantize": {"format": "e4m3", "scaling": "gam", "group": "tensor"},
+        "mx": {"format": "e4m3", "scale_rule": "rceil"},
+        "affine": {"grid": "uint8", "profile": "onnx", "symmetric": False},
+    }[operation]
+    x = np.random.default_rng(4).standard_normal(shape)
+    for steepness, line in ((9, (shape[0], 1)), (4, (1, shape[1]))):
+        x = x * np.exp2(np.linspace(-steepness, steepness, max(line)).reshape(line))
+    inputs = {"x": x.astype(np.float32).view(np.uint32)}
+    parameters = {**own, "source": "f32", "block": asked}
+    right = OPERATIONS[operation].exact(parameters, inputs)["code"]
+    wrong = OPERATIONS[operation].exact({**parameters, "block": taken}, inputs)["code"]
+    pair = Pair(right, wrong, right != wrong)
+    entries = entries_of("code", [Sample(operation, Case("", parameters, inputs), {"code": pair})])
+    first = next(iter(other_scales(entries)))
+    rows, columns = (1, taken) if isinstance(taken, int) else taken
+    assert f" of blocks of {rows}x{columns} numbers" in first.words
+    assert first.explained == pair.differs.sum() > 50
+    assert first.kept == 0
 
 
 TENSORS = [

@@ -153,26 +153,27 @@ def _scales(field: ScaledField) -> Iterator[_Choice]:
 
 
 def _of_other_sizes(field: ScaledField, names: list[str]) -> Iterator[_Choice]:
-    """Yield the choices of scales of smaller and larger blocks, if a block has one scale."""
-    blocks = {block_of(one) for one in field.entries.samples} if len(names) == 1 else set()
-    if len(blocks) == 1 and field.operation.ignores_zeros:
+    """Yield the choices of scales of smaller and larger blocks, if blocks are of one size."""
+    blocks = {block_of(one) for one in field.entries.samples} if names else set()
+    if len(blocks) == 1:
         for size, other in other_block_sizes(blocks.pop()):
-            words = f"with the {names[0]} of blocks of {size}"
-            yield _Choice(words, _of_size(field, names[0], other))
+            words = f"with the {_names(names)} of blocks of {size}"
+            yield _Choice(words, _of_size(field, names, other))
 
 
 def _of_size(
-    field: ScaledField, name: str, blocks: OtherBlocks
+    field: ScaledField, names: list[str], blocks: OtherBlocks
 ) -> Callable[[ScaledCase, Integers], Fields]:
     """Return the scales of blocks of another size, or the expected ones if unknown."""
     e = field.entries
-    scales = cache(lambda k: blocks.scales(e.samples[k], name))
+    scales = cache(lambda k: blocks.scales(e.samples[k], names))
 
     def fields(one: ScaledCase, at: Integers) -> Fields:
         here = one.places[at]
         found = scales(int(e.case[here[0]])) if len(here) else None
-        own = one.known[name][at]
-        return {name: own if found is None else found[e.row[here], e.column[here]]}
+        if found is None:
+            return {name: one.known[name][at] for name in names}
+        return {name: found[name][e.row[here], e.column[here]] for name in names}
 
     return fields
 

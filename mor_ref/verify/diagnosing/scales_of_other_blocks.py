@@ -1,7 +1,7 @@
 """Scales of each number with smaller or larger blocks than the recipe asks for."""
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -21,39 +21,75 @@ class OtherBlocks(NamedTuple):
     times: Sides
     are_smaller: bool
 
-    def scales(self, one: Sample, name: str) -> Unsigned | None:
-        """Return the scale of each number of a tensor, in rows and columns; None if unknown."""
+    def of(self, sides: Sides) -> Sides:
+        """Return the rows and columns of these blocks, given those that are asked for."""
+        pairs = zip(sides, self.times, strict=True)
+        return tuple(side // by if self.are_smaller else side * by for side, by in pairs)
+
+    def scales(self, one: Sample, names: Sequence[str]) -> dict[str, Unsigned] | None:
+        """Return fields of blocks for each number, in rows and columns; None if unknown."""
+        sides, shape = block_of(one), one.question.arrays["x"].shape
+        with suppress(ValueError):  # a group may cut the blocks, and MX has none of several rows
+            found = (
+                self._of_tiles(one, names)
+                if "tile" in one.question.parameters
+                else (_of_blocks(one, names, self.of(sides)))
+            )
+            if found is not None and all(each.shape == shape for each in found.values()):
+                return found  # a tile may end too soon
+        return None
+
+    def _of_tiles(self, one: Sample, names: Sequence[str]) -> dict[str, Unsigned] | None:
+        """Return fields of tiles, whose size is fixed, from other tensors of such tiles."""
         x, operation = one.question.arrays["x"], OPERATIONS[one.operation]
-        if not operation.ignores_zeros or not is_finite(one):
+        if not is_finite(one):
             return None
         sides = block_of(one)
-        with contextlib.suppress(ValueError):  # a group may cut the blocks
-            if self.are_smaller:
-                parts = tuple(side // many for side, many in zip(sides, self.times, strict=True))
-                arrays = {**one.question.arrays, "x": _spread(x, sides, parts)}
-                found = operation.engine(one.question.parameters, arrays)[name]
-                each = of_numbers(found, parts, x.shape)
-                return each if each.shape == x.shape else None  # a block ends too soon
-            grid = [-(-size // side) for size, side in zip(x.shape, sides, strict=True)]
-            found = with_amaxes(grouped(*self.times), one, name)
-            return of_numbers(found.reshape(grid), sides, x.shape)
-        return None
+        if self.are_smaller:
+            parts = self.of(sides)
+            arrays = {**one.question.arrays, "x": _spread(x, sides, parts)}
+            found = operation.engine(one.question.parameters, arrays)
+            return {name: of_numbers(found[name], parts, x.shape) for name in names}
+        grid = [-(-size // side) for size, side in zip(x.shape, sides, strict=True)]
+        amaxes = grouped(*self.times)
+        each = {name: with_amaxes(amaxes, one, name).reshape(grid) for name in names}
+        return {name: of_numbers(entries, sides, x.shape) for name, entries in each.items()}
+
+
+def _of_blocks(one: Sample, names: Sequence[str], sides: Sides) -> dict[str, Unsigned]:
+    """Return fields of blocks of another size, computed as if the recipe asked for it."""
+    x, parameters = one.question.arrays["x"], one.question.parameters
+    is_of_columns = isinstance(parameters["block"], int)
+    if is_of_columns and sides[0] > 1:
+        raise ValueError(f"block is {sides}; give a number of columns")
+    asked = {**parameters, "block": sides[1] if is_of_columns else list(sides)}
+    found = OPERATIONS[one.operation].engine(asked, one.question.arrays)
+    each = sides_of("rc", asked, x.shape)["grid"]
+    return {name: of_numbers(found[name], each, x.shape) for name in names}
 
 
 def other_block_sizes(sides: Sides) -> Iterator[tuple[str, OtherBlocks]]:
-    """Yield other blocks, each with its size in words."""
-    for times in _TIMES:
-        pairs = tuple(zip(sides, times, strict=True))
-        if all(side % many == 0 for side, many in pairs):
-            rows, columns = (side // many for side, many in pairs)
-            yield f"{rows}x{columns} numbers", OtherBlocks(times, are_smaller=True)
-        rows, columns = (side * many for side, many in pairs)
-        yield f"{rows}x{columns} numbers", OtherBlocks(times, are_smaller=False)
+    """Yield other blocks, each with its size in words.
+
+    These have half or a quarter of a side, or two or four times a side; smaller ones may also be a
+    row or a column of a block, and a larger one may be a square on the longer side.
+    """
+    rows, columns = sides
+    square = max(columns // rows, 1), max(rows // columns, 1)
+    for more, are_smaller in ((((rows, 1), (1, columns)), True), ((square,), False)):
+        for times in dict.fromkeys((*_TIMES, *more)):
+            other = OtherBlocks(times, are_smaller)
+            if max(times) > 1 and (not are_smaller or rows % times[0] == columns % times[1] == 0):
+                yield "{}x{} numbers".format(*other.of(sides)), other
 
 
 def block_of(one: Sample) -> Sides:
-    """Return the rows and columns of a block, which is at most as large as the tensor."""
-    return sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
+    """Return the rows and columns of a block, which may be larger than the tensor."""
+    parameters, shape = one.question.parameters, one.question.arrays["x"].shape
+    block = parameters.get("tile", parameters.get("block", "tensor"))
+    if isinstance(block, str):  # the whole tensor, a row or a column
+        return sides_of("rc", parameters, shape)["grid"]
+    return (1, block) if isinstance(block, int) else tuple(block)
 
 
 def _spread(x: Unsigned, sides: Sides, parts: Sides) -> Unsigned:
