@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from mor_ref.verify.diagnosing.scaled_cases import (
     cases_of,
     fields_of,
 )
+from mor_ref.verify.diagnosing.scales_of_few_blocks import few_blocks
 from mor_ref.verify.diagnosing.scales_of_other_blocks import (
     OtherBlocks,
     block_of,
@@ -74,11 +75,30 @@ def other_scales(e: Entries) -> Iterator[Alternative]:
         for one in cases:
             values[one.places] = _computed(field, choice, one, np.arange(len(one.places)))
             is_there[one.places] = True
-        words = (
-            f"each {e.noun} is that of {'its code' if field.is_of_codes else 'x'} {choice.words}"
-        )
+        words = f"{_subject(field)} {choice.words}"
         is_sure = _is_sure(e, choice, cases)
         yield Alternative(words, values, is_there, e, is_of_place=False, needs_a_place=not is_sure)
+    yield from _of_few_blocks(field, cases)
+
+
+def _of_few_blocks(field: ScaledField, cases: list[ScaledCase]) -> Iterator[Alternative]:
+    """Yield the numbers of the blocks that differ with scales of other blocks, if these explain."""
+    own = _own(field)
+    for names in dict.fromkeys((tuple(own), *((name,) for name in own))):
+        axes = {field.axes(name) for name in names}
+        if len(axes) != 1:
+            continue
+        blocks = {name: _blocks(field, name) for name in names}
+        found = few_blocks(field.entries, cases, axes.pop(), blocks, partial(_with_scales, field))
+        if found is not None:
+            words, is_there = found
+            said = f"{_subject(field)} with, {words.format(_names([*names]))}"
+            yield Alternative(said, field.entries.given, is_there, field.entries, is_of_place=False)
+            return
+
+
+def _subject(field: ScaledField) -> str:
+    return f"each {field.entries.noun} is that of {'its code' if field.is_of_codes else 'x'}"
 
 
 def _is_sure(e: Entries, choice: _Choice, cases: list[ScaledCase]) -> bool:
@@ -118,7 +138,12 @@ def _right(field: ScaledField, choice: _Choice, one: ScaledCase, at: Integers) -
 
 def _computed(field: ScaledField, choice: _Choice, one: ScaledCase, at: Integers) -> NDArray[Any]:
     """Return a field computed for some numbers of a case with a choice of scales."""
-    known = _at(one.known, at) | choice.fields(one, at)
+    return _with_scales(field, one, choice.fields(one, at), at)
+
+
+def _with_scales(field: ScaledField, one: ScaledCase, scales: Fields, at: Integers) -> NDArray[Any]:
+    """Return a field computed for some numbers of a case with given scales of these."""
+    known = _at(one.known, at) | scales
     arrays = {
         name: array if field.is_of_ends(name) else array[:, np.newaxis]
         for name, array in known.items()
@@ -135,7 +160,7 @@ def _scales(field: ScaledField) -> Iterator[_Choice]:
     _, *taken = field.taken(first)
     if given := [name for name in taken if name in first.pairs]:
         yield _Choice(f"with the given {_names(given)}", lambda one, at: _at(one.given, at))
-    own = [name for name in taken if field.axes(name) in ("grid", "unit", "groups")]
+    own = _own(field)
     neutral = [name for name in taken if field.neutral(name) is not None]
     for some in [[name] for name in neutral] + ([neutral] if len(neutral) > 1 else []):
         yield _Choice(f"without {_names(some)}", _ones(field, some))
@@ -150,6 +175,12 @@ def _scales(field: ScaledField) -> Iterator[_Choice]:
     alone = [[name] for name in taken if field.axes(name) in PARTS]
     for names in dict.fromkeys(map(tuple, (own, *alone))):
         yield from _elsewhere(field, names)
+
+
+def _own(field: ScaledField) -> list[str]:
+    """Return the names of the scales that each block, unit or group has for itself."""
+    _, *taken = field.taken(field.entries.samples[0])
+    return [name for name in taken if field.axes(name) in ("grid", "unit", "groups")]
 
 
 def _of_other_sizes(field: ScaledField, names: list[str]) -> Iterator[_Choice]:
