@@ -67,12 +67,13 @@ def directory_named(argument: str, given: str) -> Path:
 
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
     """Return `given` as an int, if it is one between the two."""
+    most = "2^62" if highest == 1 << 62 else highest
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # which is found out here
     except TypeError:
         number = None
     if number is None or isinstance(given, bool):
-        raise TypeError(f"{argument} is {given!r}; give an int from {lowest} to {highest}")
+        raise TypeError(f"{argument} is {given!r}; give an int from {lowest} to {most}")
     if not lowest <= number <= highest:
-        raise ValueError(f"{argument} is {number}; give an int from {lowest} to {highest}")
+        raise ValueError(f"{argument} is {number}; give an int from {lowest} to {most}")
     return number

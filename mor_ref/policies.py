@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut, as_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan, Threshold
+from mor_ref.metrics.metric import accepts
 from mor_ref.representations import Representation, as_representation
 
 Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
@@ -42,6 +43,10 @@ class Rung:
     def name(self) -> str:
         """The name of its representation."""
         return self.representation.name
+
+    def accepts(self, own: Any, errors: Mapping[str, Any], amax: float, amin: float) -> bool:
+        """Return whether the metric accepts a unit that loses nothing."""
+        return accepts(self.metric, own, errors, amax, amin)
 
     @property
     def takes_threshold(self) -> bool:
@@ -81,6 +86,11 @@ class Policy:
         """Refuse two representations of one name, as results are found by name."""
         known: dict[str, Representation] = {}
         for one in self.mentioned:
+            if not isinstance(one, Representation):
+                raise TypeError(
+                    f"yardsticks of a metric has {one!r}; give representations, such as "
+                    "mor_ref.representations.as_representation('e5m2')"
+                )
             if known.setdefault(one.name, one) != one:
                 raise ValueError(
                     f"ladder has two representations named {one.name!r}; give one another name"

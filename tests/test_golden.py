@@ -320,7 +320,8 @@ def test_things_are_counted(changed, tmp_path):
     assert done.stdout == f"1 suite is in {changed}\n"
     entry = manifest.read_manifest(bundled_files())["suites"]["decisions"]
     cases, elements, exposed = len(entry["cases"]), entry["elements"], len(entry["kills"])
-    said = f"decisions: {cases} cases, {elements:,} elements, exposes {exposed} deviations"
+    size = f"{cases} cases, {elements:,} elements, exposes {exposed} deviations"
+    said = f"decisions: Acceptance from the sums of a unit; {size}"
     assert done.stderr.splitlines()[0] == said
     twice = ("--suite", "decisions", "--suite", "decisions")
     done = run("golden", "check", changed, *twice)
@@ -436,6 +437,10 @@ def test_the_commands(made):
         (
             ("golden", "export", "mx_decoding", "--to", "c", "--out", made / "c"),
             "DIR is 'mx_decoding', which is the name of a suite, but not of a directory here; give",
+        ),
+        (
+            ("golden", "check", made / "MANIFEST.json"),
+            "MANIFEST.json', which is a file; give a directory of suites",
         ),
         (("golden", "make", "codes", "--out", made), "suite is 'codes', which is not known"),
         (("golden", "make", "--out", made, "--size", "0"), "size is 0; give an int from 1 to"),

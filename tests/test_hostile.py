@@ -170,7 +170,7 @@ CHANGES = [
     (suite("fields", 0, []), "fields[0] is a list of 0, and has to be a record"),
     (suite("fields", 0, "role", "both"), "fields[0].role is 'both', and has to be input or"),
     (suite("fields", 0, "format", "e9m9"), "fields[0].format is 'e9m9', and has to be e4m3 or "),
-    (suite("fields", 0, "format", "u32"), "has sum in the format u32, and it is u64"),
+    (suite("fields", 0, "format", "u32"), "has sum in the format u32; its format is u64"),
     (suite("fields", 0, "name", "../sum"), "and has to be a name of a field"),
     (suite("fields", 0, "name", "sums"), "has the inputs "),
     (suite("fields", -1, "name", "refused"), "has the field refused, which decide does not have"),

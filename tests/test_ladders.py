@@ -75,6 +75,27 @@ class WithinSteps(Metric):
         return worse < self.steps * own.nonzero and amax <= 2.0**40 * amin
 
 
+@dataclass(frozen=True)
+class Unfinished(Metric):
+    """A metric with an answer that is not true or false, or with a yardstick by name."""
+
+    yardsticks: tuple = ()
+
+    def accepts(self, own, errors, amax, amin):
+        del own, errors, amax, amin
+
+
+@pytest.mark.parametrize("mor", [exact_mor, engine_mor], ids=["exact", "engine"])
+def test_a_metric_says_true_or_false(mor):
+    with pytest.raises(TypeError, match="accepts of metric 'Unfinished' returned None; return a b"):
+        mor(np.ones((1, 2), np.float32), Policy("mine", (Rung("e4m3", Unfinished()),)))
+
+
+def test_yardsticks_are_representations():
+    with pytest.raises(TypeError, match=r"yardsticks of a metric has 'e5m2'; give representations"):
+        Policy("mine", (Rung("e4m3", Unfinished(("e5m2",))),))
+
+
 @st.composite
 def metrics(draw):
     """Draw any metric; its yardstick may be a rung before or after, or not in the ladder."""

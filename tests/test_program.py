@@ -445,7 +445,7 @@ def test_arguments_are_split_as_a_shell_does():
         ("yes", "the answer has 'y' where a field begins; give `out NAME SHAPE`"),
         (shell("echo out code 2; yes 1"), "the answer has more than 1049088 bytes ('out code 2\\n"),
         ("cat /dev/zero", "the answer has more than 1049088 bytes ('\\x00\\x00"),
-        ("yes skip", "where no question was open; answer each one once"),
+        ("yes skip", "where no question was open; answer each question once"),
         (answering("printf 'skip\\nmore\\n'"), "it wrote 'more\\n' where no question was open"),
     ],
 )

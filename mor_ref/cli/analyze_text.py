@@ -7,7 +7,8 @@ from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
-from mor_ref.cli.tensor_text import TextColumn, line_of, of, skipped_lines, width_of
+from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
+from mor_ref.verify.counts_in_words import counted
 
 _BF16 = 16  # bits
 
@@ -84,20 +85,20 @@ def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator
     """Yield the count of finite numbers that overflow: why a small error stays in bf16."""
     for report in reports:
         if report.overflows:
-            count = of(report.overflows, "finite number")
+            count = counted(report.overflows, "finite number")
             yield f"{name_shown(report.name)}: {count} would become infinite in {settings.first}"
 
 
 def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
     is_whole = settings.policy.unit == "tensor"
     units = sum(totals.units.values())
-    counts = [of(totals.tensors, "tensor"), of(totals.elements, "element")]
-    yield ", ".join(counts if is_whole else [*counts, of(units, "block")])
+    counts = [counted(totals.tensors, "tensor"), counted(totals.elements, "element")]
+    yield ", ".join(counts if is_whole else [*counts, counted(units, "block")])
     if units:
         what = "tensors" if is_whole else "blocks"
-        counted = {name: f" ({count:,})" for name, count in totals.units.items()}
+        shown = {name: f" ({count:,})" for name, count in totals.units.items()}
         yield f"share of elements: {_named(totals.shares, {})}"
-        yield f"share of {what}: {_named(totals.unit_shares, counted)}"
+        yield f"share of {what}: {_named(totals.unit_shares, shown)}"
         for width, share in totals.width_shares.items():
             if width < _BF16:
                 of_units = in_percent(totals.unit_width_shares[width])

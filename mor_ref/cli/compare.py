@@ -11,9 +11,9 @@ from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.cli.compare_text import print_comparison
 from mor_ref.cli.show import bar
-from mor_ref.cli.tensor_text import of
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import short_text
+from mor_ref.verify.counts_in_words import counted
 from mor_ref.workers.pools import workers_named
 
 _PICTURE = ".png"
@@ -81,7 +81,7 @@ def _write(path: str, found: Comparison) -> str:
         write_whole(target, picture(found))
         return f"{path}: a picture of every tensor under every recipe"
     write_whole(target, WRITERS[target.suffix](records))
-    return f"{path}: {of(len(records), 'row')}, one for each tensor and recipe"
+    return f"{path}: {counted(len(records), 'row')}, one for each tensor and recipe"
 
 
 def _document(found: Comparison, listed: Listed) -> dict[str, Any]:

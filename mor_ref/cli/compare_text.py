@@ -9,7 +9,8 @@ from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.cli.tensor_text import TextColumn, line_of, of, skipped_lines, width_of
+from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
+from mor_ref.verify.counts_in_words import counted
 
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
@@ -33,7 +34,8 @@ def print_comparison(found: Comparison, listed: Listed, written: Sequence[str]) 
 def _conclusion(found: Comparison) -> Iterator[str]:
     """Yield the recipes that no other beats in bits and error, and those that one beats."""
     best, totals, unknown = found.best, found.totals, found.unknown
-    yield f"{of(len(found.tensors), 'tensor')}, {of(totals[0].measures.elements, 'number')}"
+    numbers = counted(totals[0].measures.elements, "number")
+    yield f"{counted(len(found.tensors), 'tensor')}, {numbers}"
     nearest = min((*best, *unknown), key=lambda one: one.measures.error)
     clearest = max((*best, *unknown), key=lambda one: round(one.measures.sqnr, _DIGITS))
     if best:

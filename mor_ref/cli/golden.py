@@ -131,10 +131,11 @@ class _Making(Bars):
                 self.advance(self._task)
 
     def done(self, name: str, entry: Mapping[str, Any]) -> None:
-        """Print the size of a suite and how many deviations it exposes."""
+        """Print what a suite has in it, its size, and how many deviations it exposes."""
         cases = counted(len(entry["cases"]), "case")
         deviations = counted(len(entry["kills"]), "deviation")
-        line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {deviations}"
+        size = f"{cases}, {counted(entry['elements'], 'element')}"
+        line = f"{name}: {SUITES[name].title}; {size}, exposes {deviations}"
         self.console.print(line, soft_wrap=True, highlight=False)
         with self._counting:  # a few of its steps may be on their way
             self.advance(self._task, self._steps_left.pop(name, 0))
@@ -158,7 +159,10 @@ def _source(directory: str | None) -> Path:
             f"DIR is {directory!r}, which is the name of a suite, but not of a directory here; "
             f"give --suite {directory}"
         )
-    return bundled_files() if directory is None else directory_named("DIR", directory)
+    path = bundled_files() if directory is None else directory_named("DIR", directory)
+    if path.is_file():
+        raise ValueError(f"DIR is {directory!r}, which is a file; give a directory of suites")
+    return path
 
 
 def _are(count: int, noun: str) -> str:

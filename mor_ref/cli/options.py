@@ -44,7 +44,7 @@ SITE = typer.Option(
     "for pages next to the report.",
 )
 COMPLETE = typer.Option(
-    "--complete", help="Also require every field of every case, and nothing else."
+    "--complete", help="Fail if a field of a case is missing, or if an array is none of them."
 )
 INPUTS = typer.Option(
     metavar="FILE", help="Verify on the tensors of this file instead; may be repeated."

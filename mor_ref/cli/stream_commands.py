@@ -43,7 +43,7 @@ def verify_lines(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of mor-ref gen: also require its lines, each once and in order."),
+        typer.Option(help="Seed of mor-ref gen: fail if the lines are not those of this seed."),
     ] = None,
     fields: Annotated[
         str | None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
+from mor_ref.verify.counts_in_words import counted
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,6 @@ def skipped_lines(listed: Listed) -> Iterator[str]:
         where = "" if tensor.name == file else f" in {name_shown(file)}"
         yield f"skipped: {tensor.said(where)}"
     for reason, count in listed.left_out.items():
-        yield f"left out: {of(count, 'tensor')}, {reason}"
+        yield f"left out: {counted(count, 'tensor')}, {reason}"
     for file in listed.without:
         yield f"{name_shown(file)} holds no tensors"
-
-
-def of(count: int, thing: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {thing}{'s' * (count != 1)}"

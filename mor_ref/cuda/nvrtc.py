@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from mor_ref.cuda.unavailable import CudaError
 
 # Before NVRTC 13.5, lambdas would have to say that they run on the device. NVRTC has a cache where
-# there is a driver: on an H100, 13.0 took from it the program of another --ftz or --prec-div, and
-# gave the right PTX with it.
+# there is a driver: on an H100, 13.0 loaded the program of another --ftz or --prec-div from it,
+# next to the right PTX.
 LANGUAGE = ("--std=c++17", "--device-as-default-execution-space", "--no-cache")
 # The only arithmetic that kernels are compiled for: IEEE division (ART-001), and nothing fused or
 # flushed (ART-002).

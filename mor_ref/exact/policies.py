@@ -82,7 +82,7 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
     """Return the decision for the first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
         own = errors[rung.name]
-        if loses_nothing(own) and rung.metric.accepts(own, errors, amax, amin):
+        if loses_nothing(own) and rung.accepts(own, errors, amax, amin):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
 

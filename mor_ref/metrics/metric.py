@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mor_ref.engine.scales import Extremes
     from mor_ref.exact.errors import ErrorSum
 
+_TRUE_OR_FALSE = ("bool", "bool_")  # of Python and NumPy
+
 
 class Comparison(NamedTuple):
     """The two sides that a metric compares, to be shown: `left`, and the product of `right`.
@@ -169,6 +171,16 @@ class InKernels(Metric):
         return accepted(device, rung(self.name, **self.numbers), own, other, extremes)
 
 
+def accepts(
+    metric: Metric, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+) -> bool:
+    """Return whether a metric accepts a unit; refuse an answer that is not true or false."""
+    found = metric.accepts(own, errors, amax, amin)
+    if type(found).__name__ not in _TRUE_OR_FALSE:
+        raise TypeError(f"accepts of metric {metric.name!r} returned {found!r}; return a bool")
+    return bool(found)
+
+
 def _one_by_one(
     metric: Metric,
     own: "Errors",
@@ -186,5 +198,5 @@ def _one_by_one(
         if own[place][2] == 0:  # the metric is not asked about other units: none is accepted
             others = {name: ErrorSum(*sums[place].tolist()) for name, sums in errors.items()}
             unit = ErrorSum(*own[place].tolist())
-            accepted[place] = metric.accepts(unit, others, float(amax[place]), float(amin[place]))
+            accepted[place] = accepts(metric, unit, others, float(amax[place]), float(amin[place]))
     return accepted

@@ -12,6 +12,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.metrics import METRICS, Metric
+from mor_ref.metrics.metric import accepts
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.margins import distance, largest
@@ -73,7 +74,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.policies import loses_nothing
 
     accepted = [
-        loses_nothing(own) and metric.accepts(own, errors, amax, amin)
+        loses_nothing(own) and accepts(metric, own, errors, amax, amin)
         for metric, own, errors, amax, amin in questions(parameters, arrays)
     ]
     return {"accepted": np.array(accepted, np.uint8)}

@@ -102,8 +102,7 @@ def _decision(
         return False, None
     amax, amin = (numbers_of(arrays[name][unit], "f32")[0] for name in ("amax", "amin"))
     turn = metric.turning_point(own, errors)
-    accepts = metric.accepts(own, errors, amax, amin)
-    return accepts, distance(own.sum, turn)
+    return rung.accepts(own, errors, amax, amin), distance(own.sum, turn)
 
 
 def distance(found: int, threshold: int | None) -> Fraction | None:

@@ -100,7 +100,7 @@ def contracted(
 ) -> tuple[str, str]:
     """Return C++ that names products, and a sum or a scaling, apart or together with one of them.
 
-    `products` are those that each operand may be.
+    `products` lists, for each operand, the products that it may be.
     """
     sides = ""
     for letter, those in zip("xy", products, strict=True):

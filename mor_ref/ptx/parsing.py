@@ -171,7 +171,7 @@ def _function(source: Text, found: re.Match[str]) -> tuple[Function, int]:
     results, at = _parameters(source, at)
     name = _NAME.match(source.text, at)
     if not name:
-        raise refusal(line, source.text[at : at + 60], "a function has a name here")
+        raise refusal(line, source.text[at : at + 60], "give the name of the function here")
     parameters, at = _parameters(source, name.end())
     opening, ending = source.text.find("{", at), source.text.find(";", at)
     is_declared = ending >= 0 and (opening < 0 or ending < opening)

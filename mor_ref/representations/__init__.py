@@ -13,7 +13,11 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
-from mor_ref.representations.answers import (
+from mor_ref.representations.levels import LevelRows
+from mor_ref.representations.mixed import MixedFormats, candidates_from
+from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
+from mor_ref.representations.nvfp4 import Nvfp4Tiles
+from mor_ref.representations.optional_members import (
     Asked,
     Words,
     asked_of,
@@ -23,10 +27,6 @@ from mor_ref.representations.answers import (
     uses_blocks,
     words_of,
 )
-from mor_ref.representations.levels import LevelRows
-from mor_ref.representations.mixed import MixedFormats, candidates_from
-from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
-from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
 from mor_ref.representations.shared import SharedBlocks

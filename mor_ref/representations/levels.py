@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import TERNARY_DIGITS, LevelKind, known_arithmetic, level_kind
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
+from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import OutcomeOfValues

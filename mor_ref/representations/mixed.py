@@ -16,7 +16,13 @@ from mor_ref.definitions.mixed import (
     integer_format,
 )
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import Asked, StoredBits, Words, stored_bits, with_scales
+from mor_ref.representations.optional_members import (
+    Asked,
+    StoredBits,
+    Words,
+    stored_bits,
+    with_scales,
+)
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
 

@@ -10,7 +10,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
+from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome

@@ -9,7 +9,7 @@ from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
-from mor_ref.representations.answers import Asked, StoredBits, Words, with_scales
+from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome

@@ -19,7 +19,7 @@ class Representation(Protocol):
 
     Each implementation is imported when it is called, so that the exact model needs neither the
     engine nor CUDA. All of them quantize the whole tensor. Policies sum the errors of each unit.
-    `answers` has more members, which a representation may lack.
+    `optional_members` has more members, which a representation may lack.
     """
 
     @property

@@ -8,8 +8,8 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
 from mor_ref.definitions.scales import AmaxOrScale, Scaling, ScalingBlocks
-from mor_ref.representations.answers import StoredBits, with_scales
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
+from mor_ref.representations.optional_members import StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome, OutcomeOfValues

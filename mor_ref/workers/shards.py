@@ -70,10 +70,10 @@ class Outcome(Generic[Result]):
 
 @dataclass(frozen=True)
 class Crew:
-    """Executors: how one is opened, and how many shards are to be in its hands.
+    """Executors: how one is opened, and how many shards it works on at a time.
 
-    One says that it is broken by a BrokenExecutor; `losses` are the errors by which one that goes
-    on says that a shard was lost with all workers that it was given to.
+    An executor that is broken raises BrokenExecutor. One that goes on raises one of `losses` if a
+    shard was lost with all workers that had it.
     """
 
     opened: Callable[[], AbstractContextManager[Executor]]

@@ -26,7 +26,7 @@ from mor_ref.operations.random_words import random_words
 _ROWS, _SIDE = 20, 3  # rows of dot products, and the side of the tile
 _LAST = 6  # rows that can have special codes
 _NAN, _INFINITY = 0x7FC00000, 0x7F800000
-_SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows, in records scaled
+_SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows
 _ONE = 0x3F800000
 _FIRST = 8  # first row with scales at an end
 # e8m0 codes for a whole row: products around 2^-150, subnormal ones, an overflow, 2^-127 * 2^127,

@@ -48,9 +48,9 @@ def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any
     fmt, axes = known[base]
     if own and axes not in _OF_TWO_AXES:
         raise OperationError(f"has the field {field['name']}, but {base} has no rows and columns")
-    if field["format"] != ("u8" if own else fmt):
+    if field["format"] != (right := "u8" if own else fmt):
         raise OperationError(
-            f"has {field['name']} in the format {field['format']}, and it is {'u8' if own else fmt}"
+            f"has {field['name']} in the format {field['format']}; its format is {right}"
         )
     _check_axes(operation, field)
     can_be = _views_of(declaration, fmt, axes) if field["role"] == "expected" and not own else ()

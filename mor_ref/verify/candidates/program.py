@@ -222,7 +222,7 @@ class _Process:
 def _refuse(rest: bytes | bytearray) -> None:
     if rest.strip():
         raise CandidateError(
-            f"it wrote {shown(rest)} where no question was open; answer each one once"
+            f"it wrote {shown(rest)} where no question was open; answer each question once"
         )
 
 

@@ -143,7 +143,7 @@ def _is_right(bits: NDArray[Any], fmt: str, domain: Domain) -> Marks:
 
 
 def _left_out(inside: Marks, *, by_row: bool) -> int:
-    """Count the rows that are left out, or the case."""
+    """Count the rows that are left out; a case whose rows depend on each other counts as one."""
     return int(np.count_nonzero(~inside)) if by_row else int(not inside.all())
 
 

@@ -23,7 +23,7 @@ from mor_ref.verify.diagnosing.properties import (
 _PAIRED = 24  # descriptions that are tried in pairs
 _COST = 12.0  # bits of a property in a description
 _SAVED = 40.0  # bits that a description must save, to exclude an accident
-_EXCLUDING = 4  # a further term leaves at most one in 4 matching entries
+_EXCLUDING = 4  # a further term keeps at most one in 4 of the matching entries
 _FEW_NAMES = 2
 
 

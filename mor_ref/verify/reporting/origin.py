@@ -124,7 +124,7 @@ def _processor() -> str:
 
 
 def _system() -> str:
-    """Return the system and the digits of its version: the rest of a version is anybody's."""
+    """Return the system and the digits of its version: the rest may name a person or a host."""
     version = re.match(r"[\d.]*\d", platform.release())
     return " ".join(filter(None, [platform.system(), version and version[0]]))
 

@@ -138,7 +138,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if result.has_answers and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
     if result.of_rungs:
-        yield f"  not compared, as recipes of their own compare rungs: {listed(result.of_rungs)}"
+        yield f"  not compared, because no suite has the codes of rungs: {listed(result.of_rungs)}"
     if result.unknown.names:
         yield f"  not fields of this suite: {_unknown(result.unknown)}"
     if result.unknown_cases.names:
