@@ -35,7 +35,7 @@ from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.policies import drawn_case
-from mor_ref.metrics import METRICS, Always, Comparison
+from mor_ref.metrics import METRICS, Always, ComparedNumbers
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
@@ -87,7 +87,7 @@ class FewLargeErrors(Metric):
 
     def compared(self, own, errors, amax, amin):
         del errors, amax, amin
-        return Comparison("4 · sum", 4 * own.sum, ("≤", ">"), (own.nonzero, 1 << 23))
+        return ComparedNumbers("4 · sum", 4 * own.sum, ("≤", ">"), (own.nonzero, 1 << 23))
 
 
 METRIC = FewLargeErrors(20)

@@ -12,7 +12,7 @@ from mor_ref.analysis.compare_tensor import (
 )
 from mor_ref.analysis.listing import Selection, Stored, list_tensors
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
-from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
+from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.affine import GroupsError
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 class Comparison:
     """Tensors with recipes, in the order of the files and of the recipes."""
 
-    recipes: tuple[Recipe, ...]
+    recipes: tuple[NamedRecipe, ...]
     tensors: tuple[TensorComparison, ...]
 
     @property
@@ -130,7 +130,7 @@ def compare_files(
 
 def compared(
     stored: Sequence[Stored],
-    recipes: Sequence[Recipe],
+    recipes: Sequence[NamedRecipe],
     threads: int | None,
     workers: Workers | None = None,
 ) -> Iterator[TensorComparison]:
@@ -142,7 +142,7 @@ def compared(
 
 
 def _compared(
-    file: str, tensor: StoredTensor, recipes: Sequence[Recipe], threads: int | None
+    file: str, tensor: StoredTensor, recipes: Sequence[NamedRecipe], threads: int | None
 ) -> TensorComparison:
     try:
         numbers = numbers_from(tensor.load(), tensor.name)
@@ -158,7 +158,7 @@ def _compared(
 
 
 def _compared_by_name(
-    one: NamedTensor, recipes: Sequence[Recipe], threads: int | None
+    one: NamedTensor, recipes: Sequence[NamedRecipe], threads: int | None
 ) -> TensorComparison:
     """Compare recipes on a tensor of a file on a worker."""
     return _compared(one.file, tensor_on_worker(one), recipes, threads)

@@ -20,7 +20,7 @@ from mor_ref.analysis.large_tensors import (
     rows_together,
     strips_of,
 )
-from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
+from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.measures import Measures, measures
@@ -89,7 +89,7 @@ def compare(
 
 
 def under_recipes(
-    numbers: Numbers, recipes: Sequence[Recipe], threads: int | None
+    numbers: Numbers, recipes: Sequence[NamedRecipe], threads: int | None
 ) -> Iterator[Compared]:
     """Yield the measures of a tensor with each recipe."""
     known = of_tensor(numbers, threads)
@@ -97,7 +97,7 @@ def under_recipes(
         yield _under(numbers, recipe, known, threads)
 
 
-def _under(numbers: Numbers, recipe: Recipe, known: OfTensor, threads: int | None) -> Compared:
+def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int | None) -> Compared:
     """Measure a tensor with a recipe, strip by strip."""
     how = how_of(recipe.treatment)
     policy = how.policy

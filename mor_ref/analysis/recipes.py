@@ -52,14 +52,14 @@ SCHEMES = (
 
 
 @dataclass(frozen=True)
-class Recipe:
+class NamedRecipe:
     """A treatment, and its name in tables."""
 
     name: str
     treatment: Treatment
 
 
-def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]:
+def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[NamedRecipe, ...]:
     """Return recipes with their names; refuse one that needs the steps of a training.
 
     >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
@@ -67,7 +67,7 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]
     """
     if isinstance(given, str | Mapping | Treatment):
         raise TypeError(f"recipes is {given!r}; give a list of recipes, such as ['mxfp8:rceil']")
-    found: dict[str, Recipe] = {}
+    found: dict[str, NamedRecipe] = {}
     for one in given:
         treatment = as_treatment(one)
         is_short = isinstance(one, str) and words_or_table(one) == one
@@ -82,7 +82,7 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]
         same = next((other.name for other in found.values() if other.treatment == treatment), None)
         if same is not None:
             raise ValueError(f"recipe {name} is the same as {same}; give one of them")
-        found[name] = Recipe(name, treatment)
+        found[name] = NamedRecipe(name, treatment)
     return tuple(found.values())
 
 

@@ -97,7 +97,7 @@ class Tried(Protocol):
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
 
 
-class Outcome(NamedTuple, Generic[Record]):
+class OutcomeOfCodes(NamedTuple, Generic[Record]):
     """A quantized tensor: its codes, and the scales and the error sums as the engine has them.
 
     `make` makes its record: who asks for the output alone, such as training, waits for none.

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome, Tried
+from mor_ref.api.dequantization import OutcomeOfCodes, Tried
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition, partition
 
@@ -115,7 +115,7 @@ def measures(
         sum(
             one.saturated(numbers, units, choice, index)
             for index, one in enumerate(rungs)
-            if isinstance(one, Outcome)
+            if isinstance(one, OutcomeOfCodes)
         ),
         sums.measured,
         signal,

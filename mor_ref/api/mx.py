@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import CodedBlocks
-from mor_ref.api.dequantization import Dequantizable, Outcome
+from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
@@ -94,7 +94,7 @@ def mx(
     out: Bits | None,
     threads: int | None,
     room: Bits | None = None,
-) -> Outcome[Mx]:
+) -> OutcomeOfCodes[Mx]:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes."""
     from mor_ref.engine.mx import mx_scales  # imports Numba
     from mor_ref.engine.quantization import quantize
@@ -113,4 +113,4 @@ def mx(
             scale_rule,
         )
 
-    return Outcome(codes, fmt, found.blocks, sums, record)
+    return OutcomeOfCodes(codes, fmt, found.blocks, sums, record)

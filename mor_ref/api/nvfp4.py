@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import CodedBlocks
-from mor_ref.api.dequantization import Dequantizable, Outcome
+from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
@@ -115,7 +115,7 @@ def nvfp4(
     threads: int | None,
     given: AmaxOrScale = NOTHING_GIVEN,
     room: Bits | None = None,
-) -> Outcome[Nvfp4]:
+) -> OutcomeOfCodes[Nvfp4]:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.
 
     An amax or a global scale may be given.
@@ -150,4 +150,4 @@ def nvfp4(
             profile,
         )
 
-    return Outcome(codes, _E2M1, found.tiles, sums, record)
+    return OutcomeOfCodes(codes, _E2M1, found.tiles, sums, record)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import CodedBlocks
-from mor_ref.api.dequantization import Dequantizable, Outcome
+from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
 from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
@@ -116,7 +116,7 @@ def quantized(
     threads: int | None,
     given: AmaxOrScale = NOTHING_GIVEN,
     room: Bits | None = None,
-) -> Outcome[Quantized]:
+) -> OutcomeOfCodes[Quantized]:
     """Quantize a tensor with the amax of each block; `out` takes y as bfloat16, `room` codes."""
     from mor_ref.engine.blocks import Sides
     from mor_ref.engine.quantization import quantize as quantize_numbers
@@ -146,4 +146,4 @@ def quantized(
             cut,
         )
 
-    return Outcome(codes, fmt, scales, sums, record)
+    return OutcomeOfCodes(codes, fmt, scales, sums, record)

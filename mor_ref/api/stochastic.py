@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome, Record
+from mor_ref.api.dequantization import OutcomeOfCodes, Record
 from mor_ref.api.encoding import encode, words_for
 from mor_ref.api.errors import error_sums
 from mor_ref.arrays import Bits, Numbers, RandomWords, numbers_from
@@ -36,7 +36,7 @@ def inputs_of(numbers: Numbers, words: RandomWords | None) -> list[Bits]:
 
 
 def at_random(
-    found: Outcome[Record],
+    found: OutcomeOfCodes[Record],
     numbers: Numbers,
     words: RandomWords | None,
     units: Partition,

@@ -12,7 +12,7 @@ from rich.table import Table
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.encoding import Rounding, rounding_for
 from mor_ref.definitions.formats import as_format, special_cases_for
-from mor_ref.explain.encoding import Explanation, Neighbour, explain
+from mor_ref.explain.encoding import ExplainedEncoding, Neighbour, explain
 from mor_ref.explain.numerals import binary64_bits, parse_number
 
 
@@ -47,7 +47,7 @@ def run(
         _print(found, console_of_some_width())
 
 
-def _record(found: Explanation) -> dict[str, Any]:
+def _record(found: ExplainedEncoding) -> dict[str, Any]:
     def exactly(value: Fraction | None) -> str | None:
         return None if value is None else str(value)
 
@@ -69,7 +69,7 @@ def _record(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _print(found: Explanation, console: Console) -> None:
+def _print(found: ExplainedEncoding, console: Console) -> None:
     fmt = found.fmt
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("input", f"{found.x!r}", found.x.hex())

@@ -18,7 +18,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainedEncoding:
     """An encoding, step by step. Fields that do not apply to the input are None."""
 
     x: float
@@ -56,7 +56,7 @@ def explain(
     *,
     random_word: int | None = None,
     n_random_bits: int | None = None,
-) -> Explanation:
+) -> ExplainedEncoding:
     """Explain the encoding of `x`, computed by the exact model.
 
     >>> from mor_ref import formats
@@ -70,14 +70,14 @@ def explain(
     value = fmt.value(code)
     without_rounding = _without_rounding(x, fmt, cases)
     if without_rounding:
-        return Explanation(x, fmt, mode, code, value, *without_rounding)
+        return ExplainedEncoding(x, fmt, mode, code, value, *without_rounding)
     place = _place(x, fmt)
     random = None if mode != "sr" else (random_word or 0, n_random_bits or 0)
     outcome, rule = _outcome(x, place, fmt, mode, cases, random, value)
     sign = -1 if x < 0 and fmt.sign != "none" else 1
     near, far = (_neighbour(x, count * place.unit, fmt) for count in (place.below, place.below + 1))
     error = Fraction(value) - sign * abs(Fraction(x)) if math.isfinite(value) else None
-    return Explanation(
+    return ExplainedEncoding(
         x,
         fmt,
         mode,

@@ -9,7 +9,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.metrics.always import Always
 from mor_ref.metrics.mean import Limit, MeanRelativeError, Threshold
-from mor_ref.metrics.metric import Comparison, InKernels, Metric
+from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
 from mor_ref.representations import Representation, as_representation
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "Always",
-    "Comparison",
+    "ComparedNumbers",
     "FitsRange",
     "Limit",
     "MeanRelativeError",
@@ -84,11 +84,11 @@ class NotWorseThan(InKernels):
 
     def compared(
         self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> Comparison | None:
+    ) -> ComparedNumbers | None:
         """Return the two sums."""
         del amax, amin
         name = self.yardstick.name
-        return Comparison("sum", own.sum, ("≤", ">"), (errors[name].sum,), f"under {name}")
+        return ComparedNumbers("sum", own.sum, ("≤", ">"), (errors[name].sum,), f"under {name}")
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,11 @@ class FitsRange(InKernels):
 
     def compared(
         self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> Comparison | None:
+    ) -> ComparedNumbers | None:
         """Return amax, and amin times the range."""
         del errors
         ratio = Fraction(self.bound.largest) / Fraction(self.bound.smallest_normal or 1)
-        return Comparison("amax", amax, ("≤", ">"), (amin, ratio)) if own.nonzero else None
+        return ComparedNumbers("amax", amax, ("≤", ">"), (amin, ratio)) if own.nonzero else None
 
 
 METRICS: Catalogue[Metric] = Catalogue(

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mor_ref.metrics.metric import Comparison, InKernels, Metric
+from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +76,11 @@ class _MeanIsBelow(InKernels):
 
     def compared(
         self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> Comparison | None:
+    ) -> ComparedNumbers | None:
         """Return the sum and the one at the threshold."""
         del errors, amax, amin
         right = (self.limit, own.nonzero)
-        return Comparison("sum", own.sum, ("<", "≥"), right) if own.nonzero else None
+        return ComparedNumbers("sum", own.sum, ("<", "≥"), right) if own.nonzero else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TRUE_OR_FALSE = ("bool", "bool_")  # of Python and NumPy
 
 
-class Comparison(NamedTuple):
+class ComparedNumbers(NamedTuple):
     """The two sides that a metric compares, to be shown: `left`, and the product of `right`.
 
     `name` is the name of the left side, and `note` says whose the right side is. `signs` are two
@@ -142,7 +142,7 @@ class Metric(Protocol):
 
     def compared(
         self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> Comparison | None:
+    ) -> ComparedNumbers | None:
         """Return the two sides that it compares for a unit; None if there is nothing to show."""
         del own, errors, amax, amin
         return None

@@ -13,7 +13,7 @@ from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
-    from mor_ref.api.dequantization import Outcome
+    from mor_ref.api.dequantization import OutcomeOfCodes
     from mor_ref.api.mx import Mx
     from mor_ref.arrays import Bits, Numbers
     from mor_ref.cuda import launching, measuring
@@ -101,7 +101,7 @@ class MxBlocks:
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
-    ) -> "Outcome[Mx]":
+    ) -> "OutcomeOfCodes[Mx]":
         """Quantize with the engine."""
         from mor_ref.api.mx import mx
 

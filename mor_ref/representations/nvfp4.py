@@ -12,7 +12,7 @@ from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
-    from mor_ref.api.dequantization import Outcome
+    from mor_ref.api.dequantization import OutcomeOfCodes
     from mor_ref.api.nvfp4 import Nvfp4
     from mor_ref.arrays import Bits, Numbers
     from mor_ref.cuda import launching, measuring
@@ -76,7 +76,7 @@ class Nvfp4Tiles:
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
-    ) -> "Outcome[Nvfp4]":
+    ) -> "OutcomeOfCodes[Nvfp4]":
         """Quantize with the engine."""
         from mor_ref.api.nvfp4 import nvfp4
 

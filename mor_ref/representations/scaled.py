@@ -11,7 +11,7 @@ from mor_ref.definitions.scales import STORED_IN, Scaling, ScalingBlocks, scaled
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
-    from mor_ref.api.dequantization import Outcome
+    from mor_ref.api.dequantization import OutcomeOfCodes
     from mor_ref.api.quantization import Quantized
     from mor_ref.arrays import Bits, Numbers
     from mor_ref.cuda import launching, measuring
@@ -76,7 +76,7 @@ class ScaledFormat:
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
-    ) -> "Outcome[Quantized]":
+    ) -> "OutcomeOfCodes[Quantized]":
         """Quantize with the engine."""
         from mor_ref.api.quantization import quantized
 

@@ -12,7 +12,7 @@ from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.optional_members import StoredBits, with_scales
 
 if TYPE_CHECKING:
-    from mor_ref.api.dequantization import Outcome, OutcomeOfValues
+    from mor_ref.api.dequantization import OutcomeOfCodes, OutcomeOfValues
     from mor_ref.api.quantization import Quantized
     from mor_ref.arrays import Bits, Numbers
     from mor_ref.cuda import launching, measuring
@@ -52,7 +52,7 @@ class GivenScale:
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
-    ) -> "Outcome[Quantized]":
+    ) -> "OutcomeOfCodes[Quantized]":
         """Quantize with the engine."""
         from mor_ref.api.quantization import quantized
 

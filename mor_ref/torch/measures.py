@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome
+from mor_ref.api.dequantization import OutcomeOfCodes
 from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import Quantization, quantization
@@ -172,13 +172,13 @@ def _scaling(seen: Observation) -> _Scaling:
     return _Scaling(exponents, saturated)
 
 
-def _scaled_in(found: Quantization) -> dict[str, Outcome[Any]]:
+def _scaled_in(found: Quantization) -> dict[str, OutcomeOfCodes[Any]]:
     """Return the representations that have scales, of those that were tried."""
     tried = found.mixed.tried.items()
-    return {name: one for name, one in tried if isinstance(one, Outcome)}
+    return {name: one for name, one in tried if isinstance(one, OutcomeOfCodes)}
 
 
-def _exponents(outcome: Outcome[Any]) -> tuple[int, int] | None:
+def _exponents(outcome: OutcomeOfCodes[Any]) -> tuple[int, int] | None:
     """Return the lowest and the highest exponent of the scales (TRN-012)."""
     divides = outcome.scales.encode is None
     found: Any = outcome.scales.decode if divides else outcome.scales.encode

@@ -39,7 +39,7 @@ from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
 from mor_ref.verify.own_rungs import name_of, with_rungs
 from mor_ref.verify.reporting.report import Report
 from mor_ref.verify.running.ask import Ask, Parts, ask_parts
-from mor_ref.verify.running.large_cases import LargeCase, is_cut
+from mor_ref.verify.running.large_cases import CaseInStrips, is_cut
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import Entry, Suites, suites_in
 
@@ -157,7 +157,7 @@ class OwnTensors:
     def parts(self, suites: Collection[str] = (SUITE, CORNERS)) -> Iterator[tuple[str, list[Case]]]:
         """Yield some cases of a suite at a time, with their expected fields."""
         for name, some in self._to_ask(suites):
-            yield name, [some.whole()] if isinstance(some, LargeCase) else some
+            yield name, [some.whole()] if isinstance(some, CaseInStrips) else some
 
     def _to_ask(self, suites: Collection[str]) -> Parts:
         """Yield some cases of a suite at a time, or one that is compared in strips."""
@@ -167,7 +167,7 @@ class OwnTensors:
             group = [case.read() for case in unread]
             corners += [_corner(case) for case in group if case.name in self.corners]
             if len(group) == 1 and self._is_cut(group[0]):
-                yield SUITE, LargeCase(self.recipe.asked.operation, group.pop())
+                yield SUITE, CaseInStrips(self.recipe.asked.operation, group.pop())
                 continue
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
         if corners and CORNERS in suites:

@@ -25,7 +25,7 @@ from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.comparing.names_given import fields_of
-from mor_ref.verify.running.large_cases import LargeCase
+from mor_ref.verify.running.large_cases import CaseInStrips
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import Outcome, WorkersError
@@ -67,7 +67,7 @@ def ask_here(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         yield _answers(candidate, name, entry, cases).on(name, entry, cases)
 
 
-Parts = Iterator[tuple[str, list[Case] | LargeCase]]
+Parts = Iterator[tuple[str, list[Case] | CaseInStrips]]
 
 
 def ask_parts(parts: Callable[[Collection[str]], Parts]) -> Ask:
@@ -84,8 +84,8 @@ def ask_parts(parts: Callable[[Collection[str]], Parts]) -> Ask:
             if name == ended:
                 continue
             entry = suites.entries[name]
-            large = cases if isinstance(cases, LargeCase) else None
-            asked = [cases.case] if isinstance(cases, LargeCase) else cases
+            large = cases if isinstance(cases, CaseInStrips) else None
+            asked = [cases.case] if isinstance(cases, CaseInStrips) else cases
             found = _answers(candidate, name, entry, asked, large)
             if any(failure.case is None for failure in found.failures):
                 ended = name
@@ -151,7 +151,7 @@ def _answers(
     suite: str,
     entry: Entry,
     cases: list[Case],
-    large: LargeCase | None = None,
+    large: CaseInStrips | None = None,
 ) -> _Answers:
     """Return the answers to the cases of a suite, up to a failure that ends the suite."""
     fields, operation = fields_of(entry), entry["operation"]

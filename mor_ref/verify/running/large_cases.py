@@ -29,7 +29,7 @@ def is_cut(operation: str, case: Case) -> bool:
 
 
 @dataclass(frozen=True)
-class LargeCase:
+class CaseInStrips:
     """A case of a large tensor, without expected fields."""
 
     operation: str
