@@ -13,7 +13,8 @@ from mor_ref.verify.comparing.compare import comparisons
 from mor_ref.verify.comparing.names_given import fields_of, given_as
 
 SUITES = read_manifest(bundled_files())["suites"]
-GENERATED = {name for name in SUITES if name.endswith("_large")}
+# Two of the large suites end with blocks of special numbers, at which every mistake shows.
+GENERATED = {name for name in SUITES if name.endswith("_large")} - {"affine_large", "levels_large"}
 RIGHT = [kernel for kernel in REGISTERED if not kernel.mistake]
 WRONG = [kernel for kernel in REGISTERED if kernel.mistake]
 

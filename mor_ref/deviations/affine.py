@@ -7,18 +7,23 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.affine import IntegerGrid
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.definitions.formats import formats
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
 from mor_ref.exact.affine import AffineBlock, Choices
-from mor_ref.exact.arithmetic import product, quotient, rn32, total
+from mor_ref.exact.arithmetic import (
+    nearest_in,
+    product,
+    quotient,
+    rn32,
+    rn32_of_binary64,
+    total,
+)
 
 Reference = Callable[..., Any]
 _ANY_ZEROS = (*IN_AFFINE, *FLOAT_ZEROS)
 _FUSED = (*ONE_BY_ONE, *FLOAT_ZEROS)
-_RARE = for_generated(IN_AFFINE)
-_NO_TIES = {"affine_large": "No number (VEC-009) is so near a tie of an odd zero point."}
 
 
 def _multiplies(*arguments: Any) -> bool:
@@ -84,6 +89,34 @@ def affine_product_rounded_first(reference: Reference, a: float, b: float, c: fl
     return total(product(a, b), c)
 
 
+@deviation(affine.fused, rules=("AFF-007",), domain=_FUSED)
+def affine_fused_in_binary64(reference: Reference, a: float, b: float, c: float) -> float:
+    """The sum of the product and the zero point is rounded to binary64, then to binary32."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return float(reference(a, b, c))
+    return rn32_of_binary64(a * b + c)
+
+
+def _scaled_in(name: str, dtype: str) -> Deviation:
+    """Return the deviation that rounds xs to a narrow format, in which it can be infinite."""
+    fmt = formats[name]
+
+    def narrowed(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
+        return nearest_in(float(reference(x, block, how)), fmt)
+
+    return Deviation(
+        f"affine_xs_in_{name}",
+        f"A number is rounded to {dtype} after it is scaled.",
+        ("AFF-007",),
+        _ANY_ZEROS,
+        (Change(affine.scaled, narrowed),),
+    )
+
+
+affine_xs_in_bf16 = _scaled_in("bf16", "bfloat16")
+affine_xs_in_f16 = _scaled_in("f16", "binary16")
+
+
 @deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
 def affine_exact_quotient(
     reference: Reference, x: float, block: AffineBlock, how: Choices
@@ -113,6 +146,13 @@ def affine_ties_away(reference: Reference, x: float) -> float:
     return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
 
 
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS)
+def affine_half_added(reference: Reference, xs: float, zero: float, how: Choices) -> int:
+    """The integer is floor(xs + 1/2) in binary32: 1 also for the number below 1/2."""
+    whole = math.floor(total(xs, 0.5)) if math.isfinite(xs) else xs
+    return int(reference(float(whole), zero, how))
+
+
 @deviation(affine.rint, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_truncates(reference: Reference, x: float) -> float:
     """Numbers are truncated, as in a cast."""
@@ -130,7 +170,7 @@ def affine_zero_point_before_rounding(
     )  # fmt: skip
 
 
-@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=_FUSED, exemptions=_NO_TIES)
+@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=_FUSED)
 def affine_zero_point_after_rounding(
     reference: Reference, xs: float, zero: int, how: Choices
 ) -> int:
@@ -145,13 +185,13 @@ def affine_restricted_range(reference: Reference, whole: float, grid: IntegerGri
     return max(int(reference(whole, grid)), grid.lowest + grid.signed)
 
 
-@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_nan_is_the_highest(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """NaN has the highest code."""
     return how.grid.highest if math.isnan(xs) else int(reference(xs, zero, how))
 
 
-@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_nan_is_zero(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """NaN has the code of 0."""
     return zero if math.isnan(xs) else int(reference(xs, zero, how))

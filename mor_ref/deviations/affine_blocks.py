@@ -9,13 +9,11 @@ from mor_ref.definitions.affine import AFFINE_PROFILES, AffineProfile, IntegerGr
 from mor_ref.deviations.affine import how_among
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
 from mor_ref.exact.affine import Choices
 from mor_ref.exact.arithmetic import product, quotient, rn32_of_binary64, total
 
 Reference = Callable[..., Any]
-_RARE = for_generated(AFFINE_BLOCKS)
 
 # ---------------------------------------------------------------------- libraries
 
@@ -78,21 +76,21 @@ def _is_of_peg(*arguments: Any) -> bool:
     return any(isinstance(one, AffineProfile) and one.smallest_high > 0 for one in arguments)
 
 
-@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS)
 def affine_extremes_skip_nan(reference: Reference, numbers: list[float]) -> tuple[float, float]:
     """A NaN does not count in the extremes of its block, as with fmin and fmax."""
     found: tuple[float, float] = reference([x for x in numbers if not math.isnan(x)])
     return found
 
 
-@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS)
 def affine_extremes_are_finite(reference: Reference, numbers: list[float]) -> tuple[float, float]:
     """An infinity does not count in the extremes of its block."""
     found: tuple[float, float] = reference([x for x in numbers if not math.isinf(x)])
     return found
 
 
-@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS)
 def affine_extremes_keep_minus_zero(
     reference: Reference, numbers: list[float]
 ) -> tuple[float, float]:
@@ -101,7 +99,7 @@ def affine_extremes_keep_minus_zero(
     return (min(numbers) if low == 0 else low), high
 
 
-@deviation(affine.sides, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+@deviation(affine.sides, rules=("AFF-003",), domain=AFFINE_BLOCKS)
 def affine_range_without_zero(
     reference: Reference, minimum: float, maximum: float, profile: AffineProfile
 ) -> tuple[float, float]:
@@ -113,9 +111,7 @@ def affine_range_without_zero(
     return -minimum, max(maximum, rn32_of_binary64(least)) if least else maximum
 
 
-@deviation(
-    affine.sides, where=_is_of_peg, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE
-)
+@deviation(affine.sides, where=_is_of_peg, rules=("AFF-003",), domain=AFFINE_BLOCKS)
 def affine_maximum_not_limited(
     reference: Reference, minimum: float, maximum: float, profile: AffineProfile
 ) -> tuple[float, float]:
@@ -179,9 +175,7 @@ def affine_scale_by_a_reciprocal(
                           how.arithmetic)  # fmt: skip
 
 
-@deviation(
-    affine.limited, where=_has_a_limit, rules=("AFF-004",), domain=AFFINE_BLOCKS, exemptions=_RARE
-)
+@deviation(affine.limited, where=_has_a_limit, rules=("AFF-004",), domain=AFFINE_BLOCKS)
 def affine_scale_not_limited(reference: Reference, scale: float, how: Choices) -> float:
     """A scale has no smallest value."""
     del reference, how

@@ -10,13 +10,11 @@ from mor_ref.deviations.affine import how_among
 from mor_ref.deviations.affine_blocks import has_zero_points
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine, affine_groups
 from mor_ref.exact.affine import Choices
 from mor_ref.exact.arithmetic import product, quotient, total
 
 Reference = Callable[..., Any]
-_RARE = for_generated(AFFINE_BLOCKS)
 
 
 def _is_in_own_dtype(*arguments: Any) -> bool:
@@ -45,16 +43,26 @@ def affine_zero_point_truncated(reference: Reference, zero_float: float, how: Ch
     return int(reference(math.floor(zero_float) if math.isfinite(zero_float) else zero_float, how))
 
 
-@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-           exemptions=_RARE)  # fmt: skip
+@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
 def affine_zero_point_ties_away(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point at a tie goes up, as in roundf."""
     is_number = math.isfinite(zero_float) and zero_float < 1 << 20
     return int(reference(math.floor(zero_float + 0.5) if is_number else zero_float, how))
 
 
-@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-           exemptions=_RARE)  # fmt: skip
+@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
+def affine_zero_point_rounded_after_the_sum(
+    reference: Reference, zero_float: float, how: Choices
+) -> int:
+    """The lowest integer is added to a zero point before it is rounded."""
+    if not math.isfinite(zero_float):
+        return int(reference(zero_float, how))
+    grid = how.grid
+    found = affine.rint(affine.operate(total, float(grid.lowest), zero_float, how.arithmetic))
+    return int(min(max(found, grid.lowest), grid.highest))
+
+
+@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
 def affine_zero_point_of_nan_is_lowest(
     reference: Reference, zero_float: float, how: Choices
 ) -> int:
@@ -62,8 +70,7 @@ def affine_zero_point_of_nan_is_lowest(
     return how.grid.lowest if math.isnan(zero_float) else int(reference(zero_float, how))
 
 
-@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-           exemptions=_RARE)  # fmt: skip
+@deviation(affine.zero_point, where=has_zero_points, rules=("AFF-005",), domain=AFFINE_BLOCKS)
 def affine_zero_point_not_limited(reference: Reference, zero_float: float, how: Choices) -> int:
     """A zero point is not limited to the grid."""
     if not math.isfinite(zero_float):
@@ -112,8 +119,7 @@ def _has_early_zeros(*arguments: Any) -> bool:
 
 
 @deviation(
-    affine.affine_block, where=_has_early_zeros, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-    exemptions=_RARE,
+    affine.affine_block, where=_has_early_zeros, rules=("AFF-005",), domain=AFFINE_BLOCKS
 )  # fmt: skip
 def affine_zero_point_of_the_limited_scale(
     reference: Reference, minimum: float, maximum: float, how: Choices, given: Any
@@ -128,8 +134,15 @@ def _picks_the_sign(*arguments: Any) -> bool:
     return how.profile.sign_by_numbers and how.symmetric
 
 
-@deviation(affine.grid_of, where=_picks_the_sign, rules=("AFF-005",), domain=AFFINE_BLOCKS,
-           exemptions=_RARE)  # fmt: skip
+@deviation(
+    affine.grid_of,
+    where=_picks_the_sign,
+    rules=("AFF-005",),
+    domain=AFFINE_BLOCKS,
+    exemptions={
+        "affine_large": "Every tensor of more than 64 numbers (VEC-009) has negative ones."
+    },
+)
 def affine_peg_always_signed(
     reference: Reference, ends: list[tuple[float, float]], how: Choices
 ) -> IntegerGrid:

@@ -13,6 +13,8 @@ LARGE = (
     "affine_large",
     "mixed_large",
 )
+# Large suites without blocks of special numbers.
+GENERATED = tuple(name for name in LARGE if name not in ("levels_large", "affine_large"))
 POLICY_SUITES = ("policies", "policies_large")
 MIXED = ("mixed", "mixed_large")
 MIXED_STEPS = ("mixed_steps", "mixed_layers")
@@ -89,12 +91,9 @@ NANS_IN_BINARY32 = (
     *MX_DECODED,
     "shared_blocks",
     "shared",
-    "levels_steps",
-    "levels",
-    "affine_steps",
+    *IN_LEVELS,
     *FLOAT_ZEROS,
-    "affine",
-    "affine_groups",
+    *IN_AFFINE,
     "fp8lm_scales",
     "fp8lm_adam",
     "fp8lm_stored",

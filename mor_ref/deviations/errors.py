@@ -10,7 +10,6 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import ERRORS, IN_SUMS, SCALED
 from mor_ref.deviations.exemptions import (
     BETWEEN_ZERO_AND_TWICE_X,
-    NO_ZEROS,
     SMALL_SUMS,
     for_generated,
 )
@@ -131,7 +130,7 @@ def sum_in_32_bits(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(found.sum & 0xFFFFFFFF, found.nonzero, found.nonfinite)
 
 
-@deviation(error_sum, rules=("ERR-002",), domain=IN_SUMS, exemptions=NO_ZEROS)
+@deviation(error_sum, rules=("ERR-002",), domain=IN_SUMS)
 def zeros_count_in_the_mean(reference: Reference, pairs: Pairs) -> ErrorSum:
     """The mean is over all elements, including zeros."""
     found = list(pairs)

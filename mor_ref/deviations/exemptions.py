@@ -3,6 +3,7 @@
 from mor_ref.deviations.domains import (
     COMPUTED_NANS,
     ERRORS,
+    GENERATED,
     IN_NVFP4,
     LARGE,
     LARGE_WITHOUT_NAN,
@@ -29,7 +30,7 @@ def for_generated(domain: tuple[str, ...]) -> Reasons:
         "Numbers that are generated (VEC-009) have magnitudes of 0 or from 2^-24 to 2^20. A tensor "
         "has at most one infinity and one NaN, which is quiet, and no block that is all zeros."
     )
-    return {name: reason for name in domain if name in LARGE}
+    return {name: reason for name in domain if name in GENERATED}
 
 
 # ---------------------------------------------------------------------- NaN and zeros
@@ -79,7 +80,6 @@ BETWEEN_ZERO_AND_TWICE_X = {
     **for_generated(ERRORS),
     "affine_groups": "The nearest integer to x / scale is never further from it than 0 is.",
 }
-NO_ZEROS = {"affine_large": "No number of it is 0."}
 NOT_STORED = dict.fromkeys(POLICY_SUITES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",

@@ -8,13 +8,11 @@ from typing import Any
 from mor_ref.definitions.levels import SMALLEST_ALPHA, LevelKind
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_LEVELS, LEVELS
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import levels
 from mor_ref.exact.arithmetic import product, quotient, rn32, rn32_of_binary64, total
 from mor_ref.exact.levels import rounded
 
 Reference = Callable[..., Any]
-_RARE = for_generated(IN_LEVELS)
 
 
 def _of(*grids: str) -> Callable[..., bool]:
@@ -40,6 +38,16 @@ def levels_in_binary32(reference: Reference, x: float, arithmetic: str) -> float
     """All operations are in binary32, even if bfloat16 is asked for."""
     del reference, arithmetic
     return x
+
+
+def _is_wide(*arguments: Any) -> bool:
+    return bool(arguments[-1] == "f32")
+
+
+@deviation(levels.lower_limit, where=_is_wide, rules=("LVL-003",), domain=IN_LEVELS)
+def levels_alpha_in_bf16(reference: Reference, alpha: float, arithmetic: str) -> float:
+    """Alpha is stored in bfloat16, even if binary32 is asked for."""
+    return rounded(float(reference(alpha, arithmetic)), "bf16")
 
 
 @deviation(rounded, where=_is_narrow, rules=("LVL-001",), domain=IN_LEVELS)
@@ -81,6 +89,21 @@ def levels_alpha_by_a_reciprocal(
     return rounded(product(max(abs(x) for x in row), share), arithmetic)
 
 
+@deviation(
+    levels.first_alpha,
+    where=_of("integers", "quarters", "thirds"),
+    rules=("LVL-002",),
+    domain=LEVELS,
+)
+def levels_alpha_of_the_maximum(
+    reference: Reference, row: list[float], kind: LevelKind, arithmetic: str
+) -> float:
+    """Alpha follows from the maximum of a row, not from its largest magnitude."""
+    if any(map(math.isnan, row)):
+        return float(reference(row, kind, arithmetic))
+    return rounded(quotient(max(row), float(kind.divisor)), arithmetic)
+
+
 @deviation(levels.first_alpha, where=_of("signs"), rules=("LVL-002",), domain=LEVELS)
 def levels_mean_in_floating_point(
     reference: Reference, row: list[float], kind: LevelKind, arithmetic: str
@@ -106,7 +129,7 @@ def levels_maximum_for_one_bit(
     return max(abs(x) for x in row) if math.isfinite(found) else found
 
 
-@deviation(levels.first_alpha, rules=("LVL-002",), domain=LEVELS, exemptions=for_generated(LEVELS))
+@deviation(levels.first_alpha, rules=("LVL-002",), domain=LEVELS)
 def levels_alpha_skips_nan(
     reference: Reference, row: list[float], kind: LevelKind, arithmetic: str
 ) -> float:
@@ -114,15 +137,13 @@ def levels_alpha_skips_nan(
     return float(reference([x for x in row if not math.isnan(x)], kind, arithmetic))
 
 
-@deviation(
-    levels.lower_limit, rules=("LVL-003",), domain=IN_LEVELS, exemptions=for_generated(IN_LEVELS)
-)
+@deviation(levels.lower_limit, rules=("LVL-003",), domain=IN_LEVELS)
 def levels_nan_alpha_stays(reference: Reference, alpha: float, arithmetic: str) -> float:
     """A NaN alpha is not replaced, as a maximum of torch keeps it."""
     return alpha if math.isnan(alpha) else float(reference(alpha, arithmetic))
 
 
-@deviation(levels.lower_limit, rules=("LVL-003",), domain=IN_LEVELS, exemptions=_RARE)
+@deviation(levels.lower_limit, rules=("LVL-003",), domain=IN_LEVELS)
 def levels_alpha_not_limited(reference: Reference, alpha: float, arithmetic: str) -> float:
     """Alpha has no smallest value."""
     return float(reference(alpha, arithmetic)) if math.isnan(alpha) else alpha
@@ -174,9 +195,7 @@ def levels_truncate(reference: Reference, x: float) -> float:
     return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else float(reference(x))
 
 
-@deviation(
-    levels.level_of, where=_of("signs"), rules=("LVL-006",), domain=IN_LEVELS, exemptions=_RARE
-)
+@deviation(levels.level_of, where=_of("signs"), rules=("LVL-006",), domain=IN_LEVELS)
 def levels_two_for_one_bit(
     reference: Reference, w: float, clipped: float, kind: LevelKind, arithmetic: str
 ) -> float:
@@ -184,9 +203,7 @@ def levels_two_for_one_bit(
     return 1.0 if w == 0 else float(reference(w, clipped, kind, arithmetic))
 
 
-@deviation(
-    levels.level_of, where=_of("signs"), rules=("LVL-006",), domain=IN_LEVELS, exemptions=_RARE
-)
+@deviation(levels.level_of, where=_of("signs"), rules=("LVL-006",), domain=IN_LEVELS)
 def levels_nan_for_one_bit(
     reference: Reference, w: float, clipped: float, kind: LevelKind, arithmetic: str
 ) -> float:
@@ -226,7 +243,7 @@ def levels_term_is_the_level(
     return level if math.isfinite(ratio) and not lowest <= ratio <= highest else found
 
 
-@deviation(levels.term, rules=("LVL-007",), domain=IN_LEVELS, exemptions=_RARE)
+@deviation(levels.term, rules=("LVL-007",), domain=IN_LEVELS)
 def levels_term_of_infinities(
     reference: Reference, ratio: float, level: float, kind: LevelKind, arithmetic: str
 ) -> float:
@@ -236,7 +253,7 @@ def levels_term_of_infinities(
     return kind.lowest if ratio < 0 else kind.highest
 
 
-@deviation(levels.is_inside, rules=("LVL-007",), domain=IN_LEVELS, exemptions=_RARE)
+@deviation(levels.is_inside, rules=("LVL-007",), domain=IN_LEVELS)
 def levels_nan_is_outside(
     reference: Reference, ratio: float, kind: LevelKind, arithmetic: str
 ) -> int:

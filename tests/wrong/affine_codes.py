@@ -156,7 +156,8 @@ class NanIsTheZeroPoint(Integers):
     """NaN becomes 0 before it is quantized, as in nan_to_num."""
 
     unseen: ClassVar = dict.fromkeys(
-        ("affine", "affine_groups"), "The scale of a block with a NaN is NaN, and so is xs."
+        ("affine", "affine_groups", "affine_large"),
+        "The scale of a block with a NaN is NaN, and so is xs.",
     )
 
     def scaled(self, x, scale, inverse, zero):
@@ -167,7 +168,9 @@ class NanIsTheZeroPoint(Integers):
 class SaturatesInInt64(Integers):
     """Numbers beyond 64 bits have the highest code, as on Arm."""
 
-    unseen: ClassVar = {"affine": "No number is so many scales of its block."}
+    unseen: ClassVar = dict.fromkeys(
+        ("affine", "affine_large"), "No number is so many scales of its block."
+    )
     profiles = ("torch_fake_channel_2_13",)
 
     def codes(self, xs, zero):

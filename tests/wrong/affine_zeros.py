@@ -1,5 +1,7 @@
 """Integers with a mistake in zero points, or in groups of dimensions."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from wrong.affine_blocks import HALVING, Blocks
@@ -55,10 +57,6 @@ class ZeroPointTiesUp(Zeros):
 @wrong
 class ZeroPointNotLimited(Zeros):
     """A zero point beyond the grid is kept, as an integer of 32 bits."""
-
-    unseen = dict.fromkeys(
-        ("affine_groups", "affine_large"), "No scale is so small that 0 is beyond the grid."
-    )
 
     def zero_point(self, exact):
         if self.symmetric:
@@ -181,6 +179,7 @@ class PegWithASign(Blocks):
     """A symmetric grid of PEG has a sign, also if no number is negative."""
 
     profiles = ("peg",)
+    unseen: ClassVar = {"affine_large": "Each of its tensors has a negative number."}
 
     def choose_grid(self, least):
         if self.symmetric:

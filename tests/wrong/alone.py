@@ -2,7 +2,7 @@
 
 Each source has reasons, with patterns of names. The test fails if an implementation with such a
 name is found. `NO_AMAX` is computed in the test. Names under `_SEARCHED`, `_LOGARITHMS`, `_MEANS`,
-`_TALL` and `_CUT` are gaps until an input or a proof is found.
+`_TALL`, `_SUMS` and `_CUT` are gaps until an input or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
@@ -21,6 +21,7 @@ _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups, grids and odd ends do not have each source"
 _GIVEN = "numbers with a scale that is given are binary32 alone, and no other number shows it"
 _MEANS = "a gap: rows whose mean is next to a tie are bfloat16 and binary32 alone"
+_SUMS = "a gap: blocks whose sums or zero points are so near a tie or an end have one source alone"
 _LIMIT = "a limit is a number of binary32 already"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
@@ -82,6 +83,14 @@ _SEARCHED_FOR_BOTH = (
     "mor.fits_by_wide_logarithms",
     "mor.fits_strictly",
 )
+_SUMS_IN_BINARY64 = ("affine.fused_in_binary64",)
+_IN_NARROW_DTYPES = (
+    "affine.integers_added_in_binary32",
+    "affine.zero_point_added_in_binary32",
+    "affine.code_not_rounded",
+    "affine.difference_in_integers",
+    "affine.way_back_in_binary32",
+)
 # Names for both binary16 and binary32.
 _OF_TALL_ONES = (
     "affine.grid_of16_bits",
@@ -134,11 +143,17 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "shared.twice",
             "affine.divided_by127",
             "affine.errors_in_bfloat16",
+            "affine.extremes_in_bfloat16",
             "amax_in_half",
             "nvfp4.amax_in_bfloat16.*",
             "nvfp4.tile_amax_in_bfloat16.*",
             "nvfp4.compressed_statistics_in_bfloat16.*",
             "nvfp4.divided_by_range_then_six.te_4over6_mae.*",
+        ),
+        _SUMS: (
+            *_SUMS_IN_BINARY64,
+            "affine.zero_point_not_limited",
+            "affine.zero_point_added_in_binary32",
         ),
         _GIVEN: _WITH_A_GIVEN_SCALE,
         _SOURCE: (
@@ -196,9 +211,15 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "gam_log_base_e_*",
             "capped_before_*",
         ),
+        _SUMS: _SUMS_IN_BINARY64,
         _GIVEN: (*_WITH_A_GIVEN_SCALE, "affine.saturates_at127"),
         _RANGE: (
             "affine.inverse_of_a_subnormal_scale_flushed",
+            "affine.inputs_flushed",
+            "affine.scale_flushed",
+            "affine.y_flushed",
+            "levels.ratio_flushed",
+            "levels.weights_flushed",
             "mor.lost_x_alone",
             "uncapped",
             "clamped_amax",
@@ -253,6 +274,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         _EXACT: (
             *_EXACT_OF_BOTH,
             "affine.divided_by127",
+            "affine.back_in_binary64",
             "affine.amax_by127_first",
             "nvfp4.decode_of_the_error_first.te_4over6_mae.*",
             "nvfp4.element_times_amax_first.*",
@@ -324,6 +346,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "affine.torch_in_own_dtype",
             "affine.smallest_scale_of_binary32",
             "affine.errors_before_the_dtype",
+            *_IN_NARROW_DTYPES,
         ),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,

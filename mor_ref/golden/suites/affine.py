@@ -21,6 +21,7 @@ from mor_ref.golden.inputs.integers import (
     rows_below_normal,
     rows_of_ranges,
 )
+from mor_ref.golden.inputs.late_blocks import down_a_column, of_amaxes, with_zero_points
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
@@ -35,10 +36,38 @@ _CHOICES = (
     ("uint8", True), ("int16", True), ("uint3", False), ("uint5", True),
 )  # fmt: skip
 _OF_ALL = ("5x37.f32", "nan.bf16", "infinity.f16", "zeros")  # tensors, by the beginning
+# affine_large has larger ones for the profiles that store an amax.
+_IN_LARGE = ("24x48.f32", "24x48.bf16")
 # Tensors with blocks that every profile has: some end within a block, and one has a large sum.
 _CUT = (
     ("1x1.bf16", [1, 16]), ("1x37.f32", [2, 8]), ("5x37.f32", [1, 16]), ("outlier.f32", "tensor"),
 )  # fmt: skip
+# Large tensors: long rows, long columns, and whole tensors of every other profile.
+_LONG = (
+    ("wide", (1, 2101), "row"), ("tall", (2101, 1), "column"), ("whole", (37, 61), "tensor"),
+)  # fmt: skip
+# For each of these, the grid, the symmetry, the source and the stream. The streams of small grids
+# have numbers next to a tie beyond the grid, and those of 127 large sums of errors.
+_OF_PROFILE: dict[str, tuple[tuple[str, bool, str, int], ...]] = {
+    "torch_fake_tensor": (("uint8", True, "bf16", 380), ("uint4", False, "f16", 716)),
+    "torch_fake_channel_2_13": (
+        ("uint8", True, "f32", 381), ("uint4", True, "bf16", 401), ("int4", False, "f16", 705),
+    ),
+    "torch_quantize": (("uint8", True, "f16", 382), ("uint4", True, "bf16", 402)),
+    "torchao_0_18": (
+        ("uint16", False, "bf16", 383), ("uint4", True, "f32", 403), ("int4", False, "bf16", 423),
+    ),
+    "onnx": (("uint8", True, "f32", 384), ("int4", False, "f16", 716)),
+    "onnxruntime": (
+        ("uint8", True, "f16", 385), ("int4", False, "bf16", 705), ("uint8", True, "f32", 425),
+    ),
+    "bnb_int8_row": (("int8", True, "bf16", 386), ("int8", True, "f16", 441)),
+    "switchback_row": (("int8", True, "f32", 387), ("int8", True, "bf16", 441)),
+    "switchback_tensor": (
+        ("int8", True, "f16", 388), ("int8", True, "f16", 408), ("int8", True, "f32", 428),
+    ),
+    "peg": (("uint8", True, "f32", 389), ("uint4", False, "bf16", 705), ("int8", True, "f16", 429)),
+}  # fmt: skip
 _SOURCES = ("f32", "bf16", "f16")
 _GROUPED = ("peg", "torch_fake_tensor", "torchao_0_18")
 
@@ -72,7 +101,8 @@ def _every_tensor_case(size: Size) -> Iterator[Case]:
     for n, profile in enumerate(AFFINE_PROFILES.specified):
         choices = _choices(profile)
         for k, tensor in enumerate(tensors(size)):
-            if tensor.name.startswith(_OF_ALL) or (k + n) % 5 == 0:
+            is_there = AFFINE_PROFILES[profile].stores_amax and tensor.name in _IN_LARGE
+            if tensor.name.startswith(_OF_ALL) or ((k + n) % 5 == 0 and not is_there):
                 block = _BLOCKS[(k // 5 + n) % len(_BLOCKS)]
                 yield _case(tensor, *choices[(k + n) % len(choices)], profile, block)
         named = {tensor.name: tensor for tensor in tensors(size)}
@@ -155,20 +185,28 @@ def _groups(tensor: Tensor, grid: str, symmetric: bool, profile: str, groups: in
 
 
 def _large_cases() -> Iterator[LargeCase]:
-    """Yield rows and columns beyond a thread block, with special numbers at the ends."""
+    """Yield rows and columns beyond a thread block, and blocks of few numbers at their end."""
     for n, profile in enumerate(AFFINE_PROFILES.specified):
-        grid, symmetric = _choices(profile)[n % len(_choices(profile))]
-        of = {"grid": grid, "profile": profile, "symmetric": symmetric}
-        source = ("bf16", "f32", "f16")[n % 3]
-        wide, tall = {**of, "block": "row"}, {**of, "block": "column"}
-        yield LargeCase(f"wide.{profile}", source, (1, 2101), 380 + n, wide, ends=(End.LARGEST,))
-        yield LargeCase(f"tall.{profile}", source, (2101, 1), 400 + n, tall, ends=(End.LARGEST,))
-        cut = {**of, "block": "tensor" if n % 2 else [16, 24]}
-        yield LargeCase(f"late.{profile}", source, (37, 61), 420 + n, cut, ends=(End.LARGEST,))
+        for (word, shape, block), choices in zip(_LONG, _OF_PROFILE[profile], strict=False):
+            grid, symmetric, source, stream = choices
+            of = {"grid": grid, "profile": profile, "symmetric": symmetric, "block": block}
+            name, ends = f"{word}.{profile}", (End.LARGEST,)
+            yield LargeCase(name, source, shape, stream, of, ends=ends)
+        yield _late(profile, 420 + n)
     wide = {"grid": "uint8", "profile": "peg", "symmetric": False, "block": [1, 32]}
     tall = {"grid": "uint4", "profile": "torch_fake_tensor", "symmetric": True, "block": [32, 1]}
     yield LargeCase("wider", "bf16", WIDER, 11, wide)
     yield LargeCase("taller", "bf16", TALLER, 12, tall)
+
+
+def _late(profile: str, stream: int) -> LargeCase:
+    """Return a tensor whose blocks are 3 rows of a column at last: each is at an edge of a rule."""
+    stores_amax = AFFINE_PROFILES[profile].stores_amax
+    grid, source = ("int16", "f16") if AFFINE_PROFILES[profile].in_own_dtype else ("int8", "f32")
+    of = {"grid": grid, "profile": profile, "symmetric": stores_amax, "block": [3, 120]}
+    blocks = of_amaxes() if stores_amax else with_zero_points(source)
+    placed = tuple(down_a_column(blocks, 120, source))
+    return LargeCase(f"late.{profile}", source, (40, 121), stream, of, placed=placed)
 
 
 _OF_ELEMENTS = (

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mor_ref.golden.inputs.generated import generated
-from mor_ref.golden.inputs.placed import End, ends_of, regions_of
+from mor_ref.golden.inputs.placed import End, Entry, ends_of, regions_of
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.model.views import DIGEST
 from mor_ref.operations.bits import Unsigned
@@ -54,6 +54,7 @@ class LargeCase(NamedTuple):
     parameters: Mapping[str, Any]
     more: Mapping[str, int] = {}  # of the recipe
     ends: Sequence[End] = ()  # of each group, from the last element on
+    placed: Sequence[Entry] = ()
 
 
 def name_with(name: str, source: str) -> str:
@@ -115,12 +116,13 @@ def _questions(cases: tuple[LargeCase, ...], size: Size) -> Iterator[Case]:
         shape = [min(case.shape[0] * size.factor, longest), case.shape[1]]
         recipe: dict[str, Any] = {"shape": shape, "seed": size.seed, "stream": case.stream}
         recipe |= case.more
-        if case.ends:
-            recipe[PLACED] = _placed(case, generated(recipe, case.source))
+        placed = [*case.placed, *_at_ends(case, generated(recipe, case.source))]
+        if placed:
+            recipe[PLACED] = placed
         parameters = {**case.parameters, "source": case.source, "recipe": recipe}
         yield Case(case.name, parameters, {"x": generated(recipe, case.source)})
 
 
-def _placed(case: LargeCase, x: Unsigned) -> list[list[int]]:
+def _at_ends(case: LargeCase, x: Unsigned) -> list[Entry]:
     regions = regions_of(x.shape, case.parameters.get("group"))
     return [one for region in regions for one in ends_of(x, case.source, region, case.ends)]

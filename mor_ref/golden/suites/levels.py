@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
+from mor_ref.golden.inputs.late_blocks import in_rows, rows_of_weights
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.weights import elements, matrices
@@ -11,6 +12,8 @@ from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.large import LargeCase, digests, large_suite
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
+_ROWS = 1101  # more than a thread block has threads
+_SOURCES = {"lsq4.f32": "f16", "lsq4.bf16": "bf16"}  # of many rows; others are binary32
 _RANDOM = 500  # weights of a case
 _OF_EVERY_PAIR = ("5x37", "nan.f16")  # tensors, by the beginning of their names
 _PAIRS = tuple(itertools.product(LEVEL_KINDS.specified, ARITHMETICS))
@@ -39,14 +42,20 @@ def _case(tensor: Tensor, kind: str, arithmetic: str) -> Case:
 
 
 def _large_cases() -> Iterator[LargeCase]:
-    """Yield rows beyond a thread block, with the largest weight at the end, and many rows."""
+    """Yield rows beyond a thread block, with the largest weight at the end, and many rows.
+
+    The last of the many rows have special and tiny weights.
+    """
     for n, (kind, arithmetic) in enumerate(_PAIRS):
         of = {"kind": kind, "arithmetic": arithmetic, "block": "row"}
         source = ("bf16", "f32", "f16")[n % 3]
         name = f"{kind}.{arithmetic}"
         ends = (End.LARGEST,)
         yield LargeCase(f"wide.{name}", source, (1, 2101), 340 + n, of, ends=ends)
-        yield LargeCase(f"tall.{name}", source, (1101, 2), 360 + n, of)
+        last, source = rows_of_weights(kind, arithmetic), _SOURCES.get(name, "f32")
+        placed = tuple(in_rows(last, _ROWS - len(last), source))
+        shape = (_ROWS, len(last[0]))
+        yield LargeCase(f"tall.{name}", source, shape, 360 + n, of, placed=placed)
 
 
 _OF_WEIGHTS = (
