@@ -33,6 +33,12 @@ def fp8lm_windows_lag(
     return (*window[:-1], found[-1])
 
 
+@deviation(fp8lm.largest_after, rules=("FLM-006",), domain=_WINDOWS)
+def fp8lm_windows_one_step_late(reference: Reference, before: Any, after: Any) -> float:
+    """The largest amax is of the window before a step, which lacks the newest amax."""
+    return float(reference(after, before))
+
+
 @deviation(fp8lm.history, rules=("FLM-006",), domain=_WINDOWS)
 def fp8lm_windows_keep_infinities(
     reference: Reference, window: Sequence[float], amax: float

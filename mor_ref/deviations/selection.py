@@ -44,6 +44,12 @@ def selection_place_from_one(_: Reference, count: int, share: float) -> int:
 
 
 @deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_before(_: Reference, count: int, share: float) -> int:
+    """The place of the threshold is one less, also if the share is 1."""
+    return max(min(int(count * share), count - 1) - 1, 0)
+
+
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
 def selection_place_exact(_: Reference, count: int, share: float) -> int:
     """The product of the count and the share is not rounded."""
     return min(math.floor(count * Fraction(share)), count - 1)

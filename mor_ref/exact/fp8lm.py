@@ -154,6 +154,13 @@ def history(window: Sequence[float], amax: float) -> tuple[float, ...]:
     return (*window[1:], amax if math.isfinite(amax) else 0.0)
 
 
+@step
+def largest_after(before: Sequence[float], after: Sequence[float]) -> float:
+    """Return the largest amax of the window after a step (FLM-006)."""
+    del before
+    return largest_magnitude(after)
+
+
 # ---------------------------------------------------------------------- all-reduce
 
 

@@ -25,14 +25,14 @@ _THRESHOLD = 1e-5
 
 def exact_windows(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute the windows with the exact model."""
-    from mor_ref.exact.fp8lm import history, largest_magnitude
+    from mor_ref.exact.fp8lm import history, largest_after
 
     found = []
     for own, steps in zip(arrays["window"], arrays["amax"], strict=True):
         window = tuple(numbers_of(own, "f32"))
         for amax in numbers_of(steps, "f32"):
-            window = history(window, amax)
-            found.append(largest_magnitude(window))
+            before, window = window, history(window, amax)
+            found.append(largest_after(before, window))
     return {"largest": f32_array(found).reshape(arrays["amax"].shape)}
 
 

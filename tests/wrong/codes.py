@@ -103,6 +103,8 @@ variants(KERNELS, "select", chosen, {
     "signed": ("Signs count in the order.", {"magnitude": np.array}, by_rank),
     "from_one": ("Places count from 1.", {
         "place": lambda x, f: max(min(int(x.size * f), x.size) - 1, 0)}, by_rank),
+    "place_before": ("The place is one less, also for all numbers.", {
+        "place": lambda x, f: max(min(int(x.size * f), x.size - 1) - 1, 0)}, by_rank),
     "nearest_place": ("The place is rounded.", {"place": rounded_place}, by_rank),
     "threshold_too": ("The threshold is selected.", {"above": lambda m, t: ~(m < t)}, by_rank),
     "nan_stays": ("NaN is not selected.", {"above": lambda m, t: m > t}, by_rank),

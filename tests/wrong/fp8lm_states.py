@@ -33,14 +33,15 @@ def nearest(value):
 # ---------------------------------------------------------------------- windows
 
 
-def windows(inputs, _, drop=0, lost=0.0, of=lambda x: x.max(axis=1)):
+def windows(inputs, _, drop=0, lost=0.0, of=lambda x: x.max(axis=1), *, late=False):
     """Drop an amax, append the new one, and take the largest."""
     amax, held = number(inputs["amax"]), number(inputs["window"]).copy()
     found = np.empty_like(amax)
     for step in range(amax.shape[1]):
+        before = held
         new = np.where(np.isfinite(amax[:, step]), amax[:, step], f32(lost))
         held = np.column_stack([np.delete(held, drop, axis=1), new])
-        found[:, step] = of(held)
+        found[:, step] = of(before if late else held)
     return {"largest": bits(found)}
 
 
@@ -48,6 +49,7 @@ variants(KERNELS, "fp8lm_window", windows, {
     "drops_the_newest": ("The newest amax is dropped.", {"drop": -1}),
     "one_for_lost": ("An amax that is not finite becomes 1.", {"lost": 1.0}),
     "newest": ("The newest amax decides.", {"of": lambda x: x[:, -1]}),
+    "late": ("The window of the step before decides.", {"late": True}),
     "mean": ("The mean of the window decides.", {"of": lambda x: x.mean(axis=1)}),
 })  # fmt: skip
 
