@@ -38,7 +38,7 @@ def of_amaxes() -> tuple[Block, ...]:
     """Return blocks of binary32 for profiles that store an amax."""
     unit, near = _UNIT["f32"], _BELOW_HALF["f32"]
     return (
-        (near, 2.5, -127.0), (-100 * unit, -382 * unit, 0.0), (-unit, 0.0, unit),
+        (near, 2.5, -127.0), (-(2.0**-129), -(2.0**-127), 0.0), (-unit, 0.0, unit),
         (1e38, 2e38, -3e38), _ZEROS, _NAN, _INFINITY, _NEGATIVE,
     )  # fmt: skip
 
