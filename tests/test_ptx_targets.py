@@ -4,8 +4,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from bisect import bisect_left
 from pathlib import Path
 
+import ptxas
 import pytest
 from gpu.ptx_forms import TABLES, parser, texts_of
 from ptx_programs import HEADER
@@ -194,7 +196,7 @@ REFUSED = {
     ("sm_120a", "9.0", "cvt.rs.bf16x2.f32 %r1, %r2, %r3, %r4"): "sm_100a or sm_103a or",
     ("sm_90a", "9.0", "add.rn.f32x2 %d1, %d2, %d3"): "sm_100 or higher; the module has sm_90a",
     ("sm_90", "9.0", "wgmma.fence.sync.aligned"): "sm_90a; the module has sm_90",
-    ("sm_89", "7.7", "cvt.rn.satfinite.e4m3x2.f32 %h1, %r1, %r2"): "7.8 or higher; .* 7.7",
+    ("sm_80", "7.7", "ld.shared::cta.b32 %r0, [%r1]"): "7.8 or higher; .* 7.7",
     ("sm_90", "9.0", "max.f32 %r1, %r2, %r3, %r4"): "sm_100 or higher; the module has sm_90",
 }
 
@@ -209,3 +211,39 @@ def test_instructions_that_a_target_lacks(target, version, line):
     ) as found:
         translated(parsed(f"{head}{line};\nret; }}\n"), "run")
     assert line in str(found.value)
+
+
+VERSIONS = [
+    *(f"{major}.{minor}" for major, last in ((6, 5), (7, 8), (8, 8)) for minor in range(last + 1)),
+    "9.0",
+]
+
+
+def is_parsed(text):
+    try:
+        parsed(text)
+    except PtxError:
+        return False
+    return True
+
+
+def first_version(target, is_taken):
+    """Return the first version that takes a module for this target; those after it do as well."""
+    text = ".version {}\n.target sm_{}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+    return VERSIONS[bisect_left(VERSIONS, True, key=lambda one: is_taken(text.format(one, target)))]
+
+
+@pytest.mark.tier("full", but=["[75]", "[90a]", "[100f]"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_has_its_first_version(target):
+    ptxas.needed()
+    found = first_version(target, lambda text: bool(ptxas.assembled(text, f"sm_{target}")))
+    assert first_version(target, is_parsed) == found
+
+
+def test_a_version_before_its_target_is_refused_with_the_first_one():
+    message = r"\.target sm_90a needs \.version 8\.0 or higher; the module has 7\.8"
+    with pytest.raises(PtxError, match=message):
+        parsed(".version 7.8\n.target sm_90a, debug\n.visible .entry k() { ret; }")
+    for old in ("3.0\n.target sm_30", "4.2\n.target sm_53", "6.0\n.target sm_70"):
+        parsed(f".version {old}\n.visible .entry k() {{ ret; }}")

@@ -8,6 +8,7 @@ from itertools import accumulate
 from mor_ref.ptx.declarations import declared, size_of, split
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Statement, Variable
+from mor_ref.ptx.targets import check_version
 
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BRACE = re.compile(r"[{}]")
@@ -107,6 +108,7 @@ def parsed(text: str) -> Program:
         raise PtxError(f"the text has no {' and no '.join(missing)}; give a whole PTX module")
     if head.get("address_size", "64") != "64":
         raise PtxError(f"addresses are of {head['address_size']} bits; compile for 64")
+    check_version(head["target"], head["version"])
     return Program(head["version"], head["target"], variables, functions)
 
 

@@ -1,10 +1,10 @@
-"""Targets and versions of PTX that have an instruction, as ptxas 12.9 and 13.5 have it."""
+"""Targets and versions of PTX, and which have an instruction, as ptxas 12.9 and 13.5 have it."""
 
 import functools
 import re
 from dataclasses import dataclass
 
-from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import Instruction
 
 _FAMILIES = (100, 110, 120)  # a target of a family, such as sm_103f, is of the last of these
@@ -127,8 +127,52 @@ NEEDS = (
     Need(r"wgmma\..*", version="8.0", only=("sm_90a",)),
     Need(r"wgmma\..*\.[su]8", version="8.4"),
 )
+# The first version with each target, by its number or its name; ptxas 13.0 has those from 75 on.
+_FIRST_VERSIONS = {
+    "30": "3.0",
+    "32": "4.0",
+    "35": "3.1",
+    "37": "4.1",
+    "50": "4.0",
+    "52": "4.1",
+    "53": "4.2",
+    "60": "5.0",
+    "61": "5.0",
+    "62": "5.0",
+    "70": "6.0",
+    "72": "6.1",
+    "75": "6.3",
+    "80": "7.0",
+    "86": "7.1",
+    "87": "7.4",
+    "88": "7.3",
+    "89": "7.8",
+    "90": "7.8",
+    "90a": "8.0",
+    "100": "8.6",
+    "100f": "8.8",
+    "101": "8.6",
+    "101f": "8.8",
+    "103": "8.8",
+    "110": "9.0",
+    "120": "8.7",
+    "120f": "8.8",
+    "121": "8.8",
+}
 _OF_THREE = Need("", 100, "8.8")  # a minimum or a maximum of three
 _NEEDS = tuple((re.compile(each.pattern), each) for each in NEEDS)
+
+
+def check_version(target: str, version: str) -> None:
+    """Refuse a version of PTX that does not have the target yet."""
+    number, suffix = _parts(target)
+    names = (f"{number}{suffix}", str(number))
+    first = next((_FIRST_VERSIONS[one] for one in names if one in _FIRST_VERSIONS), "0.0")
+    if _number(version) < _number(first):
+        found = target.split(",", maxsplit=1)[0]
+        raise PtxError(
+            f".target {found} needs .version {first} or higher; the module has {version}"
+        )
 
 
 def check_target(of: Instruction, target: str, version: str) -> None:
