@@ -163,3 +163,35 @@ def test_a_suite_that_is_equal_but_for_nans_says_so():
     some = verified(Allowed()).results[0]
     assert 0 < some.nans < some.differing
     assert "NaN" not in next(suite_lines(some, None))
+
+
+def in_other_bits(place=None):
+    """Return a candidate with another quiet NaN in each place, and with one NaN more if asked."""
+
+    def function(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        y = np.where(found["y"] == 0x7FFFFFFF, np.uint32(0x7FC00000), found["y"])
+        if place is not None:
+            y[place] = 0x7FC00000
+        return {"y": y}
+
+    return function
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("nan", ["any", "canonical-or-quiet"])
+def test_digests_are_of_nans_that_are_allowed(nan):
+    """They are counted, and a NaN in place of a number is a mismatch."""
+    suites = suites_in(bundled_files(), ["levels_large"])
+    found = [
+        verify(PythonFunction("mine", in_other_bits(place)), suites, allowed=allowed)
+        for place, allowed in ((None, Allowed()), (None, Allowed(nan)), ((0, 0), Allowed(nan)))
+    ]
+    assert [one.verdict for one in found] == ["mismatch", "match", "mismatch"]
+    arrays = [
+        OPERATIONS["levels"].exact(case.parameters, {"x": case.arrays["x"]})["y"]
+        for case in golden.load("levels_large")
+    ]
+    nans = sum(int((y == 0x7FFFFFFF).sum()) for y in arrays)
+    assert nans > 0
+    assert f"{nans:,} NaNs with other bits" in str(found[1].conformance)

@@ -20,6 +20,7 @@ from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.cells import picture_of_marks
 from mor_ref.verify.comparing.difference import MOST_ENTRIES, Difference, Entry, KindOfEntries
+from mor_ref.verify.comparing.digests import with_allowed_nans
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 from mor_ref.verify.comparing.integers import bits_given
 from mor_ref.verify.comparing.kinds import MismatchKind, kinds_of
@@ -170,16 +171,15 @@ def comparisons(
             names = case.name, name, field.name, format_meant(field.format, case.parameters)
             problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
             if problem is None:
-                size = bytes_of(_format_of_given(operation, field, name, case))
-                given = answer.get(name)
-                bits = bits_given(field.name, size, case.parameters, given)
+                fmt, given = _format_of_given(operation, field, name, case), answer.get(name)
+                bits = bits_given(field.name, bytes_of(fmt), case.parameters, given)
                 expected, actual = paired(case, field.name, name, bits)
                 problem = problem_of(actual, expected)
                 if problem is not None:
                     problem += named_otherwise(field, name, case.arrays[field.name], given)
             if problem is None:
-                found, marks = np.asarray(actual), left_out.get(field.name)
-                viewed = marks
+                found, nans = with_allowed_nans(case, field.name, fmt, bits, actual, allowed)
+                marks = viewed = left_out.get(field.name)
                 if marks is not None and marks.any():
                     views = split(name)[1] or split(field.name)[1]
                     viewed = in_views(marks, views, case.parameters)
@@ -188,7 +188,8 @@ def comparisons(
                     one = _of_moved(operation, names, case, expected, found, allowed)
                 else:
                     one = _compared(operation, names, expected, found, allowed)
-                yield replace(one, left_out=marks if one.is_plain else viewed)
+                nans += one.allowed_nans
+                yield replace(one, left_out=marks if one.is_plain else viewed, allowed_nans=nans)
             else:
                 nothing = np.zeros(0, np.bool_)
                 yield ComparedField(*names, expected, nothing, nothing, 0, problem)
