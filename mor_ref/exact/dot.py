@@ -67,7 +67,9 @@ def dot_chunks(
     for n, part in enumerate(in_chunks(products, profile)):
         c = c_of_chunk(c, n * length, profile)
         chunks.append(FAMILIES[profile.family](part, c, profile))
-        c, profile = chunks[-1].c, replace(profile, first_c="")
+        c = chunks[-1].c
+        if profile.first_c:
+            profile = replace(profile, first_c="")
     return chunks
 
 
