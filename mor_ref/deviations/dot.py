@@ -71,6 +71,14 @@ def dot_order_reversed(
     return list(reference(products[::-1], profile))
 
 
+@deviation(dot.in_chunks, where=_is_rounded, rules=("DOT-003",), domain=DOTS, exemptions=ONE_CHUNK)
+def dot_chunks_reversed(
+    reference: Reference, products: list[Product], profile: DotProfile
+) -> list[list[Product]]:
+    """Chunks are taken from the last one on, which zeros fill at its end, as in order."""
+    return list(reference(products, profile)[::-1])
+
+
 @deviation(dot_nvidia.cut_chunk, rules=("DOT-007",), domain=DOTS)
 def dot_c_added_last(
     reference: Reference, terms: list[Term], c: float, profile: DotProfile
@@ -170,11 +178,16 @@ def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotPr
     return math.copysign(FLT_MAX, found) if math.isinf(found) else found
 
 
-@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
+@deviation(dot_nvidia.result, rules=("DOT-010",), domain=DOTS)
 def dot_subnormal_sums_flushed(reference: Reference, value: Fraction, profile: DotProfile) -> float:
-    """A subnormal sum becomes zero."""
+    """A subnormal sum becomes +0, in f16 as well."""
     found = float(reference(value, profile))
-    return 0.0 if abs(found) < math.ldexp(1.0, -126) else found
+    return 0.0 if abs(found) < smallest_normal(profile.result) else found
+
+
+def smallest_normal(name: str) -> float:
+    """Return the smallest normal number of a format."""
+    return math.ldexp(1.0, formats[name].smallest_exponent)
 
 
 def _has_exponents(_code: int, fmt: Format, _profile: DotProfile) -> bool:

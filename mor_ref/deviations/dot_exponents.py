@@ -140,11 +140,12 @@ def dot_tf32_nan_before_cut(
     return replace(found, value=math.nan) if math.isnan(fmt.value(code)) else found
 
 
-def _adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:
+def adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:
+    """Return whether products are added to a given number."""
     return c != 0 and profile.family not in WITHOUT_C
 
 
-@deviation(dot.dot_chunks, where=_adds_to_c, rules=("DOT-003",), domain=(*DOTS_ALONE, "dot_scaled"))
+@deviation(dot.dot_chunks, where=adds_to_c, rules=("DOT-003",), domain=(*DOTS_ALONE, "dot_scaled"))
 def dot_c_added_to_the_row(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
 ) -> list[Chunk]:

@@ -1,4 +1,4 @@
-"""Dot products that differ: loops over K that lose a part of it, and c outside of instructions."""
+"""Dot products that differ: loops over K that lose a part of it, and work outside instructions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
 from mor_ref.deviations.dot import ONE_CHUNK
 from mor_ref.deviations.dot_exponents import total
-from mor_ref.exact import dot, matmul
+from mor_ref.exact import dot, dot_binary32, dot_terms, matmul
 from mor_ref.exact.dot import Scales
 from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.matmul import Blocks
@@ -89,6 +89,54 @@ def dot_promoted_tail_added_by_instructions(
     return found
 
 
+@deviation(
+    dot.dot_chunks,
+    where=_is_promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
+)
+def dot_promoted_tail_without_scales(
+    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, *scales: Any
+) -> list[Chunk]:
+    """The last products are added up and then added to c, without scales, if less than 128."""
+    k = len(a) // PERIOD * PERIOD
+    found = _first(reference, k, a, b, c, profile, of, *scales)
+    if k < len(a):
+        last = reference(a[k:], b[k:], 0.0, profile, of, None)[-1]
+        found.append(Chunk(None, None, dot_binary32.total(last.c, found[-1].c)))
+    return found
+
+
+@deviation(dot.dot_chunks, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
+def dot_promoted_sums_go_on(
+    reference: Reference,
+    a: Any,
+    b: Any,
+    c: float,
+    profile: DotProfile,
+    of: Any,
+    scales: Scales | None = None,
+) -> list[Chunk]:
+    """A partial sum goes on from the one before, which is in c already, and not from 0."""
+    plain, partial, found = replace(profile, family="t_fdpa", scales=()), 0.0, []
+    for k in range(0, len(a), PERIOD):
+        part = slice(k, k + PERIOD)
+        partial = reference(a[part], b[part], partial, plain, of, None)[-1].c
+        c = dot_binary32.fused(_factor(scales, k), partial, c)
+        found.append(Chunk(None, None, c))
+    return found
+
+
+def _factor(scales: Scales | None, k: int) -> float:
+    """Return the product of both scales of an element, in binary32; 1 without scales."""
+    if scales is None:
+        return 1.0
+    n = k // scales.block
+    both = (dot_terms.scale(codes[n], scales.fmt).value for codes in (scales.a, scales.b))
+    return dot_binary32.product(*both)
+
+
 @deviation(dot.dot_chunks, where=_is_of_chunks, rules=("DOT-003", "DOT-007"), domain=DOTS)
 def dot_chunks_added_in_binary32(
     reference: Reference,
@@ -107,6 +155,24 @@ def dot_chunks_added_in_binary32(
         found += reference(a[part], b[part], 0.0, profile, of, own)
         c = total(found[-1].c, c, profile)
         found[-1] = replace(found[-1], c=c)
+    return found
+
+
+def _takes_scales(*arguments: Any) -> bool:
+    return _has_scales(*arguments) and arguments[3].family in ("st_fdpa", "gst_fdpa")
+
+
+@deviation(dot.dot_chunks, where=_takes_scales, rules=("DOT-007", "DOT-009"), domain=IN_SCALED_DOTS)
+def dot_blocks_scaled_by_fma(
+    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, scales: Scales
+) -> list[Chunk]:
+    """A block is added up without its scales; a fused operation multiplies it and adds c."""
+    found: list[Chunk] = []
+    for k in range(0, len(a), scales.block):
+        part = slice(k, k + scales.block)
+        last = reference(a[part], b[part], 0.0, profile, of, None)[-1]
+        c = dot_binary32.fused(_factor(scales, k), last.c, c)
+        found.append(replace(last, c=c))
     return found
 
 
