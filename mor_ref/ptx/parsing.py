@@ -27,7 +27,8 @@ _HEADS = {
     "address_size": (re.compile(r"\d+"), "64"),
 }
 _STRANGE = re.compile(r'"[^"\n]*"|(?P<it>[^\t-\r -~])')
-_FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.(entry|func)\b")
+_FUNCTION = re.compile(r"(?:\.(?P<linking>visible|weak|extern)\s+)?\.(?P<kind>entry|func)\b")
+_LINKING = re.compile(r"[^=]*?\.(visible|weak|extern|common)\b")
 _NAME = re.compile(r"\s*([\w$%]+)\s*")
 # A kernel that needs one of these is refused by its own line.
 _UNUSED = re.compile(r"\.pragma\b[^;]*;|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b[^;]*;")
@@ -97,7 +98,7 @@ def parsed(text: str) -> Program:
         elif found := _FUNCTION.match(source.text, at):
             function, at = _function(source, found)
             is_defined = source.text[at - 1] == "}"
-            _take_function(function, functions, defined if is_defined else None)
+            _take_function(function, functions, defined, is_defined=is_defined)
         else:
             end = source.to(";", at)
             for variable in declared(source.line(at), source.text[at:end]):
@@ -125,19 +126,22 @@ def _take_head(source: Text, found: re.Match[str], head: dict[str, str]) -> int:
 
 
 def _take_function(
-    function: Function, functions: dict[str, Function], defined: set[str] | None
+    function: Function, functions: dict[str, Function], defined: set[str], *, is_defined: bool
 ) -> None:
-    """Add a function: a definition, or a declaration if `defined` is None."""
-    name = function.name
-    function = replace(function, first=functions.get(name, function).first or function.line)
-    if defined is None:
-        functions.setdefault(name, function)
-        return
+    """Add a function: a definition, or a declaration."""
+    name, text = function.name, f".{'entry' if function.is_entry else 'func'} {function.name}"
+    other = functions.get(name, function)
     if name in defined:
-        text = f".{'entry' if function.is_entry else 'func'} {name}"
         raise refusal(function.line, text, "the module has another one of this name")
-    defined.add(name)
-    functions[name] = function
+    if is_defined and "extern" in (function.linking, other.linking):
+        raise refusal(function.line, text, "an .extern function is defined in another module")
+    if function.linking not in ("", other.linking):
+        why = f"line {other.line} declares it without .{function.linking}"
+        raise refusal(function.line, text, why)
+    if is_defined:
+        defined.add(name)
+    if is_defined or name not in functions:
+        functions[name] = replace(function, first=other.first or function.line)
 
 
 def _take_aliases(
@@ -155,11 +159,21 @@ def _take_aliases(
 
 
 def _take_variable(variable: Variable, variables: dict[str, Variable], text: str) -> None:
-    """Add a variable; another declaration of it is the same."""
-    other = variables.get(variable.name, variable)
-    if (other.space, other.type, other.size) != (variable.space, variable.type, variable.size):
-        raise refusal(variable.line, text, f"{variable.name} is in line {other.line}, too")
-    variables[variable.name] = replace(variable, first=other.first or variable.line)
+    """Add a variable: one definition, and declarations of it as `.extern`."""
+    name, linking = variable.name, _LINKING.match(text)
+    variable = replace(variable, linking=linking[1] if linking else "")
+    other = variables.get(name, variable)
+    is_alike = (other.space, other.type, other.size) == (
+        variable.space,
+        variable.type,
+        variable.size,
+    )
+    is_again = name in variables and "extern" not in (variable.linking, other.linking)
+    is_resolved = other.linking != "extern" or variable.linking != ""
+    if not is_alike or is_again or not is_resolved:
+        raise refusal(variable.line, text, f"{name} is in line {other.line}, too")
+    kept = other if variable.linking == "extern" else variable
+    variables[name] = replace(kept, first=other.first or variable.line)
 
 
 def _skipped(source: Text, at: int) -> int:
@@ -184,7 +198,10 @@ def _function(source: Text, found: re.Match[str]) -> tuple[Function, int]:
     if ".pragma" in directives and is_declared and opening >= 0:  # its ; ends no declaration
         is_declared, directives = False, source.text[at:opening]
     end = ending + 1 if is_declared else source.past_braces(opening)
-    function = Function(line, name.group(1), found.group(1) == "entry", results, parameters, ())
+    function = Function(
+        line, name.group(1), found["kind"] == "entry", results, parameters, (),
+        linking=found["linking"] or "",
+    )  # fmt: skip
     try:
         required, most = _threads(line, directives)
         statements = () if is_declared else _statements(source, opening + 1, end - 1)

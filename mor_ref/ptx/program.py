@@ -13,6 +13,7 @@ class Variable:
 
     `size` is in bytes, and 0 if the launch sets it. `count` is that of `%r<5>`, which declares
     %r0 to %r4, and 0 of a plain name. `first` is the line of the first declaration of its name.
+    `linking` is its directive, such as extern, if it has one.
     """
 
     line: int
@@ -24,6 +25,7 @@ class Variable:
     count: int = 0
     initial: tuple[tuple[int, str], ...] = ()  # places and values
     first: int = 0
+    linking: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Function:
     """A kernel (`.entry`) or a function; one without statements is defined elsewhere.
 
     `refused` says why it cannot run, if it cannot. `first` is the line of the first declaration of
-    its name.
+    its name, and `linking` its directive, such as extern, if it has one.
     """
 
     line: int
@@ -75,6 +77,7 @@ class Function:
     most_threads: tuple[int, ...] = ()
     refused: str = ""
     first: int = 0
+    linking: str = ""
 
 
 @dataclass(frozen=True)
