@@ -17,7 +17,7 @@ from extras import imported, reason, skip_without
 from worker_pools import CANDIDATE, SMALL, dying_once, pid_among, two_processes, wait_until
 
 from mor_ref.golden import bundled_files
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.workers import pools as workers
 from mor_ref.workers.pools import workers_named
@@ -118,7 +118,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 def kill_at_the_next_suite():
     """Let this worker die while it makes a suite: its functions are found by name."""
-    from mor_ref.golden.making import vectors as module
+    from mor_ref.golden.generation import vectors as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,7 +1,7 @@
 """Golden vectors of dot products against kernels with wrong exponents, widths, cuts and tails.
 
-`unseen_sums.json` has those kernels that no row shows, of all that a search has tried. Most of them
-have the same results: no sum and no exponent of the formats of the profile is that wide.
+`undetected_sums.json` has those kernels that no row shows, of all that a search has tried. Most of
+them have the same results: no sum and no exponent of the formats of the profile is that wide.
 """
 
 import json
@@ -17,7 +17,9 @@ from mor_ref import golden
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.golden.inputs.found_dots import first_with_numbers_of
 
-UNSEEN = json.loads(Path(__file__).with_name("unseen_sums.json").read_text(encoding="ascii"))
+UNDETECTED = json.loads(
+    Path(__file__).with_name("undetected_sums.json").read_text(encoding="ascii")
+)
 SUITES = ("dot_chunks", "dot", "dot_scaled")
 
 
@@ -76,4 +78,4 @@ CHEAP = ("dot-ampere_bf16", "dot-cdna3_bf16_k4", "dot-hopper_fp8", "dot_chunks-c
 @pytest.mark.parametrize(("suite", "profile"), PAIRS, ids=map("-".join, PAIRS))
 def test_every_wrong_sum_shows(suite, profile):
     """Lanes without an exponent, narrow sums and exponents, cuts of CDNA 3, e0 and tails."""
-    assert unseen(suite, profile) == UNSEEN[suite].get(profile, [])
+    assert unseen(suite, profile) == UNDETECTED[suite].get(profile, [])

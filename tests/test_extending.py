@@ -31,7 +31,7 @@ from mor_ref.api.dequantization import values
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.policies import drawn_case

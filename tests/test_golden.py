@@ -17,8 +17,8 @@ from forking import mor_ref as run
 
 from mor_ref import golden
 from mor_ref.golden import bundled_files
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.inputs import edges as inputs
-from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import manifest, suite_files
 from mor_ref.golden.store.manifest import DIGESTS

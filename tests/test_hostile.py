@@ -14,7 +14,7 @@ from verifying import failure_of
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import EXPORTS, export
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model import checks
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import manifest, suite_files, whole_files

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from forking import python
 
-from mor_ref.golden.making import directory as making
-from mor_ref.golden.making.directory import RECORD, lock_directory
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation import directory as making
+from mor_ref.golden.generation.directory import RECORD, lock_directory
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import suite_files
 from mor_ref.golden.store.whole_files import remove_unfinished, write_whole
@@ -43,7 +43,7 @@ def watch(name, given):
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from mor_ref.golden import bundled_files
-from mor_ref.golden.making import vectors as making
+from mor_ref.golden.generation import vectors as making
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.workers.pools import Workers
@@ -166,7 +166,7 @@ def test_two_runs_in_a_directory(tmp_path):
     script = """
 import sys
 from pathlib import Path
-from mor_ref.golden.making.directory import lock_directory
+from mor_ref.golden.generation.directory import lock_directory
 with lock_directory(Path(sys.argv[1]), ()):
     print("held", flush=True)
     sys.stdin.read()

@@ -26,7 +26,7 @@ from mor_ref.engine import parallel
 from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, engine_codes

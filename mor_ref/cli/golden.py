@@ -18,7 +18,7 @@ from mor_ref.argument_checks import (
 from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.making.vectors import make
+from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import described

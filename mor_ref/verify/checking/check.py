@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.golden.making.witnesses import with_expected
+from mor_ref.golden.generation.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import elements_of, read_suite

@@ -18,9 +18,9 @@ from mor_ref.golden.all_inputs.digests import (
     digests_in,
     inputs_of,
 )
+from mor_ref.golden.generation.negative import PLANTED, negative_file_of, right_results
+from mor_ref.golden.generation.witnesses import with_deviation
 from mor_ref.golden.inputs.enlarged import questions
-from mor_ref.golden.making.negative import PLANTED, negative_file_of, right_results
-from mor_ref.golden.making.witnesses import with_deviation
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.manifest import AGAIN, DIGESTS, GoldenError

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.golden import bundled_files
-from mor_ref.golden.making.directory import RECORD, MadeBy, lock_directory
-from mor_ref.golden.making.negative import negative_file_of
+from mor_ref.golden.generation.directory import RECORD, MadeBy, lock_directory
+from mor_ref.golden.generation.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import (
@@ -29,9 +29,13 @@ _SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
 
 def made(name: str, size: Size) -> Made:
     """Return the files of a suite by their names, and its entry in the manifest."""
+    from mor_ref.golden.generation.negative import negative
+    from mor_ref.golden.generation.witnesses import (
+        cases_of_bundled_witnesses,
+        with_expected,
+        witnesses,
+    )
     from mor_ref.golden.inputs.enlarged import questions
-    from mor_ref.golden.making.negative import negative
-    from mor_ref.golden.making.witnesses import cases_of_bundled_witnesses, with_expected, witnesses
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
