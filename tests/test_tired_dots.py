@@ -5,7 +5,7 @@ The programs are those of `dots_by_text`, which was written from the text alone,
 
 import pytest
 from structural_faults import MANIFEST
-from tired_dots import PROGRAMS, SUITES, Program
+from tired_dots import PROGRAMS, SUITES, Program, flushing, to_zero
 
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS
@@ -51,6 +51,14 @@ def test_the_diagnosis_names_it(name, suite):
     wanted = ALIKE.get(suite, set())
     found = names_of(evidence_of(PROGRAMS[name], suite))
     assert found == (wanted if name in wanted else {name})
+
+
+def test_a_flush_in_both_formats_is_two_deviations():
+    """DOT-010."""
+    both = Program(SUITES, flushing(to_zero))
+    (found,) = diagnose([evidence_of(both, "dot_chunks")]).suites
+    names = {"dot_subnormal_sums_flushed", "dot_f16_subnormal_sums_flushed"}
+    assert names in [{*one.deviations} for one in found.explanations if one.is_whole]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

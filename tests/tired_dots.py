@@ -60,14 +60,23 @@ def low_of(row):
 # ---------------------------------------------------------------- sums and c
 
 
-def flushing(of_sum):
-    """Return families of NVIDIA that change subnormal sums."""
+def flushing(of_sum, lows=(-14, -126)):
+    """Return families of NVIDIA that change sums which are subnormal in some formats."""
 
     def chunk(products, c, row, **more):
         e, n, r = t_fdpa(products, c, row, **more)
-        return e, n, of_sum(r) if abs(r) < 2.0 ** low_of(row) else r
+        is_subnormal = low_of(row) in lows and abs(r) < 2.0 ** low_of(row)
+        return e, n, of_sum(r) if is_subnormal else r
 
     return lambda: dict.fromkeys(OF_NVIDIA, chunk)
+
+
+def to_zero(_):
+    return 0.0
+
+
+def to_signed_zero(x):
+    return math.copysign(0.0, x)
 
 
 def taking_c(function):
@@ -155,8 +164,9 @@ def scaling_by_fma(products, c, row, block):
 
 
 PROGRAMS = {
-    "dot_subnormal_sums_flushed": Program(SUITES, flushing(lambda _: 0.0)),
-    "dot_subnormal_sums_flushed_with_sign": Program(SUITES, flushing(lambda r: flushed(r, 0))),
+    "dot_subnormal_sums_flushed": Program(SUITES, flushing(to_zero, [-126])),
+    "dot_f16_subnormal_sums_flushed": Program((*ALONE, *PRODUCTS), flushing(to_zero, [-14])),
+    "dot_subnormal_sums_flushed_with_sign": Program(SUITES, flushing(to_signed_zero)),
     "dot_subnormal_c_flushed": Program(
         SUITES,
         lambda: {name: taking_c(function) for name, function in FAMILIES.items()},
