@@ -470,6 +470,26 @@ def test_entries_without_defined_bits_say_more_than_allowed_bits():
         assert conformance_of([one], {"decisions": suite}, len(MANIFEST)).level == level
 
 
+def test_a_later_part_of_a_suite_counts_as_much_as_the_first():
+    """The standing of two parts is that of the whole, whichever of them differs."""
+    fields, cases = fields_of(MANIFEST["decisions"]), golden.load("decisions")
+    change = close("mean_relative_error", 1e-5)
+
+    def standing(some):
+        answers = {c.name: change({"accepted": c.arrays["accepted"]}, c) for c in some}
+        return standing_of(Evidence("decisions", "decide", fields, some, answers))
+
+    differing = [c for c in cases if c.parameters["metric"] == "mean_relative_error"]
+    wrong = standing(differing)
+    right = standing([c for c in cases if c not in differing])
+    assert (right.is_exact, right.margin, wrong.is_exact) == (True, 0, False)
+    assert right + wrong == wrong + right == standing(cases)
+    wrong = replace(wrong, margin=None, nans=2, zeros=3, left_out=5, open=7)
+    for both in (right + wrong, wrong + right):
+        assert (both.is_exact, both.margin) == (False, None)
+        assert (both.nans, both.zeros, both.left_out, both.open) == (2, 3, 5, 7)
+
+
 def test_what_cannot_be_compared_does_not_conform():
     def change(found, *_):
         return {"accepted": found["accepted"][1:]}

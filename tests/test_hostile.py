@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import stat
 
 import numpy as np
 import pytest
@@ -483,6 +484,12 @@ def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
     whole_files.write_whole(tmp_path / suite_files.MANIFEST, b"{}")
     assert outside.read_text() == "mine"
     assert json.loads(report.read_text())["verdict"] == "match"
+
+
+def test_everybody_may_read_what_is_written(tmp_path):
+    """The temporary file is of its owner alone."""
+    whole_files.write_whole(tmp_path / "a", b"1")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
 
 
 @pytest.mark.parametrize(

@@ -518,6 +518,17 @@ def other(model):
 
 
 @needs("torch")
+def test_a_full_history_is_loaded():
+    """Of 1024 amaxes, as the recipe has; one more is damaged."""
+    model = nn.Sequential(nn.Linear(4, 4))
+    convert(model, "fp8_delayed")
+    saved = state(model)
+    saved["0"]["histories"]["weight"]["amaxes"] = [1.0] * 1024
+    load_state(model, saved)
+    assert state(model) == saved
+
+
+@needs("torch")
 def test_a_copy_of_a_model_has_a_state_of_its_own():
     import pickle
 

@@ -23,7 +23,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import report_files
+from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -128,6 +128,17 @@ def test_answers_in_part(change, plain, strict):
         assert found.results[0].verdict == verdict
         record = json.loads(report_files.as_json(found))
         assert (record["complete"], record["results"][0]["complete"]) == (is_complete,) * 2
+
+
+def test_an_incomplete_suite_is_a_failing_test():
+    """And is skipped if nobody asks for all answers."""
+    for must_be_complete, kind in ((True, "failure"), (False, "skipped")):
+        nothing = PythonFunction("none", lambda *_: None)
+        suites = suites_in(bundled_files(), ["decisions"])
+        found = verify(nothing, suites, must_be_complete=must_be_complete)
+        root = ET.fromstring(junit.as_junit(found))[0]  # noqa: S314  # made a line before
+        (suite,) = [one for one in root.findall("testcase") if one.get("name") == "decisions"]
+        assert [one.tag for one in suite] == [kind]
 
 
 @pytest.mark.tier("full")
