@@ -20,6 +20,8 @@ from analyzing import (
 from extras import imported
 
 import mor_ref
+from mor_ref.cli.analyze_text import _count
+from mor_ref.cli.show import console_of_some_width
 
 __all__ = ["run"]  # a fixture
 
@@ -59,6 +61,21 @@ def test_a_row_says_what_the_json_says(run):
         f"{wanted['amin']:.3g}",
     ]
     assert lines[3].split()[6:] == ["0.20M", "0", "-", "-", "-"]
+
+
+def test_counts_have_five_digits_or_a_unit():
+    """In a column of seven letters, as 100.00M has."""
+    shown = {
+        0: "0", 99_999: "99999", 100_000: "0.10M", 1_234_567: "1.23M", 99_994_999: "99.99M",
+        100_000_000: "0.10G", 12_345_678_901: "12.35G",
+    }  # fmt: skip
+    assert {count: _count(count) for count in shown} == shown
+
+
+@pytest.mark.parametrize("columns", [1, 60, 79, 80, 81, 120])
+def test_a_table_has_80_columns_in_a_narrow_window(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert console_of_some_width().width == max(columns, 80)
 
 
 def test_a_name_that_is_wider_than_the_window_is_whole(run, tmp_path):

@@ -14,9 +14,11 @@ from integers import Integers
 
 from mor_ref import cli
 from mor_ref.analysis.compare_files import Comparison, compare_files
-from mor_ref.analysis.compare_tensor import Compared, compare, is_matrix
+from mor_ref.analysis.compare_tensor import Compared, TensorComparison, compare, is_matrix
+from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
+from mor_ref.cli.compare_text import _described, _short, print_comparison
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.verify.counts_in_words import counted
@@ -235,28 +237,69 @@ def test_bits_that_are_not_known_have_no_bar(model, silent):
 
 
 def of_places(*places):
-    """Return a comparison of recipes with these bits of a number, errors and SQNR."""
+    """Return a comparison of recipes with these bits of a number, errors in percent and SQNR."""
     names = ["mxfp4", "mxfp8", "nvfp4", "mxint8"][: len(places)]
     under = tuple(
         Compared(
             name,
-            Measures(1000, error * 2**23 // 100 * 10, 1000, signal=10 ** (db // 10), noise=1),
+            Measures(
+                1000,
+                round(error * 2**23 * 10),
+                1000,
+                signal=round(10 ** (db / 10 + 9)),
+                noise=10**9,
+            ),
             {},
-            int(1000 * bits),
+            round(1000 * bits),
         )
         for name, (bits, error, db) in zip(names, places, strict=True)
     )
-    found = Comparison(recipes_from(names), ())
-    object.__setattr__(found, "tensors", (type("One", (), {"under": under})(),))
-    return [one.recipe for one in found.best]
+    tensor = TensorComparison("x.npy", "w", (25, 40), "f32", under)
+    return Comparison(recipes_from(names), (tensor,))
 
 
 def test_a_recipe_is_beaten_by_one_that_is_worse_in_nothing():
-    assert of_places((4, 20, 20), (8, 2, 30)) == ["mxfp4", "mxfp8"]
-    assert of_places((4, 20, 20), (4, 19, 20)) == ["mxfp8"]
-    assert of_places((4, 20, 20), (4, 20, 20)) == ["mxfp4", "mxfp8"]
-    assert of_places((8, 2, 30), (8.001, 2, 30), (8, 2, 20)) == ["mxfp4", "mxfp8"]
-    assert of_places((8, 2, 30), (8, 3, 40), (9, 3, 40), (8, 3, 50)) == ["mxfp4", "mxint8"]
+    def best(*places):
+        return [one.recipe for one in of_places(*places).best]
+
+    assert best((4, 20, 20), (8, 2, 30)) == ["mxfp4", "mxfp8"]
+    assert best((4, 20, 20), (4, 19, 20)) == ["mxfp8"]
+    assert best((4, 20, 20), (4, 20, 20)) == ["mxfp4", "mxfp8"]
+    assert best((8, 2, 30), (8.001, 2, 30), (8, 2, 20)) == ["mxfp4", "mxfp8"]
+    assert best((8, 2, 30), (8, 3, 40), (9, 3, 40), (8, 3, 50)) == ["mxfp4", "mxint8"]
+
+
+@pytest.mark.parametrize(
+    ("same", "other"),
+    [
+        ((8.004, 2, 20), (8.01, 2, 20)),
+        ((8, 2.004, 20), (8, 2.01, 20)),
+        ((8, 2, 20.04), (8, 2, 20.1)),
+    ],
+)
+def test_recipes_are_as_good_as_they_are_printed(same, other):
+    """ERR-009: by 0.01 bits, three digits of the error and 0.1 dB."""
+    first = of_places((8, 2, 20), same)
+    assert len(first.best) == 2
+    assert len(of_places((8, 2, 20), other).best) == 1
+    first, second = ("".join(_described(one).split(": ")[1:]) for one in first.totals)
+    assert first == second
+
+
+@pytest.mark.parametrize(("db", "is_said"), [(20.08, False), (20.12, True)])
+def test_a_higher_ratio_is_said_from_a_tenth_of_a_decibel_on(capsys, db, is_said):
+    """That which is printed as higher may be nearer."""
+    print_comparison(of_places((8, 2, 20), (8, 3, db)), Listed(), [])
+    text = capsys.readouterr().out
+    assert ("highest SQNR:   mxfp8: 8.00 bits, error 3 %, 20.1 dB" in text) == is_said
+    assert "smallest error: mxfp4: 8.00 bits, error 2 %, 20.0 dB" in text
+
+
+def test_names_of_24_letters_are_whole_in_a_column():
+    whole = "model.layers.10.mlp.down"
+    assert len(whole) == 24
+    assert _short(whole) == whole
+    assert _short(f"a{whole}") == f"..{whole[2:]}"
 
 
 @pytest.mark.parametrize(

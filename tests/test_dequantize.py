@@ -2,6 +2,7 @@
 
 import json
 import sys
+from zipfile import ZipFile
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ from safetensors.numpy import load_file, save, save_file
 from mor_ref.cli import main
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
-from mor_ref.golden.store.array_files import ArrayEntry, array_file
+from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import mixture
@@ -467,6 +468,24 @@ def test_files_are_those_of_the_library_in_whatever_order_rows_come(tmp_path):
             assert found[name].dtype == one.dtype
             assert np.array_equal(found[name], one)
     assert (tmp_path / "x.safetensors").read_bytes() == save(arrays)
+
+
+def test_metadata_are_left_out_of_an_archive_if_they_are_too_long(tmp_path):
+    """A comment of a ZIP archive has at most 65,535 bytes; short metadata stay."""
+    x = tmp_path / "x.npz"
+    most = 65_535 - len(json.dumps({"long": ""}))
+    short = {"short": "s"}
+    for given, kept in (
+        ({"long": "l" * most}, {"long": "l" * most}),
+        ({"long": "l" * (most + 1)} | short, short),
+        (short | {"long": "l" * most}, short),
+        ({"long": "l" * (most + 1)}, {}),
+    ):
+        with array_file(x, [], given):
+            pass
+        assert metadata_of(str(x)) == kept
+    with ZipFile(x) as archive:
+        assert archive.comment == b""
 
 
 def test_a_file_that_is_not_finished_is_not_there(tmp_path):

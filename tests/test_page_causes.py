@@ -210,6 +210,15 @@ def test_directories_are_left_out(text, shown):
     assert without_directories(text) == (shown or text)
 
 
+def test_a_directory_inside_of_a_home_is_left_out_whole(tmp_path, monkeypatch):
+    """A name of a directory with a space in it, too."""
+    here = tmp_path / "by ann"
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(here)
+    assert without_directories(f"no file {here}/secret") == "no file …/secret"
+
+
 def digest(data):
     return hashlib.sha256(data).hexdigest()
 
@@ -233,6 +242,17 @@ def test_the_digest_of_a_candidate(tmp_path, monkeypatch):
         assert re.search(r"of [\d,]{3,} files$", own)
     assert origin.origin_here("no_such:run", bundled_files()).candidate == "no file of it was found"
     assert origin.origin_here("peer:numpy", bundled_files()).candidate == f"numpy {np.__version__}"
+
+
+def test_files_of_a_candidate_are_named_up_to_four(tmp_path):
+    for name in "dcba":
+        (tmp_path / name).write_bytes(name.encode())
+    said = origin.origin_here(f"dir:{tmp_path}", bundled_files()).candidate
+    all_of_them = "".join(digest(name.encode()) for name in "abcd").encode()
+    assert said == f"SHA-256 {digest(all_of_them)} of a, b, c, d"
+    (tmp_path / "e").write_bytes(b"e")
+    said = origin.origin_here(f"dir:{tmp_path}", bundled_files()).candidate
+    assert said.endswith(" of 5 files")
 
 
 def test_no_name_of_a_person_or_a_machine(monkeypatch):

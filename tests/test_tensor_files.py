@@ -77,6 +77,17 @@ def test_a_model_of_several_parts_is_read_by_its_index(tmp_path, name):
     assert same(loaded(tmp_path / name), wanted)
 
 
+def test_endings_in_capitals_are_the_same(tmp_path):
+    """Of a file, of files of a directory, and of files that an index names."""
+    wanted = {"w": numbers()}
+    save_file(wanted, tmp_path / "X.SAFETENSORS")
+    assert same(loaded(tmp_path / "X.SAFETENSORS"), wanted)
+    assert same(loaded(tmp_path), wanted)
+    index = {"weight_map": {"w": "X.SAFETENSORS"}}
+    (tmp_path / "x.safetensors.index.json").write_text(json.dumps(index))
+    assert same(loaded(tmp_path), wanted)
+
+
 def test_a_directory_without_an_index_has_the_tensors_of_all_files(tmp_path):
     wanted = parts(tmp_path)
     (tmp_path / "model.safetensors.index.json").unlink()
@@ -251,7 +262,7 @@ def gguf_of(tensors, version=3, alignment=None):
         text("scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.5, 1.5),
         text("is_chat") + struct.pack("<I?", 7, True),
     ]
-    if alignment:
+    if alignment is not None:
         values.append(text("general.alignment") + struct.pack("<II", 4, alignment))
     aligned, infos, data = alignment or 32, b"", b""
     for name, (kind, shape, content) in tensors.items():
@@ -297,6 +308,7 @@ def test_a_gguf_file_is_read_by_its_description(tmp_path, version, alignment):
         (lambda d: d[:4] + b"\x09" + d[5:], "it is of version 9; 2 and 3 are known"),
         (lambda d: d[:24] + b"\xff" * 8 + d[32:], "before its header does"),
         (lambda d: d.replace(b"tiny", b"\xff\xfe\xfd\xfc"), "utf-8"),
+        (lambda _: gguf_of({}, alignment=0), "its alignment is 0"),
     ],
 )
 def test_a_damaged_gguf_file_is_one_sentence(tmp_path, damage, said):

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from test_page import differing, made
 from verifying import entries_of, on, undiagnosed
 
 import mor_ref
@@ -219,6 +220,16 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
     lines = list(report.lines(found))
     assert lines[2].startswith("  not answered: ")
     assert lines[3] == "  not given: scale, xs, y"
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, []), (7, ["  and 2 more fields of cases"])])
+def test_five_differences_are_shown_and_the_others_counted(count, more):
+    """And of each difference three entries."""
+    found = made([differing(f"case {number}") for number in range(count)])
+    _, *shown = "\n".join(report.lines(found)).split("\n  case case ")
+    assert len(shown) == 5
+    assert [one.count("\n    at ") for one in shown] == [2] * 5
+    assert shown[-1].splitlines()[3:-2] == more
 
 
 @pytest.mark.tier("full")
