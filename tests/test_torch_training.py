@@ -30,6 +30,7 @@ if torch:
         revert,
         state,
     )
+    from mor_ref.torch.chosen_layers import USUALLY_EXCLUDED, chosen_layers
     from mor_ref.torch.linear import transformed
 
 WITH_STATE = ("fp8_delayed", "fp8_lm", "nvfp4_random")
@@ -404,12 +405,50 @@ def test_convert_leaves_parameters_and_state_dict_as_they_are():
         ({"exclude": ["a"]}, ["b.0", "b.1"]),
         ({"exclude": "lm_head*"}, ["a.proj", "b.0", "b.1"]),
         ({"include": lambda _, module: module.in_features == 2}, ["b.1"]),
+        ({"include": ["b"], "exclude": (name for name in ["0", "proj"])}, ["b.1"]),
+        ({"include": (name for name in ["1"])}, ["b.1"]),
     ],
 )
 def test_patterns_choose_layers(arguments, names):
     a = nn.ModuleDict({name: nn.Linear(4, 4) for name in ("proj", "lm_head", "lm_head2")})
     model = nn.ModuleDict({"a": a, "b": nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))})
     assert list(convert(model, "mxfp8", **arguments)) == names
+
+
+LAYERS = [f"model.layers.{number}.mlp.{name}" for number in (1, 11) for name in ("up", "down")]
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("pattern", "places"),
+    [
+        ("model", [0, 1, 2, 3]),
+        ("mlp", [0, 1, 2, 3]),
+        ("up", [0, 2]),
+        ("layers.1", [0, 1]),
+        ("1.mlp", [0, 1]),
+        ("1.mlp.down", [1]),
+        ("layers.*.down", [1, 3]),
+        (LAYERS[2], [2]),
+    ],
+)
+def test_a_pattern_is_of_any_part_of_a_name_between_dots(pattern, places):
+    there = {name: nn.Identity() for name in LAYERS}
+    assert [*chosen_layers(there, [pattern], ())] == [LAYERS[place] for place in places]
+    others = [name for place, name in enumerate(LAYERS) if place not in places]
+    assert [*chosen_layers(there | {"x": there[LAYERS[0]]}, None, [pattern])] == [*others, "x"]
+
+
+@needs("torch")
+def test_a_pattern_that_matches_nothing_is_refused_with_some_names():
+    """Also lm_head, if it was asked for and is not there; the default may be of nothing."""
+    there = {name: nn.Identity() for name in "abcdef"}
+    with pytest.raises(ValueError, match="'lm_head', which matches none of a, b, c, d, e, f; "):
+        chosen_layers(there, None, ("lm_head",))
+    assert chosen_layers(there, None, USUALLY_EXCLUDED) == there
+    there["g"] = nn.Identity()
+    with pytest.raises(ValueError, match=r"none of a, b, c, d, \.\.\., g; "):
+        chosen_layers(there, ["a", "aa"], ())
 
 
 if torch:

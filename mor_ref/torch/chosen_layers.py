@@ -39,13 +39,13 @@ def _matching(
 ) -> dict[str, nn.Module]:
     if callable(chosen):
         return {name: one for name, one in there.items() if chosen(name, one)}
-    patterns = [chosen] if isinstance(chosen, str) else chosen
-    if not isinstance(patterns, Iterable) or not all(isinstance(one, str) for one in patterns):
+    given = [chosen] if isinstance(chosen, str) else chosen
+    patterns = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(one, str) for one in patterns):
         raise TypeError(
             f"{argument} is {chosen!r}; give patterns of names, or a function of the name and the "
             "module"
         )
-    patterns = tuple(patterns)
     for pattern in patterns:
         if not any(_is_in(name, (pattern,)) for name in there):
             raise ValueError(
