@@ -10,6 +10,7 @@ import typer
 from inputs import ALL, UP_TO_16
 
 from mor_ref import Policy, cli, exact, formats
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.explain.encoding import explain
 from mor_ref.explain.numerals import parse_number
 from mor_ref.golden.all_inputs import digests as exhaustive
@@ -280,8 +281,10 @@ def test_the_help_of_options_lists_the_catalogues(monkeypatch):
     command = typer.main.get_command(cli.app).commands["analyze"]
     asked = command.make_context("analyze", ["x.npy"])
     names = {option.name: option.help for option in command.get_params(asked)}
-    assert names["policy"] == "tensor (default), two_way, three_way, nvfp4 or mine."
-    assert names["scaling"] == "gam (default), e8m0 or fp32."
+    for option, default, rows in (("policy", "tensor", POLICIES), ("scaling", "gam", SCALINGS)):
+        *others, last = (name for name in rows if name != default)
+        assert names[option] == f"{', '.join([f'{default} (default)', *others])} or {last}."
+    assert names["policy"].endswith(" or mine.")
 
 
 COMMANDS = typer.main.get_command(cli.app).commands

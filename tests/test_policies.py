@@ -285,13 +285,19 @@ def test_thresholds_are_of_the_rungs_that_are_named(unit):
 
 
 def test_thresholds_of_rungs_that_there_are_not():
+    means = {
+        name: [rung.name for rung in POLICIES[name].ladder if hasattr(rung.metric, "threshold")]
+        for name in POLICIES.specified
+    }
+    assert (means["tensor"], means["two_way"], means["three_way"]) == (["e4m3"], [], [])
+    others = f"omit it, or give the policy {' or '.join(name for name in means if means[name])}"
     for policy, threshold, message in (
         ("nvfp4", {"e5m2": 0.1}, "no mean relative error of 'e5m2'; give one for nvfp4 or e4m3"),
         ("tensor", {"e4m3": 0.1, "nvfp4": 0.1}, "of 'nvfp4'; give one for e4m3"),
-        ("three_way", {"e5m2": 0.1}, "of 'e5m2'; omit it, or give the policy tensor or nv"),
+        ("three_way", {"e5m2": 0.1}, f"of 'e5m2'; {others}"),
         ("nvfp4", {"": 0.1}, "no mean relative error of ''; give one for nvfp4 or e4m3"),
         ("nvfp4", {}, "threshold is {}, which names no rung; give one for nvfp4 or e4m3"),
-        ("three_way", {}, "threshold is {}, which names no rung; omit it, or give the poli"),
+        ("three_way", {}, f"threshold is {{}}, which names no rung; {others}"),
         ("nvfp4", {"nvfp4": 0}, "threshold is 0; give a number above 0 and up to 1"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
