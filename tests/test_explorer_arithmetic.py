@@ -23,7 +23,7 @@ STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps
          "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions", "affine_steps",
          "shared_blocks", "levels_steps", "mixed_steps")  # fmt: skip
 SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor", "affine", "shared",
-           "levels", "mixed")  # fmt: skip
+           "levels", "mixed", "numerals")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +178,59 @@ def test_a_threshold_of_which_t_is_0(page):
     for x in ([1, 2], [0, 0]):
         found = mor_ref.mor(np.array(x, np.float32), threshold="1e-400")
         assert page.evaluate(decided, ["1e-400", x]) == found.ladder[found.choice.item()]
+
+
+NUMERALS = {
+    **{text: float(text) for text in ("5e-324", "-0.3", "-0", "1.7976931348623157e308", "-inf")},
+    "2^-1074": 2.0**-1074,
+    "-2**(1023)": -(2.0**1023),
+    "1.5 * 2^-1073": 3 * 2.0**-1074,
+    "\N{MINUS SIGN}2^\N{MINUS SIGN}2": -0.25,
+    "-1/3": -1 / 3,
+    "0x1p-1074": 2.0**-1074,
+    "-0x1.fffffffffffffp1023": -1.7976931348623157e308,
+    "0x.8p-1073": 2.0**-1074,
+    "0x7F7FFFFF": float.fromhex("0x1.fffffep127"),
+    "0x8000000000000001": -5e-324,
+}
+NO_NUMERALS = {
+    "2^-1075": "binary64",
+    "1.5 * 2^-1074": "binary64",
+    "2^1024": "binary64",
+    "0x1p-1075": "binary64",
+    "0x1p1024": "binary64",
+    "0x1.fffffffffffff8p0": "binary64",
+    "1e-400": "binary64",
+    "1.8e308": "binary64",
+    "1/0": "divides by 0",
+    "0x.p1": "has no digits",
+    "0x3F80": "is a bit pattern of 4 digits",
+    "1.5 *": "is not a number",
+    "": "is not a number",
+}
+
+
+def test_numbers_as_they_are_typed(page):
+    """And typed again."""
+    parsed = """texts => texts.map(text => {
+        const { parseNumber, binary64Bits, hex, typed } = Explorer.numerals;
+        const x = parseNumber(text);
+        return [x, parseNumber(typed(x))].map(each => hex(binary64Bits(each), 64));
+    })"""
+    bits = np.array([*NUMERALS.values()]).view(np.uint64).tolist()
+    found = page.evaluate(parsed, [*NUMERALS])
+    assert dict(zip(NUMERALS, found, strict=True)) == {
+        text: [f"0x{word:016X}"] * 2 for text, word in zip(NUMERALS, bits, strict=True)
+    }
+
+
+def test_what_is_no_number(page):
+    refused = """texts => texts.map(text => {
+        try { Explorer.numerals.parseNumber(text); } catch (e) { return e.message; }
+    })"""
+    found = page.evaluate(refused, [*NO_NUMERALS])
+    for (text, said), message in zip(NO_NUMERALS.items(), found, strict=True):
+        assert said in (message or ""), text
 
 
 def test_every_scale_rule_of_mx_is_there():

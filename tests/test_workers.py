@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 import threading
 import weakref
 from concurrent.futures import (
@@ -14,12 +15,14 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from worker_pools import dying_once, pid_among, threads, two_processes, wait_until
 
 from mor_ref.workers import pools as workers
 from mor_ref.workers import shards
+from mor_ref.workers.package_digest import digest_of_sources
 from mor_ref.workers.pools import Workers, processes, workers_named
 from mor_ref.workers.progress import step_done
 from mor_ref.workers.shards import WorkersError
@@ -368,6 +371,39 @@ def test_unknown_executors(name):
         workers_named(name),
     ):
         pass
+
+
+def test_a_cluster_whose_workers_begin_anew_has_workers(monkeypatch):
+    """It says that it has none, and is taken to have as many as this machine."""
+
+    class Client:
+        def __init__(self, address, timeout):
+            assert (address, timeout > 0) == ("tcp://here:1", True)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait_for_workers(self, count, timeout):
+            assert (count, timeout > 0) == (1, True)
+
+        def run(self, *_, on_error):
+            assert on_error == "return"
+            return {"a worker": digest_of_sources()}
+
+        def get_executor(self, pure):
+            assert not pure
+            return executor
+
+        def nthreads(self):
+            return {}
+
+    module = SimpleNamespace(Client=Client, KilledWorker=LostError)
+    monkeypatch.setitem(sys.modules, "distributed", module)
+    with ThreadPoolExecutor(1) as executor, workers_named("dask://here:1") as found:
+        assert list(found.in_order(pow, [(n, 2) for n in range(9)])) == [n * n for n in range(9)]
 
 
 def test_local_is_this_process():
