@@ -110,6 +110,8 @@ def test_a_treatment_is_an_operation_with_its_parameters(text):
         ),
         ("e4m3:gam", "recipe is 'e4m3:gam', without block; give"),
         ("mxfp9", "recipe is 'mxfp9', which is not known; did you mean 'mxfp8'? take one"),
+        ("nvfp5", "recipe is 'nvfp5', which is not known; did you mean 'nvfp4'? take one"),
+        ("three_way", "is 'three_way', which is not known; did you mean 'mor:three_way'? take"),
         ("mxfp9:8", "the first word of recipe 'mxfp9:8' is 'mxfp9', which is not known; did you"),
         ("mor:thre_way", "'thre_way' is not known; give a word for policy or scaling or block or"),
         ("mxfp8:ceil:16:16", "where '16' is given twice; give it once"),

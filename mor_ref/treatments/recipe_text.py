@@ -10,6 +10,7 @@ from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.catalogue import INTEGERS
+from mor_ref.policies import POLICIES
 from mor_ref.representations import REPRESENTATIONS, as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.floats import Mor, Nvfp4, Scaled
@@ -105,7 +106,9 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     if not re.fullmatch(INTEGERS, head):
         asked = "recipe" if head == text else f"the first word of recipe {text!r}"
         try:
-            known_name(asked, head, (Mor.name, *known_names()))
+            known = (Mor.name, *known_names())
+            also = {name: f"{Mor.name}:{name}" for name in POLICIES if name not in known}
+            known_name(asked, head, known, also)
         except UnknownNameError as error:
             raise ValueError(str(error)) from None
     is_of_user = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
