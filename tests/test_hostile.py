@@ -486,6 +486,13 @@ def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
     assert json.loads(report.read_text())["verdict"] == "match"
 
 
+def test_a_file_as_large_as_may_be_is_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"123")
+    assert whole_files.read_inside(tmp_path, "a", 3) == b"123"
+    with pytest.raises(OSError, match="it has 3 bytes, and at most 2 go"):
+        whole_files.read_inside(tmp_path, "a", 2)
+
+
 def test_everybody_may_read_what_is_written(tmp_path):
     """The temporary file is of its owner alone."""
     whole_files.write_whole(tmp_path / "a", b"1")

@@ -70,6 +70,31 @@ def test_a_tensor_of_several_given_names_is_taken_once(tmp_path, monkeypatch):
     assert [one.name for one in from_files([*files, "x.npy", "x.npy"])] == names
 
 
+def test_a_file_of_numpy_with_a_long_header_is_read(tmp_path):
+    """Of version 2; one of version 3 has names of records."""
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, numbers(), (2, 0))
+    assert same(loaded(path), {str(path): numbers()})
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, numbers(), (3, 0))
+    with pytest.raises(ValueError, match=r"it is of version 3\.0"):
+        loaded(path)
+
+
+def test_a_skipped_tensor_that_is_given_again_is_said_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("n.npy", np.arange(3))
+    listed = list_tensors(["n.npy", "./n.npy"])
+    assert [file for file, _ in listed.skipped] == ["n.npy"]
+    assert listed.left_out == {"given more than once": 1}
+
+
+def test_a_tensor_without_a_name_is_quoted():
+    said = str(SkippedTensor("", (), "I64", "it holds integers"))
+    assert said == "'' (scalar I64): it holds integers"
+
+
 @pytest.mark.parametrize("name", ["", "model.safetensors.index.json"])
 def test_a_model_of_several_parts_is_read_by_its_index(tmp_path, name):
     wanted = parts(tmp_path)
@@ -299,6 +324,14 @@ def test_a_gguf_file_is_read_by_its_description(tmp_path, version, alignment):
     ]
 
 
+def test_a_gguf_file_ends_with_its_numbers(tmp_path):
+    """And a tensor has up to eight sides."""
+    wanted = {"w": numbers((2, 1, 1, 1, 1, 1, 1, 3))}
+    path = tmp_path / "x.gguf"
+    path.write_bytes(gguf_of({"w": (F32, wanted["w"].shape, wanted["w"].tobytes())}))
+    assert same(loaded(path), wanted)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -309,6 +342,7 @@ def test_a_gguf_file_is_read_by_its_description(tmp_path, version, alignment):
         (lambda d: d[:24] + b"\xff" * 8 + d[32:], "before its header does"),
         (lambda d: d.replace(b"tiny", b"\xff\xfe\xfd\xfc"), "utf-8"),
         (lambda _: gguf_of({}, alignment=0), "its alignment is 0"),
+        (lambda _: gguf_of({"w": (F32, (1,) * 9, bytes(4))}), "tensor w has 9 sides"),
     ],
 )
 def test_a_damaged_gguf_file_is_one_sentence(tmp_path, damage, said):

@@ -169,6 +169,43 @@ class LostError(Exception):
     """The log of an executor that has lost some workers and goes on."""
 
 
+@pytest.mark.parametrize(
+    ("numbers", "losses", "is_given_up"),
+    [
+        (range(20), [BrokenExecutor] * 3, True),
+        (range(20), [BrokenExecutor, LostError], False),
+        ([2], [BrokenExecutor] * 3, True),
+        ([2], [BrokenExecutor] * 2, False),
+    ],
+)
+def test_a_shard_is_given_up_at_the_third_loss_if_it_was_alone(numbers, losses, is_given_up):
+    """After the second it runs alone: with others, it would not be sure whose fault the loss is."""
+    taken, left = [], list(losses)
+
+    class Losing(Executor):
+        def __init__(self):
+            taken.append([])
+
+        def submit(self, function, *call):
+            future, number = Future(), call[-1][0]
+            taken[-1].append(number)
+            if number == 2 and left:
+                future.set_exception(left.pop(0)())
+            else:
+                future.set_result(function(*call))
+            return future
+
+    found = Workers(Losing, 1, (LostError,)).as_done(pow, [(n, 2) for n in numbers])
+    if is_given_up:
+        with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+            list(found)
+        assert (len(taken[1]) > 1) == (len(numbers) > 1)
+        assert taken[2] == [2]
+    else:
+        assert sorted(found) == [(k, n * n) for k, n in enumerate(numbers)]
+    assert not left
+
+
 def test_losses_that_an_executor_reports_are_made_good():
     """One that is reported twice, the second time of a shard that was alone, is the shard's own."""
     for most, fails in ((1, False), (2, True)):
@@ -201,7 +238,7 @@ def test_another_program_is_refused(monkeypatch):
         list(threads(1).in_order(pow, [(1, 2)]))
 
 
-class Breaking(ThreadPoolExecutor):
+class BreakingInTheEnd(ThreadPoolExecutor):
     """Breaks at its fifth submission, as a pool does one of whose processes was killed."""
 
     def __init__(self):
@@ -216,9 +253,9 @@ class Breaking(ThreadPoolExecutor):
 
 
 def test_workers_that_are_lost_while_shards_are_submitted():
-    found = Workers(Breaking).in_order(pow, [(n, 2) for n in range(50)])
+    found = Workers(BreakingInTheEnd).in_order(pow, [(n, 2) for n in range(50)])
     assert list(found) == [n * n for n in range(50)]
-    with Breaking() as executor:
+    with BreakingInTheEnd() as executor:
         lasting = Workers.of(executor)
         found = lasting.in_order(pow, [(n, 2) for n in range(50)])
         with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
