@@ -236,9 +236,9 @@ def test_bits_that_are_not_known_have_no_bar(model, silent):
     assert axes.get_xlim() == (0, 1)
 
 
-def of_places(*places):
+def of_places(*places, names=("mxfp4", "mxfp8", "nvfp4", "mxint8")):
     """Return a comparison of recipes with these bits of a number, errors in percent and SQNR."""
-    names = ["mxfp4", "mxfp8", "nvfp4", "mxint8"][: len(places)]
+    names = names[: len(places)]
     under = tuple(
         Compared(
             name,
@@ -292,7 +292,21 @@ def test_a_higher_ratio_is_said_from_a_tenth_of_a_decibel_on(capsys, db, is_said
     print_comparison(of_places((8, 2, 20), (8, 3, db)), Listed(), [])
     text = capsys.readouterr().out
     assert ("highest SQNR:   mxfp8: 8.00 bits, error 3 %, 20.1 dB" in text) == is_said
+    assert ("also not beaten: mxfp8" in text) != is_said
     assert "smallest error: mxfp4: 8.00 bits, error 2 %, 20.0 dB" in text
+
+
+def test_a_table_has_40_columns_in_a_narrow_window(monkeypatch, capsys):
+    def printed(columns, name):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_comparison(of_places((8, 2, 20), names=[name]), Listed(), [])
+        return capsys.readouterr().out
+
+    short, long = "mxfp4", "uint8:peg:asymmetric:5_permuted_groups"
+    assert printed(10, short) == printed(39, short) == printed(40, short) != printed(80, short)
+    assert "SQNR dB flushed %\n" in printed(40, short)
+    lines = printed(40, long).splitlines()
+    assert lines[lines.index(long) - 1].split() == ["recipe", "bits", "error", "%"]
 
 
 def test_names_of_24_letters_are_whole_in_a_column():

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
@@ -19,11 +20,13 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.kinds import kinds_of
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.reporting import origin
+from mor_ref.verify.reporting.cause_text import in_fields
 from mor_ref.verify.reporting.causes import causes_of
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.paths import without_directories
 from mor_ref.verify.reporting.report_files import write_reports
 from mor_ref.verify.reporting.rules import address_of, as_site, own_site, rule_named
+from mor_ref.verify.reporting.structure_text import structure_lines
 from mor_ref.verify.reporting.suite_section import kinds_of_suite
 
 __all__ = ["module"]  # a fixture
@@ -59,6 +62,18 @@ def test_a_cause_has_all_suites_that_it_explains():
     ]
 
 
+def test_the_clearest_suite_of_a_cause_is_the_first():
+    """Normative, with few fields that differ, and with a large share of wrong entries."""
+    (some,) = made([differing(step=2)], "a").results
+    (most,) = made([differing()], "b").results
+    (both,) = made([differing(), differing(field="y")], "c").results
+    (own,) = made([differing()], "d").results
+    results = [replace(own, normative=False), both, some, most]
+    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ties_away"),)) for suite in "abcd"]
+    (cause,) = causes_of(results, diagnoses)
+    assert [result.suite for result, _ in cause.suites] == ["b", "a", "c", "d"]
+
+
 def test_suites_of_one_structure_are_one_cause():
     moved = Structure(("scale",), "each entry is 0x0 (0)", 9, 9, 0)
     other = Structure(("code",), "each entry is 0x0 (0)", 9, 9, 0)
@@ -73,6 +88,21 @@ def test_suites_of_one_structure_are_one_cause():
         ("structure", None, ["c"]),
         ("unknown", None, ["d"]),
     ]
+
+
+def test_four_structures_are_said_and_the_others_counted():
+    structures = [Structure((name,), "each entry is 0x0 (0)", 9, 9, 0) for name in "abcdef"]
+    said = [f"{name}: each entry is 0x0 (0), in all 9 entries that differ" for name in "abcdef"]
+    assert list(structure_lines(structures[:4])) == said[:4]
+    assert list(structure_lines(structures)) == [*said[:4], "and 2 more structures"]
+
+
+def test_fields_that_a_guess_explains_are_named():
+    guess = Explanation(("ties_away",), ("ENC-003",), 5, 9, is_whole=False)
+    of_code = replace(guess, fields=("code",), of_fields=5)
+    assert in_fields(guess) == ""
+    assert in_fields(of_code) == ": all 5 of code"
+    assert in_fields(replace(of_code, explained=7)) == ": all 5 of code, and 2 of others"
 
 
 def test_one_card_is_open_and_the_rest_is_folded():
@@ -253,6 +283,17 @@ def test_files_of_a_candidate_are_named_up_to_four(tmp_path):
     (tmp_path / "e").write_bytes(b"e")
     said = origin.origin_here(f"dir:{tmp_path}", bundled_files()).candidate
     assert said.endswith(" of 5 files")
+
+
+def test_a_library_that_is_not_installed_has_no_version(monkeypatch):
+    monkeypatch.setattr(origin.metadata, "packages_distributions", dict)
+    found = origin.origin_here("peer:no-such-library", bundled_files())
+    assert found.candidate == "no-such-library, of an unknown version"
+
+
+def test_a_date_that_is_no_number_is_not_taken(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", origin._date())
 
 
 def test_no_name_of_a_person_or_a_machine(monkeypatch):

@@ -23,6 +23,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.counts_in_words import listed
 from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
@@ -172,6 +173,11 @@ def test_complete_on_the_command_line(module):
     done = run(module, "candidate:right", *DECISIONS, *DECISIONS, "--complete")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].endswith("match (1 match, 0 mismatch, 0 not run)")
+
+
+def test_ten_names_are_listed_and_the_others_counted():
+    assert listed("abcdefghij") == "a, b, c, d, e, f, g, h, i, j"
+    assert listed("abcdefghijkl") == "a, b, c, d, e, f, g, h, i, j and 2 more"
 
 
 def test_cases_that_were_not_answered_are_named():

@@ -3,11 +3,13 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from test_page import differing, made
 from verifying import DECIDING, MANIFEST, cases_of, entries_of, failure_of, module, on, run
 
 from mor_ref import golden
@@ -15,8 +17,10 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.results import FieldResult
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -96,6 +100,32 @@ def test_what_was_compared_next_to_a_failure_is_reported(module):
     page = (module / "r.html").read_text(encoding="utf-8")
     assert "✗ failed" in page
     assert "no units left" in page
+
+
+def test_suites_are_counted_by_their_verdict():
+    """A failure next to a mismatch is said, and a suite that was not asked is not run."""
+    failures = (Failure("one", "no units left"),)
+    (wrong,) = made([differing()], ["wrong"]).results
+    right, failed = (
+        replace(wrong, suite=name, differences=(), fields=(FieldResult("code", (), 9, 0),))
+        for name in ("right", "failed")
+    )
+    failed = replace(failed, answered=0, fields=(), failures=failures, case_names=("one",))
+    results = (right, replace(wrong, failures=failures), failed)
+    found = replace(made(), results=results, not_asked=("late",))
+    assert report.verdict_line(found).endswith(
+        " (1 match, 1 mismatch, 1 not run, 1 failed; it also failed in 1 suite with a mismatch)"
+    )
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
+    assert [one.get("name") for one in root[1:]] == ["right", "wrong", "failed"]
+    assert {one.get("name"): one[0].tag for one in root[0].findall("testcase")} == {
+        "right": "system-out",
+        "wrong": "failure",
+        "wrong, cases that failed": "error",
+        "failed": "error",
+        "late": "skipped",
+    }
+    assert root.find("testsuite[@name='failed']/testcase/error").get("message") == "no units left"
 
 
 def test_all_cases_that_failed_are_named():
