@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import zipfile
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +16,7 @@ from safetensors.numpy import save_file
 
 from mor_ref.analysis.compare_files import compare_files
 from mor_ref.analysis.listing import Selection, list_tensors
+from mor_ref.analysis.stored_tensors import reading
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
 from mor_ref.verify.own_inputs import from_files
 
@@ -100,6 +102,23 @@ def test_a_model_of_several_parts_is_read_by_its_index(tmp_path, name):
     wanted = parts(tmp_path)
     save_file({"other": numbers()}, tmp_path / "consolidated.safetensors")
     assert same(loaded(tmp_path / name), wanted)
+
+
+@pytest.mark.parametrize(
+    "name", ["training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"]
+)
+def test_files_of_a_training_are_no_files_of_a_model(tmp_path, name):
+    (tmp_path / name).write_bytes(b"not looked at")
+    with pytest.raises(ValueError, match="is a directory without a file that ends in one of"):
+        loaded(tmp_path)
+    save_file({"w": numbers()}, tmp_path / "x.safetensors")
+    assert same(loaded(tmp_path), {"w": numbers()})
+
+
+def test_an_error_without_words_is_named():
+    said = r"x\.NPY cannot be read as a \.npy file \(MemoryError\); save or"
+    with pytest.raises(ValueError, match=said), reading(Path("x.NPY")):
+        raise MemoryError
 
 
 def test_endings_in_capitals_are_the_same(tmp_path):

@@ -20,6 +20,7 @@ from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
@@ -230,6 +231,53 @@ def test_five_differences_are_shown_and_the_others_counted(count, more):
     assert len(shown) == 5
     assert [one.count("\n    at ") for one in shown] == [2] * 5
     assert shown[-1].splitlines()[3:-2] == more
+
+
+WHOLE = Explanation(("ties_away",), ("ENC-003",), 9, 9, is_whole=True)
+
+
+def test_a_cause_of_several_suites_is_said_in_the_end():
+    """That of one suite is said there."""
+    for suites, said in (
+        ("a", []),
+        ("ab", ["all 18 mismatches are explained by `ties_away` (rule ENC-003)"]),
+    ):
+        diagnoses = [SuiteDiagnosis(suite, 9, (WHOLE,)) for suite in suites]
+        found = made([differing()], suites, diagnoses)
+        assert list(report.summary(found))[:-2] == said
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "said"),
+    [
+        (SuiteDiagnosis("a", 9, (), leaders=("truncation", "ties_away")), True),
+        (SuiteDiagnosis("a", 9, (WHOLE,), leaders=("truncation",)), False),
+        (SuiteDiagnosis("a", 9, ()), False),
+    ],
+)
+def test_pairs_that_were_tried_are_said_if_nothing_explains_all(diagnosis, said):
+    lines = list(report.diagnosis_lines(diagnosis, comparable=True))
+    names = "`truncation` or `ties_away`"
+    tried = f"pairs of deviations tried: only those that include {names}; none explains all"
+    assert [line for line in lines if line.startswith("pairs")] == [f"{tried} mismatches"] * said
+
+
+@pytest.mark.parametrize(("is_large", "parts"), [(True, 1234), (False, 1234), (True, 0)])
+def test_parts_of_large_tensors_are_said_once(is_large, parts):
+    diagnosis = SuiteDiagnosis("a", 9, (WHOLE,), is_large=is_large, of_parts=parts)
+    text = "\n".join(report.diagnosis_lines(diagnosis, comparable=True))
+    tried = "deviations were tried on parts of the tensors, with 1,234 numbers"
+    assert (tried in text) == (is_large and parts > 0)
+    assert text.count("1,234 numbers") == bool(parts)
+
+
+def test_matching_cases_and_bits_of_nans_are_counted():
+    assert list(report.sparing([])) == []
+    assert list(report.sparing(["a"])) == ["but it would also change a, which matches"]
+    assert list(report.sparing(["a", "b"])) == ["but it would also change a, b, which match"]
+    assert report.of_nans(0, 3) == ""
+    assert report.of_nans(2, 3) == "; 2 of these only in the bits of a NaN"
+    assert report.of_nans(3, 3) == "; equal but for the bits of NaN"
 
 
 @pytest.mark.tier("full")
