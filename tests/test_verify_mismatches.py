@@ -223,14 +223,16 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
     assert lines[3] == "  not given: scale, xs, y"
 
 
-@pytest.mark.parametrize(("count", "more"), [(5, []), (7, ["  and 2 more fields of cases"])])
+@pytest.mark.parametrize(
+    ("count", "more"), [(5, []), (6, ["1 more field of a case"]), (7, ["2 more fields of cases"])]
+)
 def test_five_differences_are_shown_and_the_others_counted(count, more):
     """And of each difference three entries."""
     found = made([differing(f"case {number}") for number in range(count)])
     _, *shown = "\n".join(report.lines(found)).split("\n  case case ")
     assert len(shown) == 5
     assert [one.count("\n    at ") for one in shown] == [2] * 5
-    assert shown[-1].splitlines()[3:-2] == more
+    assert shown[-1].splitlines()[3:-2] == [f"  and {one}" for one in more]
 
 
 WHOLE = Explanation(("ties_away",), ("ENC-003",), 9, 9, is_whole=True)

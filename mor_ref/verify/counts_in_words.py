@@ -6,6 +6,7 @@ _IRREGULAR = {
     "entry": "entries",
     "mismatch": "mismatches",
     "field of a case": "fields of cases",
+    "more field of a case": "more fields of cases",
 }
 _NAMES = 10  # of a list
 

@@ -208,7 +208,8 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  {difference}"
         yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
     if len(result.differences) > _SHOWN:
-        yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
+        more = counted(len(result.differences) - _SHOWN, "more field of a case")
+        yield f"  and {more}"
 
 
 def of_field(field: FieldResult) -> str:
