@@ -28,16 +28,15 @@ class OtherBlocks(NamedTuple):
 
     def scales(self, one: Sample, names: Sequence[str]) -> dict[str, Unsigned] | None:
         """Return fields of blocks for each number, in rows and columns; None if unknown."""
-        sides, shape = block_of(one), one.question.arrays["x"].shape
-        with suppress(ValueError):  # a group may cut the blocks, and MX has none of several rows
-            found = (
-                self._of_tiles(one, names)
-                if "tile" in one.question.parameters
-                else (_of_blocks(one, names, self.of(sides)))
-            )
-            if found is not None and all(each.shape == shape for each in found.values()):
-                return found  # a tile may end too soon
-        return None
+        found = None
+        with suppress(ValueError):  # a group may cut the blocks
+            if "tile" in one.question.parameters:
+                found = self._of_tiles(one, names)
+            else:
+                found = _of_blocks(one, names, self.of(block_of(one)))
+        shape, fields = one.question.arrays["x"].shape, found or {}
+        ends_too_soon = any(each.shape != shape for each in fields.values())  # a smaller tile
+        return None if ends_too_soon else found
 
     def _of_tiles(self, one: Sample, names: Sequence[str]) -> dict[str, Unsigned] | None:
         """Return fields of tiles, whose size is fixed, from other tensors of such tiles."""
@@ -56,12 +55,12 @@ class OtherBlocks(NamedTuple):
         return {name: of_numbers(entries, sides, x.shape) for name, entries in each.items()}
 
 
-def _of_blocks(one: Sample, names: Sequence[str], sides: Sides) -> dict[str, Unsigned]:
+def _of_blocks(one: Sample, names: Sequence[str], sides: Sides) -> dict[str, Unsigned] | None:
     """Return fields of blocks of another size, computed as if the recipe asked for it."""
     x, parameters = one.question.arrays["x"], one.question.parameters
     is_of_columns = isinstance(parameters["block"], int)
     if is_of_columns and sides[0] > 1:
-        raise ValueError(f"block is {sides}; give a number of columns")
+        return None
     asked = {**parameters, "block": sides[1] if is_of_columns else list(sides)}
     found = OPERATIONS[one.operation].engine(asked, one.question.arrays)
     each = sides_of("rc", asked, x.shape)["grid"]
