@@ -59,6 +59,12 @@ IMPOSSIBLE = [
         "zero_exponent is -125, above that of the smallest normal number of f32; give one of at",
     ),
     (("mine", "t_fdpa", (), 8, 3, -13, "f16"), "of the smallest normal number of f16; give one"),
+    (("mine", "t_fda"), "family is 't_fda'; give 'exact' or 'f32_fma' or"),
+    (("mine", "t_fdpa", (), 8, 3, -133, "bf16"), "result is 'bf16'; give 'f32' or 'f16'"),
+    (("mine", "t_fdpa", (), 8.0, 3), "chunk is 8.0; give an int"),
+    (("mine", "t_fdpa", (), 8, 3, -133.5), "zero_exponent is -133.5; give an int"),
+    (("mine", "t_fdpa", (), 8, 3, -133, "f32", 24), "kept_bits is 24; give 1 to 23"),
+    (("mine", "t_fdpa", (), 8, 3, -133, "f32", -3), "kept_bits is -3; give 1 to 23"),
 ]
 
 

@@ -102,6 +102,11 @@ OF_DOT = [
         "profile 'mine' is not computed: terms of e4m3 and e4m3 and f32 have 56 bits; take formats",
     ),
     (ROWS, {"threads": 0}, "threads is 0; give an int from 1 to"),
+    (
+        mor_ref.quantize(np.ones((2, 64), np.float32), "e4m3"),
+        {},
+        "a is of type Quantized; give its codes, or the record to matmul",
+    ),
 ]
 
 
@@ -200,7 +205,7 @@ OF_MATMUL = [
         MX,
         mor_ref.quantize_mx(X.T.copy(), "e4m3", block=4),
         {"profile": "blackwell_mxfp8"},
-        "for 1 elements along K, but blackwell_mxfp8 takes them for 32; quantize B.T, and give",
+        "B has scales for 1 element along K, but blackwell_mxfp8 takes them for 32; quantize B.T,",
     ),
     (
         MX,
@@ -284,3 +289,8 @@ def test_threads_have_no_say_in_a_product(profile):
     a, b = (mor_ref.quantize(part, "e4m3", block=(1, 128)) for part in x)
     one, two = (mor_ref.matmul(a, T(b), profile=profile, threads=n) for n in (1, 2))
     assert one.tobytes() == two.tobytes()
+
+
+def test_a_number_has_no_transpose():
+    with pytest.raises(TypeError, match="x is of type int; give a record or an array"):
+        T(3)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.coded_blocks import Coded
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, code_dtype, codes_in, numbers_from, unsigned_from
 from mor_ref.definitions import dot_arguments as checks
@@ -150,6 +151,9 @@ def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
 
 def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     """Return codes, from integers or an array whose dtype is the format."""
+    if isinstance(x, Coded):
+        kind = type(x).__name__
+        raise TypeError(f"{argument} is of type {kind}; give its codes, or the record to matmul")
     found = codes_in(x)
     if found.packed or found.format not in (None, fmt.name):
         raise ValueError(

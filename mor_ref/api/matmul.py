@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
-from mor_ref.api.matmul_operands import Side, Transposed, side_of
+from mor_ref.api.matmul_operands import Side, Transposed, is_record, side_of
 from mor_ref.api.matmul_segments import (
     Numbers,
     check_array,
@@ -37,6 +37,8 @@ def transposed(x: Any) -> Transposed:
     >>> mor_ref.transposed(record).shape
     (64, 4)
     """
+    if not is_record(x) and not hasattr(x, "shape"):
+        raise TypeError(f"x is of type {type(x).__name__}; give a record or an array")
     return x.of if isinstance(x, Transposed) else Transposed(x)
 
 
@@ -167,7 +169,7 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
     from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import multiply_by_scales, product
 
-    rungs = [_rung_with_scales(side, profile) for side in (a, b)]
+    rungs = [_rung_with_scales(*side, profile) for side in (("A", a), ("B", b))]
     if rungs[0].tile[1] != rungs[1].tile[1]:
         raise ValueError(
             f"A has scales for {rungs[0].tile[1]} elements along K and B for {rungs[1].tile[1]}; "
@@ -192,7 +194,7 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
     return c
 
 
-def _rung_with_scales(side: Side, profile: DotProfile) -> CodedBlocks:
+def _rung_with_scales(argument: str, side: Side, profile: DotProfile) -> CodedBlocks:
     """Return the codes of a record whose scales the instruction takes, or refuse it."""
     rung = side.rungs[0] if len(side.rungs) == 1 else None
     name = rung.scale_format.name if rung and rung.scale_format else None
@@ -206,8 +208,9 @@ def _rung_with_scales(side: Side, profile: DotProfile) -> CodedBlocks:
     sizes = [size for _, size in profile.scales]
     if rung.tile[1] not in {*sizes, *(min(size, max(side.shape[1], 1)) for size in sizes)}:
         next_step = TO_QUANTIZE if rung.tile[1] == 1 else f"give block={sizes[0]} to quantize_mx"
+        count = f"{rung.tile[1]} element{'s' * (rung.tile[1] != 1)}"
         raise ValueError(
-            f"a record has scales for {rung.tile[1]} elements along K, but {profile.name} takes "
-            f"them for {' or '.join(map(str, sizes))}; {next_step}"
+            f"{argument} has scales for {count} along K, but {profile.name} takes them for "
+            f"{' or '.join(map(str, sizes))}; {next_step}"
         )
     return rung

@@ -103,11 +103,11 @@ def shape_of(x: Any) -> tuple[int, ...]:
         return x.output.shape
     if isinstance(x, Coded):
         return x.in_blocks().codes.shape
-    shape: tuple[int, ...] = np.shape(x.dequantize() if _is_record(x) else x)
+    shape: tuple[int, ...] = np.shape(x.dequantize() if is_record(x) else x)
     return shape
 
 
-def _is_record(x: Any) -> bool:
+def is_record(x: Any) -> bool:
     """Return whether something has numbers, and is not an array; tensors of torch have both."""
     return isinstance(x, MorResult) or (isinstance(x, Dequantized) and not hasattr(x, "dtype"))
 
@@ -116,7 +116,7 @@ def side_of(x: Any, argument: str) -> Side:
     """Return an operand as rows; K is its last axis."""
     if isinstance(x, Transposed):
         return side_of(x.of, argument).transposed
-    fmt = None if _is_record(x) else _format_of(x, argument)
+    fmt = None if is_record(x) else _format_of(x, argument)
     shape = shape_of(x)
     if len(shape) != 2:
         raise ValueError(f"{argument} has the shape {shape}; give a matrix, rows and columns")

@@ -1,7 +1,7 @@
 """Dot products: the families of sums, and the profiles of matrix instructions."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
@@ -40,6 +40,10 @@ ROUNDED_ONCE = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")  # by DOT-010
 WITHOUT_C = ("int32", "switchback")  # no number is given that products are added to
 _WITHOUT_CHUNK = ("exact", "f32_fma", "f32_pairwise", "int32", "switchback")
 _MOST_BITS, _LONGEST = 40, 128  # so that a cut sum has less than 63 bits
+_KEPT_BITS = 23  # at most, as in binary32
+_WORDS = {"family": get_args(Family), "result": ("f32", "f16"), "first_c": ("", "f16")}
+_COUNTS = ("chunk", "fraction_bits", "kept_bits", "ignored_bits", "flushed_every")
+_NUMBERS = (*_COUNTS, "zero_exponent")
 _LENGTHS: dict[str, tuple[range, str]] = {  # of chunks that groups of the family fill
     "gst_fdpa": (range(GROUP, _LONGEST + 1, GROUP), f"a multiple of {GROUP}"),
     "ftz_mul_add": (range(2, 5, 2), "2 or 4"),
@@ -75,9 +79,23 @@ class DotProfile:
     wide: str = ""
 
     def __post_init__(self) -> None:
-        fault = fault_of_name(self.name) or self._fault()
+        fault = fault_of_name(self.name) or self._fault_of_types() or self._fault()
         if fault:
             raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
+
+    def _fault_of_types(self) -> str | None:
+        """Return a field of another type than its own, and the next step."""
+        for name, known in _WORDS.items():
+            given = getattr(self, name)
+            if given not in known:
+                return f"{name} is {given!r}; give {' or '.join(map(repr, known))}"
+        for name in _NUMBERS:
+            given = getattr(self, name)
+            if type(given) is not int:
+                return f"{name} is {given!r}; give an int"
+        if not 1 <= self.kept_bits <= _KEPT_BITS:
+            return f"kept_bits is {self.kept_bits}; give 1 to {_KEPT_BITS}"
+        return None
 
     def _fault(self) -> str | None:
         """Return the fault of the numbers, and the next step."""
