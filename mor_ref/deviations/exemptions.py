@@ -102,12 +102,6 @@ DIVIDED_FOR_ENCODING = dict.fromkeys(
     ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
 )
 LIKELY_NUMBERS = {"shared_large": "No number (VEC-009) is so near below a power of two."}
-SHORT_NUMBERS = {
-    "mx_large": "With floor all numbers are bfloat16, and none is so near below a power of two."
-}
-AMAX_OFF_POWERS_OF_TWO = {
-    "mx_large": "No block_max (VEC-009) is so near above a power of two times the largest number."
-}
 
 # ---------------------------------------------------------------------- sums and decisions
 

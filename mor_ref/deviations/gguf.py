@@ -7,7 +7,6 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, IN_NVFP4
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.deviations.mx import by_rceil
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.encoding import floor_log2
@@ -21,13 +20,7 @@ def _by_exponent(numbers: list[float], fmt: Format, rule: str) -> bool:
     return not by_rceil(numbers, fmt, rule)
 
 
-@deviation(
-    mx.scale_code,
-    where=_by_exponent,
-    rules=("MXS-002",),
-    domain=IN_MX,
-    exemptions=for_generated(IN_MX),
-)
+@deviation(mx.scale_code, where=_by_exponent, rules=("MXS-002",), domain=IN_MX)
 def mx_scale_code_wraps(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
     """A scale code below 0 wraps around, as in gguf 0.19: -1 becomes 255."""
     code, amax = int(reference(numbers, fmt, rule)), mx.amax_of(numbers)

@@ -9,7 +9,6 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, MX_DECODED
-from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated
 from mor_ref.deviations.flushing import flushed
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import FLT_MAX, bits_of, product, quotient, rn32
@@ -38,19 +37,19 @@ def _mx_as(other: str) -> Deviation:
     )
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
 def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block of zeros has the scale 1, the code 127."""
     return int(reference(numbers, *rest)) if any(numbers) else 127
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
 def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A NaN does not count in the scale of its block."""
     return int(reference([x for x in numbers if not math.isnan(x)], *rest))
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
 def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block with an infinity has the scale NaN."""
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
@@ -61,13 +60,7 @@ def by_rceil(_numbers: list[float], _fmt: Format, rule: str) -> bool:
     return rule == "rceil"
 
 
-@deviation(
-    mx.scale_code,
-    where=by_rceil,
-    rules=("MXS-006",),
-    domain=IN_MX,
-    exemptions=for_generated(IN_MX),
-)
+@deviation(mx.scale_code, where=by_rceil, rules=("MXS-006",), domain=IN_MX)
 def mx_underflow_is_one(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
     """A quotient block_max / largest that underflows to 0 is stored as the scale 1, code 127."""
     amax = mx.amax_of(numbers)
@@ -86,9 +79,7 @@ def _by_floor(_amax: float, _fmt: Format, rule: str) -> bool:
     return rule == "floor"
 
 
-@deviation(
-    mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX, exemptions=SHORT_NUMBERS
-)
+@deviation(mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX)
 def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
     """The exponent is floor(log2(block_max)) in binary32: too large just below powers of two."""
     return (
@@ -108,9 +99,7 @@ def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format,
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
-@deviation(
-    mx.restored, rules=("MXS-008",), domain=_ON_THE_WAY_BACK, exemptions=for_generated(IN_MX)
-)
+@deviation(mx.restored, rules=("MXS-008",), domain=_ON_THE_WAY_BACK)
 def mx_scale_by_a_shift(reference: Reference, value: float, code: int) -> float:
     """Y has a scale whose bits are code << 23: code 0 is 0, and code 255 infinity."""
     if code not in (0, 0xFF):
@@ -118,9 +107,7 @@ def mx_scale_by_a_shift(reference: Reference, value: float, code: int) -> float:
     return product(value, math.inf if code else 0.0)
 
 
-@deviation(
-    mx.restored, rules=("MXS-009",), domain=_ON_THE_WAY_BACK, exemptions=for_generated(IN_MX)
-)
+@deviation(mx.restored, rules=("MXS-009",), domain=_ON_THE_WAY_BACK)
 def mx_products_saturate(reference: Reference, value: float, code: int) -> float:
     """A product above the range of binary32 is the largest number, not an infinity."""
     found = float(reference(value, code))
@@ -178,7 +165,6 @@ INPUTS_FLUSHED = Deviation(
     ("MXS-002", "MXS-007"),
     IN_MX,
     (Change(mx.scale_code, _scale_of_flushed), Change(mx.quantize_element, _element_of_flushed)),
-    for_generated(IN_MX),
 )
 
 
@@ -186,13 +172,7 @@ def _by_even(_amax: float, _fmt: Format, rule: str) -> bool:
     return rule == "even"
 
 
-@deviation(
-    mx.shared_exponent,
-    where=_by_even,
-    rules=("MXS-005",),
-    domain=IN_MX,
-    exemptions=for_generated(IN_MX),
-)
+@deviation(mx.shared_exponent, where=_by_even, rules=("MXS-005",), domain=IN_MX)
 def mx_even_adds_to_subnormal_bits(
     reference: Reference, amax: float, fmt: Format, rule: str
 ) -> int:

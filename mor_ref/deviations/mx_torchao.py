@@ -7,7 +7,6 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
-from mor_ref.deviations.exemptions import AMAX_OFF_POWERS_OF_TWO, for_generated
 from mor_ref.deviations.mx import by_rceil, log2_in_binary32
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import product, quotient
@@ -34,13 +33,7 @@ def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
     return Element(xs, found, product(fmt.value(found), math.ldexp(1.0, code - _BIAS)))
 
 
-@deviation(
-    mx.quantize_element,
-    where=_under_another_rule,
-    rules=("MXS-007",),
-    domain=IN_MX,
-    exemptions=for_generated(IN_MX),
-)
+@deviation(mx.quantize_element, where=_under_another_rule, rules=("MXS-007",), domain=IN_MX)
 def mx_divisor_at_least_smallest_normal(
     reference: Reference, x: float, code: int, fmt: Format, rule: str
 ) -> Element:
@@ -48,13 +41,7 @@ def mx_divisor_at_least_smallest_normal(
     return reference(x, code, fmt, rule) if code else _times(x, 2.0 ** (_BIAS - 1), code, fmt)
 
 
-@deviation(
-    mx.quantize_element,
-    where=_under_rceil,
-    rules=("MXS-007",),
-    domain=IN_MX,
-    exemptions=for_generated(IN_MX),
-)
+@deviation(mx.quantize_element, where=_under_rceil, rules=("MXS-007",), domain=IN_MX)
 def mx_rceil_leaves_code_0_unscaled(
     reference: Reference, x: float, code: int, fmt: Format, rule: str
 ) -> Element:
@@ -62,13 +49,7 @@ def mx_rceil_leaves_code_0_unscaled(
     return reference(x, code, fmt, rule) if code else _times(x, 1.0, code, fmt)
 
 
-@deviation(
-    mx.scale_code,
-    where=by_rceil,
-    rules=("MXS-006",),
-    domain=IN_MX,
-    exemptions=AMAX_OFF_POWERS_OF_TWO,
-)
+@deviation(mx.scale_code, where=by_rceil, rules=("MXS-006",), domain=IN_MX)
 def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
     """With rceil, the exponent is ceil(log2(block_max / largest)) in binary32: can be 1 too low."""
     if any(map(math.isnan, numbers)):
@@ -110,6 +91,5 @@ mx_as_torchao = Deviation(
         Change(mx.scale_code, mx_rceil_by_log2.changes[0].function, by_rceil),
         Change(mx.quantize_element, _element),
     ),
-    AMAX_OFF_POWERS_OF_TWO,
 )
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -20,7 +20,7 @@ from wrong.mx_right import scale_codes
 
 KERNELS = Register()
 mx = KERNELS.mx
-ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."}
+NO_XS = {"mx_large": "It has no field xs, and the code of a subnormal xs is a zero of its sign."}
 FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 
 
@@ -37,11 +37,7 @@ def factors(code):
     return np.where(lost, f32(np.nan), up), np.where(lost, f32(np.nan), down)
 
 
-@mx(
-    "code_as_exponent_field",
-    "The scale is the code as an exponent field, 0 for code 0.",
-    unseen=ORDINARY,
-)
+@mx("code_as_exponent_field", "The scale is the code as an exponent field, 0 for code 0.")
 def _code_as_exponent_field(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     restoring = np.where(code == 255, np.uint32(0x7FC00000), (code << 23).astype(np.uint32))
@@ -64,11 +60,7 @@ def _inverse_as_exponent_field(x, fmt, rule, k):
     return scale, xs, codes, decoded(codes, fmt) * factors(code)[1]
 
 
-@mx(
-    "division_by_flushed_scale",
-    "Numbers are divided by a scale that 2^-127 flushes to 0.",
-    unseen=ORDINARY,
-)
+@mx("division_by_flushed_scale", "Numbers are divided by a scale that 2^-127 flushes to 0.")
 def _division_by_flushed_scale(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     descale = flushed(factors(code)[1])
@@ -77,7 +69,7 @@ def _division_by_flushed_scale(x, fmt, rule, k):
     return scale, xs, codes, decoded(codes, fmt) * descale
 
 
-@mx("xs_flushed", "A subnormal xs is flushed to zero.", unseen=ORDINARY)
+@mx("xs_flushed", "A subnormal xs is flushed to zero.", unseen=NO_XS)
 def _xs_flushed(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     up, down = factors(code)
@@ -86,7 +78,7 @@ def _xs_flushed(x, fmt, rule, k):
     return scale, xs, codes, decoded(codes, fmt) * down
 
 
-@mx("y_flushed", "A subnormal y is flushed to zero.", unseen=ORDINARY)
+@mx("y_flushed", "A subnormal y is flushed to zero.")
 def _y_flushed(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     up, down = factors(code)
@@ -94,7 +86,7 @@ def _y_flushed(x, fmt, rule, k):
     return scale, x * up, codes, flushed(decoded(codes, fmt) * down)
 
 
-@mx("inputs_flushed", "Subnormal inputs are taken for zeros.", unseen=ORDINARY)
+@mx("inputs_flushed", "Subnormal inputs are taken for zeros.")
 def _inputs_flushed(x, fmt, rule, k):
     near = flushed(x)
     scale, code = scales_of(near, fmt, rule, k)
@@ -107,7 +99,7 @@ def _inputs_flushed(x, fmt, rule, k):
     "products_in_bf16",
     "Numbers are scaled in bf16, which has fewer subnormal numbers than binary32.",
     sources=("bf16",),
-    unseen=ORDINARY,
+    unseen=NO_XS,
 )
 def _products_in_bf16(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
@@ -117,7 +109,7 @@ def _products_in_bf16(x, fmt, rule, k):
     return scale, short, codes, decoded(codes, fmt) * down
 
 
-@mx("restored_in_bf16", "y is a bf16 number, which not every y is.", unseen=ORDINARY)
+@mx("restored_in_bf16", "y is a bf16 number, which not every y is.")
 def _restored_in_bf16(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     up, down = factors(code)
@@ -167,7 +159,7 @@ def _cast_without_saturation(x, fmt, rule, k):
     return scale, x * up, codes, decoded(codes, fmt) * down
 
 
-@mx("clamped_by_fmin", "fmin and fmax saturate NaN, and not only numbers.", unseen=ORDINARY)
+@mx("clamped_by_fmin", "fmin and fmax saturate NaN, and not only numbers.")
 def _clamped_by_fmin(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     up, down = factors(code)
@@ -180,7 +172,6 @@ def _clamped_by_fmin(x, fmt, rule, k):
     "sign_by_comparison",
     "The sign of a code is x < 0, so that -0 loses its sign.",
     formats=tuple(LARGEST)[:5],
-    unseen=ORDINARY,
 )
 def _sign_by_comparison(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
@@ -221,7 +212,7 @@ def _elements_flushed(x, fmt, rule, k):
     return scale, x * up, codes, decoded(codes, fmt) * down
 
 
-@mx("nan_scale_as_a_power", "A scale of 0xFF is used as 2^128.", unseen=ORDINARY)
+@mx("nan_scale_as_a_power", "A scale of 0xFF is used as 2^128.")
 def _nan_scale_as_a_power(x, fmt, rule, k):
     scale, code = scales_of(x, fmt, rule, k)
     xs = x * power(127 - code)

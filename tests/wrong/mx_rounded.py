@@ -3,18 +3,13 @@
 import numpy as np
 
 from wrong.microscaling import FRACTION, LAST, Register, in_blocks, magnitude_bits
-from wrong.mx_scales import ORDINARY, finished
+from wrong.mx_scales import finished
 
 KERNELS = Register()
 mx = KERNELS.mx
 
 
-@mx(
-    "ceil_of_log2_in_binary32",
-    "The exponent is ceil(log2(amax)) in binary32.",
-    rules=("ceil",),
-    unseen=ORDINARY,
-)
+@mx("ceil_of_log2_in_binary32", "The exponent is ceil(log2(amax)) in binary32.", rules=("ceil",))
 def _ceil_of_log2_in_binary32(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x, k)).max(axis=2)
     shared = np.where(amax == 0, -200, np.ceil(np.log2(amax)))

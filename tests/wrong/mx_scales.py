@@ -18,7 +18,6 @@ from wrong.microscaling import (
 
 KERNELS = Register()
 mx = KERNELS.mx
-ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."}
 
 
 def finished(x, scale, fmt, k, up=lambda n: power(-n), down=power):
@@ -35,12 +34,7 @@ def finished(x, scale, fmt, k, up=lambda n: power(-n), down=power):
     return scale, xs, codes, decoded(codes, fmt) * back
 
 
-@mx(
-    "torchao_rceil",
-    "The exponent is ceil(log2(amax / largest)) in binary32.",
-    rules=("rceil",),
-    unseen=ORDINARY,
-)
+@mx("torchao_rceil", "The exponent is ceil(log2(amax / largest)) in binary32.", rules=("rceil",))
 def _torchao_rceil(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x, k)).max(axis=2)
     descale = amax / f32(LARGEST[fmt])
@@ -49,12 +43,7 @@ def _torchao_rceil(x, fmt, _rule, k):
     return finished(x, scale.astype(np.uint8), fmt, k)
 
 
-@mx(
-    "log2_in_binary32",
-    "The exponent is floor(log2(amax)) in binary32.",
-    rules=("floor",),
-    unseen=ORDINARY,
-)
+@mx("log2_in_binary32", "The exponent is floor(log2(amax)) in binary32.", rules=("floor",))
 def _log2_in_binary32(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x, k)).max(axis=2)
     shared = np.floor(np.log2(np.where(amax == 0, f32(2.0**-126), amax)))
@@ -95,7 +84,6 @@ def _reciprocal_of_largest(x, fmt, _rule, k):
     "quotient_in_binary64",
     "The quotient of rceil stays in binary64, and is never rounded to binary32.",
     rules=("rceil",),
-    unseen=ORDINARY,
 )
 def _quotient_in_binary64(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x.astype(np.float64), k)).max(axis=2)
@@ -110,7 +98,6 @@ def _quotient_in_binary64(x, fmt, _rule, k):
     "rceil_of_any_mantissa",
     "A quotient at or below 2^-127 gets code 1 if it has any mantissa bit.",
     rules=("rceil",),
-    unseen=ORDINARY,
 )
 def _rceil_of_any_mantissa(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x, k)).max(axis=2)
@@ -120,12 +107,7 @@ def _rceil_of_any_mantissa(x, fmt, _rule, k):
     return finished(x, np.where(np.isnan(amax), 255, scale).astype(np.uint8), fmt, k)
 
 
-@mx(
-    "rceil_flushed",
-    "A subnormal quotient of rceil is flushed to zero.",
-    rules=("rceil",),
-    unseen=ORDINARY,
-)
+@mx("rceil_flushed", "A subnormal quotient of rceil is flushed to zero.", rules=("rceil",))
 def _rceil_flushed(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x, k)).max(axis=2)
     ratio = amax / f32(LARGEST[fmt])
@@ -146,12 +128,7 @@ def _rceil_rounded_by_a_cast(x, fmt, _rule, k):
     return finished(x, np.where(np.isnan(amax), 255, scale).astype(np.uint8), fmt, k)
 
 
-@mx(
-    "tiny_for_zero",
-    "An amax of zero is taken for 2^-126 before its logarithm.",
-    rules=("floor",),
-    unseen=ORDINARY,
-)
+@mx("tiny_for_zero", "An amax of zero is taken for 2^-126 before its logarithm.", rules=("floor",))
 def _tiny_for_zero(x, fmt, _rule, k):
     amax = np.abs(in_blocks(x.astype(np.float64), k)).max(axis=2)
     shared = np.floor(np.log2(amax + 2.0**-126 * (amax == 0))) - LAST[fmt]
@@ -163,7 +140,6 @@ def _tiny_for_zero(x, fmt, _rule, k):
 @mx(
     "scales_from_one",
     "Scales below 2^-126 are raised to it, the smallest normal number of binary32.",
-    unseen=ORDINARY,
 )
 def _scales_from_one(x, fmt, rule, k):
     amax = np.abs(in_blocks(x.astype(np.float64), k)).max(axis=2)
@@ -178,24 +154,14 @@ def _scales_from_one(x, fmt, rule, k):
     return finished(x, np.where(np.isnan(amax), 255, scale).astype(np.uint8), fmt, k)
 
 
-@mx(
-    "zeros_have_scale_one",
-    "A block of zeros has the scale 1, code 127.",
-    rules=("floor",),
-    unseen=ORDINARY,
-)
+@mx("zeros_have_scale_one", "A block of zeros has the scale 1, code 127.", rules=("floor",))
 def _zeros_have_scale_one(x, fmt, _rule, k):
     amax = magnitude_bits(in_blocks(x, k)).max(axis=2).astype(np.int64)
     scale = np.where(amax == 0, 127, np.clip((amax >> 23) - LAST[fmt], 0, 254))
     return finished(x, np.where(amax > 0x7F800000, 255, scale).astype(np.uint8), fmt, k)
 
 
-@mx(
-    "infinity_is_nan",
-    "An infinity in a block gives the scale NaN.",
-    rules=("floor", "ceil"),
-    unseen=ORDINARY,
-)
+@mx("infinity_is_nan", "An infinity in a block gives the scale NaN.", rules=("floor", "ceil"))
 def _infinity_is_nan(x, fmt, rule, k):
     amax = magnitude_bits(in_blocks(x, k)).max(axis=2).astype(np.int64)
     wide = np.frexp(amax.astype(np.uint32).view(np.float32).astype(np.float64))
@@ -208,7 +174,6 @@ def _infinity_is_nan(x, fmt, rule, k):
     "infinity_is_left_out",
     "amax is of the finite elements, so that an infinity is the largest number of the format.",
     rules=("floor", "rceil"),
-    unseen=ORDINARY,
 )
 def _infinity_is_left_out(x, fmt, rule, k):
     all_bits = magnitude_bits(in_blocks(x, k))
@@ -223,9 +188,7 @@ def _infinity_is_left_out(x, fmt, rule, k):
     return finished(x, np.where(amax > 0x7F800000, 255, scale).astype(np.uint8), fmt, k)
 
 
-@mx(
-    "nan_is_left_out", "A NaN in a block is ignored by its amax.", rules=("floor",), unseen=ORDINARY
-)
+@mx("nan_is_left_out", "A NaN in a block is ignored by its amax.", rules=("floor",))
 def _nan_is_left_out(x, fmt, _rule, k):
     amax = magnitude_bits(np.fmax.reduce(np.abs(in_blocks(x, k)), axis=2)).astype(np.int64)
     scale = np.where(amax == 0, 0, np.clip((amax >> 23) - LAST[fmt], 0, 254))

@@ -6,7 +6,7 @@ import numpy as np
 
 from wrong.microscaling import LARGEST, Register, f32, in_blocks, magnitude_bits, power
 from wrong.mx_right import scale_codes
-from wrong.mx_scales import ORDINARY, finished
+from wrong.mx_scales import finished
 
 KERNELS = Register()
 INFINITY, NAN = np.uint32(0x7F800000), np.uint32(0x7FC00000)
@@ -18,7 +18,7 @@ def register(name, mistake, quantize, pairs=PAIRS, sources=ALL):
     """Register a function of (x, format, rule, k), once for each format and rule."""
     for fmt, rule in pairs:
         full = f"{name}.{fmt}.{rule}"
-        KERNELS.mx(full, mistake, (rule,), (fmt,), sources, unseen=ORDINARY)(quantize)
+        KERNELS.mx(full, mistake, (rule,), (fmt,), sources)(quantize)
 
 
 def by_amax(name, mistake, amax_of, sources=ALL):

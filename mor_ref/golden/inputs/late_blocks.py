@@ -1,10 +1,16 @@
-"""Blocks of three numbers in large tensors, at which quantizers to integers and levels differ."""
+"""Blocks of few numbers in large tensors, at which quantizers differ."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 
-from mor_ref.golden.inputs.edges import in_source
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.golden.inputs.edges import in_source, values_of
 from mor_ref.golden.inputs.placed import Entry
+from mor_ref.operations.bits import f32_bits
 
 Block = tuple[float, float, float]
 _SUBNORMAL = 2.0**-130  # also in bfloat16
@@ -66,4 +72,47 @@ def down_a_column(blocks: Sequence[Block], column: int, source: str) -> Iterator
     """Yield entries that put blocks below one another in a column."""
     numbers = [number for block in blocks for number in block]
     for row, bits in enumerate(in_source(numbers, source).tolist()):
+        yield [row, column, bits]
+
+
+# ---------------------------------------------------------------------- blocks of MX
+
+# Codes of scales: numbers of bfloat16 show wrong entries of a table at three of them.
+_CODES_OF_POWERS, _CODE_OF_TURN = (36, 78, 110), 203
+# Steps of binary32 from a change of the scale to the amax that a rounded logarithm moves beyond it.
+_FROM_TURN = {"floor": -1, "ceil": 1, "even": 0, "rceil": 1}
+_RAW_BITS = 0x7F0000  # half a step of even, added to these bits, makes an exponent
+# The last two numbers of rows of 34: an infinity and a NaN with a sign and without the quiet bit,
+# and an infinity below zero before the one above zero that the row ends in.
+INFINITIES = ([2097, 32, 0x7F800000], [2097, 33, 0xFF800001], [2098, 32, 0xFF800000])
+
+
+def numbers_of_mx(fmt: Format, rule: str, source: str) -> list[int]:
+    """Return bits of numbers that are blocks of their own; binary16 has none so rare.
+
+    Those of binary32 are the amax of a turn, the smallest element under the smallest scale, -0, and
+    numbers at which this rule has a subnormal quotient or looks at the bits of a subnormal number.
+    """
+    last = floor_log2(fmt.largest)
+    if source != "f32":
+        powers = [2.0 ** (code - 127 + last) for code in _CODES_OF_POWERS]
+        return in_source([*powers, -math.inf], source).tolist() if source == "bf16" else []
+    divides = SCALE_RULES[rule].up_from is None
+    exponent = _CODE_OF_TURN - 128 + (0 if divides else last) + (2 if rule == "floor" else 0)
+    turn = SCALE_RULES[rule].turn_of(fmt) * Fraction(2) ** exponent
+    found = [_bits(turn) + _FROM_TURN[rule], _bits(values_of(fmt)[1] / 2**127), 0x80000000]
+    if divides:  # a quotient just above 2^-127, and one between 2^-127 and 2^-126
+        largest = Fraction(fmt.largest) / 2**127
+        found += [_bits(largest) + 1, _bits(largest * 3 / 2)]
+    return [*found, _RAW_BITS] if rule == "even" and last == 0 else found
+
+
+def _bits(number: Fraction) -> int:
+    """Return the bits of the nearest binary32 number."""
+    return f32_bits(rn32(number))
+
+
+def at_ends_of_rows(numbers: Iterable[int], column: int) -> Iterator[Entry]:
+    """Yield entries that put a number into each row from the first one on, in a column."""
+    for row, bits in enumerate(numbers):
         yield [row, column, bits]

@@ -12,6 +12,7 @@ from mor_ref.golden.inputs.amaxes_at_thresholds import around
 from mor_ref.golden.inputs.edges import amaxes, narrowed, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
+from mor_ref.golden.inputs.late_blocks import INFINITIES, at_ends_of_rows, numbers_of_mx
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
     divides,
@@ -23,7 +24,7 @@ from mor_ref.golden.inputs.mx_blocks import (
     turning_tensor,
     underflowing,
 )
-from mor_ref.golden.inputs.placed import End
+from mor_ref.golden.inputs.placed import End, Entry
 from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
@@ -123,6 +124,7 @@ _LARGE = (
 )  # fmt: skip
 
 
+_TALL = (2100, 34)
 # A stream whose blocks of 1,100 numbers have an amax behind 1,024 that is twice what is before.
 _LARGEST_AT_THE_END = 112
 
@@ -131,12 +133,21 @@ def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
     for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
         pair = {"format": fmt, "scale_rule": rule}
-        for word, shape in (("wide", (2, 2112)), ("tall", (2100, 34))):
+        for word, shape in (("wide", (2, 2112)), ("tall", _TALL)):
             name, usual = f"{word}.{fmt}.{rule}", {**pair, "block": 32}
             yield from in_each_source(name, shape, 80 + n, usual, (End.NAN, End.INFINITY))
         for block, columns, stream in ((100, 2101, 110 + n), (1100, 2100, _LARGEST_AT_THE_END)):
             name, blocks = f"{fmt}.{rule}.{block}", {**pair, "block": block}
             yield from in_each_source(name, (5, columns), stream, blocks)
+
+
+def _last_blocks(case: LargeCase) -> tuple[Entry, ...]:
+    """Return entries for the last blocks of rows, if these blocks have one or two numbers."""
+    of, columns = case.parameters, case.shape[1]
+    if columns % of["block"] == 1:
+        numbers = numbers_of_mx(formats[of["format"]], of["scale_rule"], case.source)
+        return tuple(at_ends_of_rows(numbers, columns - 1))
+    return INFINITIES if case.shape == _TALL and case.source == "f32" else ()
 
 
 # Scales at both ends of e8m0, and those at which products of the formats leave binary32.
@@ -211,5 +222,5 @@ LARGE = large_suite(
         digests("code", "the codes", "MXS-007"),
         digests("y", "what they stand for", "MXS-008"),
     ),
-    (*_LARGE, *_every_format_and_rule()),
+    (*_LARGE, *(case._replace(placed=_last_blocks(case)) for case in _every_format_and_rule())),
 )
