@@ -333,6 +333,19 @@ def test_a_program_is_started_once_and_greeted(tmp_path):
     assert heard.read_bytes() == expected
 
 
+def test_parameters_of_every_case_are_tokens():
+    """PRO-002, PRO-003: of recipes, all but the placed numbers, which are in x."""
+    longest = 0
+    for name, entry in read_manifest(bundled_files())["suites"].items():
+        for case, parameters in entry["cases"].items():
+            words = question_text(name, entry["operation"], Case(case, parameters, {})).split()
+            longest = max(longest, *map(len, words))
+    assert 60 < longest <= 255
+    recipe = {"shape": [3, 2], "seed": 0, "stream": 7, "placed": [[2, 1, 15360]] * 64}
+    text = question_text("mine", "quantize", Case("a", {"recipe": recipe}, {}))
+    assert b'param recipe {"shape":[3,2],"seed":0,"stream":7}\n' in text
+
+
 def smallest(cases):
     return [min(cases, key=lambda case: sum(array.size for array in case.arrays.values()))]
 

@@ -6,7 +6,7 @@ Nothing here starts or waits for anything: questions become text, and text becom
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays
+from mor_ref.operations.parameters import PLACED, RECIPE
 from mor_ref.verify.candidates.candidate import CandidateError
 
 Fields = dict[str, NDArray[np.uint64]]
@@ -40,11 +41,16 @@ def question_text(suite: str, operation: str, case: Case) -> bytes:
 def _question_lines(suite: str, operation: str, case: Case) -> Iterator[str]:
     yield " ".join(["case", _token(suite), _token(operation), _token(case.name)])
     for name, value in case.parameters.items():
-        yield f"param {_token(name)} {_value(value)}"
+        yield f"param {_token(name)} {_value(_without_places(value) if name == RECIPE else value)}"
     for name, array in case.arrays.items():
         yield f"in {_token(name)} {'x'.join(map(str, array.shape))}"
         yield from _number_lines(array)
     yield "run"
+
+
+def _without_places(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """PRO-003: the numbers of the recipe that have places are in x, and many for one token."""
+    return {name: value for name, value in recipe.items() if name != PLACED}
 
 
 def _token(text: str) -> str:
