@@ -3,12 +3,17 @@
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
 from unittest import mock
 
 import dots_by_text as by_text
 import matmul_by_text
-from dots_by_text import FAMILIES, add, by_ieee, chunks, multiply, t_fdpa
+from dots_by_text import FAMILIES, add, by_ieee, chunks, multiply, rounded, t_fdpa
+from matmul_by_text import in_pieces
+
+from mor_ref.definitions.dot import DOT_PROFILES
 
 ALONE, SCALED, PRODUCTS = ("dot_chunks", "dot"), ("dot_scaled",), ("matmul",)
 SUITES = (*ALONE, *SCALED, *PRODUCTS)
@@ -26,6 +31,7 @@ class Program:
     families: Callable = dict  # returns the functions of families
     chunks: Callable = chunks
     fallback: Callable = by_ieee
+    pieces: Callable = in_pieces
 
     def answer(self, suite, case):
         """Return the fields of a case."""
@@ -44,6 +50,7 @@ class Program:
         yield by_text, "FAMILIES", {**FAMILIES, **self.families()}
         yield by_text, "chunks", changed
         yield matmul_by_text, "chunks", changed
+        yield matmul_by_text, "in_pieces", self.pieces
         yield by_text, "by_ieee", self.fallback
 
 
@@ -161,6 +168,142 @@ def scaling_by_fma(products, c, row, block):
         e, n, p = chunks(without_scales(part), 0.0, row)
         c = add(multiply(*part[0][0][2:]) * p, c)  # the product is exact in binary64
     return e, n, c
+
+
+# ---------------------------------------------------------------- loops that are right for a few
+
+
+def rotating_four_stages(products, c, row, _):
+    """Take chunk k - 4 again instead of chunk k, as if no stage of four were filled later."""
+    if row[0] not in OF_NVIDIA:
+        return chunks(products, c, row)
+    size = 4 * row[1]
+    again = products[:size] + products[: max(len(products) - size, 0)]
+    return chunks(again[: len(products)], c, row)
+
+
+def keeping_eight_chunks(products, c, row, _):
+    """Lose the chunks behind the eighth one."""
+    return chunks(products[: 8 * row[1]] if row[0] in OF_NVIDIA else products, c, row)
+
+
+def splitting_k_of_eight_chunks(products, c, row, _):
+    """Add two halves of K, the second one from 0, if a row has eight chunks or more."""
+    if row[0] not in OF_NVIDIA or len(products) < 8 * row[1]:
+        return chunks(products, c, row)
+    half = (len(products) // row[1] + 1) // 2 * row[1]
+    first, (e, n, second) = chunks(products[:half], c, row), chunks(products[half:], 0.0, row)
+    if not math.isfinite(first[2] + second):
+        return e, n, first[2] + second
+    limits = (10, -14, 16) if row[3] == 10 else ()
+    return e, n, rounded(Fraction(first[2]) + Fraction(second), *limits)
+
+
+def in_trees_of(count):
+    """Return a loop that adds trees of so many products in order."""
+
+    def run(products, c, row, _):
+        if row[0] != "f32_pairwise" or not products:
+            return chunks(products, c, row)
+        parts = [products[k : k + count] for k in range(0, len(products), count)]
+        first, *others = (chunks(part, -0.0, row)[2] for part in parts)
+        return 0, 0, add(c, reduce(add, others, first))
+
+    return run
+
+
+def splitting_fma(products, c, row, _):
+    """Add two halves of K, the second one from 0, if a row has more than 64 products."""
+    if row[0] != "f32_fma" or len(products) <= 64:
+        return chunks(products, c, row)
+    half = len(products) // 2
+    return 0, 0, add(chunks(products[:half], c, row)[2], chunks(products[half:], 0.0, row)[2])
+
+
+def rounding_each_64(products, c, row, _):
+    """Round an exact sum after each 64 products."""
+    if row[0] != "exact":
+        return chunks(products, c, row)
+    for k in range(0, len(products), 64):
+        c = chunks(products[k : k + 64], c, row)[2]
+    return 0, 0, c
+
+
+def promoting_each_512(products, c, row, _):
+    """Promote three times after 128 products, and after 512 from there on."""
+    if row[0] != "promoted":
+        return chunks(products, c, row)
+    early = min(3 * PERIOD, len(products))
+    for k in range(0, early, PERIOD):
+        c = promoted_in_order(products[k : k + PERIOD][: early - k], c, row)[2]
+    for k in range(early, len(products), 4 * PERIOD):
+        c = promoted_in_order(products[k : k + 4 * PERIOD], c, row)[2]
+    return 0, 0, c
+
+
+# ---------------------------------------------------------------- infinities
+
+
+def with_pairs(change):
+    """Return a loop over products whose infinite ones are changed."""
+
+    def run(products, c, row, _):
+        return chunks([(paired(change, v, e), e) for v, e in products], c, row)
+
+    return run
+
+
+def paired(change, v, e):
+    """Return the numbers of a product, the one next to an infinity changed."""
+    a, b, *scales = v
+    if math.isinf(a) and math.isfinite(b):
+        return (a, change(b, e[1]), *scales)
+    return (change(a, e[0]), b, *scales) if math.isinf(b) and math.isfinite(a) else v
+
+
+def without_subnormal(x, e):
+    """Return a number, or 0 if it is subnormal."""
+    return 0.0 if abs(x) < 2.0**e else x
+
+
+def keeping_an_infinite_c():
+    """Return families of NVIDIA that return an infinite c, whatever comes to it."""
+
+    def chunk(products, c, row, **more):
+        return (0, 0, c) if math.isinf(c) else t_fdpa(products, c, row, **more)
+
+    return dict.fromkeys(OF_NVIDIA, chunk)
+
+
+SPECIAL = {
+    "the sign of an infinite operand": Program(SUITES, chunks=with_pairs(lambda x, _: abs(x))),
+    "infinity times 0 is infinite": Program(SUITES, chunks=with_pairs(lambda x, _: x or 1.0)),
+    "infinity times a subnormal number": Program(SUITES, chunks=with_pairs(without_subnormal)),
+    "an infinite c": Program(SUITES, keeping_an_infinite_c),
+}
+
+
+def taking_fp4_as_fp8(a, b, profile):
+    """Multiply blocks of FP4 by the instruction of FP8, and their factors with the sum."""
+    own = DOT_PROFILES[profile]
+    known = (*own.formats, "e2m1") if "e4m3" in own.formats else own.formats
+    rows = {row.name: row for row in DOT_PROFILES.values()} | {profile: replace(own, formats=known)}
+    with mock.patch.object(matmul_by_text, "DOT_PROFILES", rows):
+        return in_pieces(a, b, profile)
+
+
+IN_ALL = ("dot", *SCALED, *PRODUCTS)
+# The families of each program that is right for a few chunks; no deviation is for it.
+LONG = {
+    "four_stages_rotate": (OF_NVIDIA, Program(IN_ALL, chunks=rotating_four_stages)),
+    "eight_chunks_at_most": (OF_NVIDIA, Program(IN_ALL, chunks=keeping_eight_chunks)),
+    "split_k": (OF_NVIDIA, Program(IN_ALL, chunks=splitting_k_of_eight_chunks)),
+    "trees_of_32": (("f32_pairwise",), Program(("dot",), chunks=in_trees_of(32))),
+    "trees_of_16": (("f32_pairwise",), Program(("dot",), chunks=in_trees_of(16))),
+    "fma_in_halves": (("f32_fma",), Program(("dot",), chunks=splitting_fma)),
+    "exact_in_parts": (("exact",), Program(("dot", *SCALED), chunks=rounding_each_64)),
+    "promoted_each_512": (("promoted",), Program(IN_ALL, chunks=promoting_each_512)),
+}
 
 
 PROGRAMS = {

@@ -74,7 +74,6 @@ def dot_promoted_tail_left_out(
     where=_is_promoted,
     rules=("DOT-011",),
     domain=IN_DOT,
-    exemptions=dict.fromkeys(IN_PRODUCTS, "A piece starts from 0, and its factors come later."),
 )
 def dot_promoted_tail_added_by_instructions(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, *scales: Any

@@ -45,7 +45,7 @@ def specials(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     rows in which exponents decide. In the last two, the only mantissa bit of NaN is one that the
     profile ignores.
     """
-    rows = [*_of_subnormals(profile, of), *rows_of_infinities(), *_of_nans()]
+    rows = [*_of_subnormals(profile, of), *rows_of_infinities(profile, of), *_of_nans()]
     rows += [*rows_of_special_pairs(), *rows_of_sums(profile, of)]
     rows += rows_of_exponents(profile, of)
     if profile.family in ("t_fdpa", "st_fdpa", "promoted", "tr_fdpa"):
@@ -91,19 +91,22 @@ def _of_subnormals(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[R
         small, large = of[first], of[1 - first]
         if not small.smallest_subnormal or not small.smallest_normal:
             continue
-        bits = profile.ignored_bits if small.name == "f32" else 0
-        pair = math.ldexp(small.smallest_subnormal, bits), large.largest
+        pair = _least(profile, small), large.largest
         pairs: Pairs = [pair if first == 0 else pair[::-1]]
         exponent = math.frexp(small.smallest_normal)[1] + math.frexp(large.largest)[1] - 2
         below: Pairs = [powers(exponent - profile.fraction_bits - 1, of)]
         yield [*pairs, *below] if profile.is_cut and has_all((below, 0.0), of) else pairs, 0.0
 
 
-def rows_of_infinities() -> Iterator[Row]:
-    """Yield infinities times zeros and ones, and next to infinities of the other sign or of c."""
-    for sign in (1, -1):
-        yield [(sign * _INF, 1.0)], 0.0
-        yield [(1.0, sign * _INF)], 0.0
+def rows_of_infinities(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield infinities times zeros and ones, and next to infinities of the other sign or of c.
+
+    Alone, they are multiplied by -1 and by the smallest number.
+    """
+    least = [_least(profile, fmt) for fmt in of]
+    alone = ((_INF, -1.0), (least[0], _INF)), ((-_INF, least[1]), (-1.0, -_INF))
+    for sign, pairs in zip((1, -1), alone, strict=True):
+        yield from (([pair], 0.0) for pair in pairs)
         yield [(sign * _INF, 1.0)], -sign * _INF
         yield [(1.0, sign * _INF)], -sign * _INF
         yield [_ONE], sign * _INF
@@ -111,6 +114,12 @@ def rows_of_infinities() -> Iterator[Row]:
     yield [(0.0, _INF)], 0.0
     yield [(_INF, 1.0), (-_INF, 1.0)], 0.0
     yield [(1.0, -_INF), (1.0, _INF)], 0.0
+
+
+def _least(profile: DotProfile, fmt: Format) -> float:
+    """Return the smallest number that an operand can be, without the bits that are ignored."""
+    bits = profile.ignored_bits if fmt.name == "f32" else 0
+    return math.ldexp(fmt.smallest_subnormal or 1.0, bits)
 
 
 def _of_nans() -> Iterator[Row]:

@@ -110,7 +110,7 @@ def _of_exponents(kind: Kind, profile: DotProfile, of: tuple[Format, Format]) ->
                 x, y = powers(exponent - 1, of)
                 before: Pairs = [(2 * significand * x, y)]
                 yield Edge(_in_blocks(before, [*pairs], profile.chunk))
-    yield from (Edge([*pairs]) for pairs, c in rows_of_infinities() if c == 0)
+    yield from (Edge([*pairs]) for pairs, c in rows_of_infinities(profile, of) if c == 0)
 
 
 def special_scales(kind: Kind) -> Arrays:

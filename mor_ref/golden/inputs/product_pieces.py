@@ -1,4 +1,4 @@
-"""Rows of A and columns of B that expose the order and the ends of pieces, chunks and sums."""
+"""Rows of A and columns of B that expose the order and the ends of pieces and sums."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,6 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
-from mor_ref.golden.inputs.dot_rows import powers
 from mor_ref.golden.inputs.products import Kind
 from mor_ref.operations.bits import Unsigned, bits32
 from mor_ref.operations.operation import Arrays
@@ -19,8 +18,8 @@ from mor_ref.operations.random_products import CHOICES, WIDEST, Blocks, operand
 
 Two = tuple[float, float]  # of a and of b
 Names = tuple[str, str]  # of formats
-_ONE, _ONES = 0x3F800000, (1.0, 1.0)
-_WIDE: Names = ("bf16", "bf16")
+_ONE, ONES = 0x3F800000, (1.0, 1.0)
+WIDE: Names = ("bf16", "bf16")
 _ORDERS = ((16, 1), (-8, 1), (-8, 3), (16, -1)), ((-8, 1), (16, 1), (16, -1), (-8, 3))
 # 14245331 * 603 is 2^33 + 1, and 13788017 * 623 is 2^33 - 1. The first one is a reciprocal.
 _ABOVE_A_TIE = 0x3396C000, ((32.0, 16.0), (8.0, 8.0), (8.0, 3.0), (3.0, 1.0))
@@ -28,13 +27,16 @@ _BELOW_A_TIE = 13788017.0, (*((6.0, 6.0),) * 4, (6.0, 1.5), (2.0, 1.0), (0.5, 1.
 
 
 _OF_12_BITS: tuple[Two, ...] = (*((6.0, 6.0),) * 14, (6.0, 1.5), (0.5, 0.5))
-# Sums of bfloat16: a subnormal one, a tiny negative one, and two that overflow and may cancel.
+# Sums of bfloat16: a subnormal one, a tiny negative one, two that overflow and may cancel, and
+# infinities times 0.
 _ENDS_OF_BF16: tuple[dict[int, Two], ...] = (
     {0: (2.0**-70, 2.0**-70)},
     {8: (-(2.0**-100), 2.0**-100)},
     {0: (2.0**64, 2.0**64)},
     {0: (2.0**64, 2.0**63), 1: (2.0**64, 2.0**63)},
     {0: (2.0**64, 2.0**64), 1: (-(2.0**64), 2.0**64)},
+    {0: (math.inf, 0.0)},
+    {0: (0.0, -math.inf)},
 )
 
 
@@ -47,14 +49,15 @@ class Row(NamedTuple):
     at: Mapping[int, Two]
     factors: Mapping[int, Two] = {}
     scales: Mapping[int, tuple[int, int]] = {}
-    overall: Two = _ONES
+    overall: Two = ONES
     of: Names | None = None  # formats of its blocks; None for the formats of the kind
 
 
 def special_elements(kind: Kind) -> Arrays:
     """Return rows with one special code of A or of B: each NaN and infinity, and subnormal ones.
 
-    Then come infinities times a factor of 0, and upcast blocks with special scales.
+    Infinities are multiplied by -1, the smallest number and 0, or have a factor of 0. Then come
+    upcast blocks with special scales.
     """
     rows: list[Row] = []
     for n in (0, 1):
@@ -64,17 +67,17 @@ def special_elements(kind: Kind) -> Arrays:
         if kind.others:
             rows += _upcast(kind, n)
     if kind.others:
-        rows += [Row(at, of=_WIDE) for at in _ENDS_OF_BF16]
+        rows += [Row(at, of=WIDE) for at in _ENDS_OF_BF16]
     return arrays_of(kind, rows)
 
 
-def _placed(n: int, one: float, other: float, of: Names | None = None) -> Row:
+def placed(n: int, one: float, other: float, of: Names | None = None) -> Row:
     """Return a row with one number of operand n, and one of the other operand."""
     return Row({0: (one, other) if n == 0 else (other, one)}, of=of)
 
 
 def _of_codes(kind: Kind, name: str, n: int) -> Iterator[Row]:
-    """Yield the special codes of a format of operand n, times 1."""
+    """Yield the special codes of a format of operand n; of NaN, times 1."""
     fmt, other = formats[name], kind.formats[1 - n]
     if name == CHOICES[WIDEST]:
         other = name
@@ -83,15 +86,24 @@ def _of_codes(kind: Kind, name: str, n: int) -> Iterator[Row]:
     if profile.formats and name not in profile.formats:
         return  # only its y counts
     of = names if kind.record.are_mixed else None
-    yield _placed(n, fmt.sign_bit | 1, 1.0, of)
+    yield placed(n, fmt.sign_bit | 1, 1.0, of)
     if n == 0 and fmt.infinity_code is not None:
         yield Row({k: (code, 1.0) for k, code in enumerate(_infinities(fmt))}, of=of)
     codes = {span[k] for span in fmt.nan_codes for k in (0, -1)}
     for code in sorted({*codes, *([] if fmt.infinity_code is None else _infinities(fmt))}):
-        yield _placed(n, code, 1.0, of)
+        yield placed(n, code, _number_with(code, fmt, formats[other]), of)
+        if code == fmt.infinity_code:
+            yield placed(n, code, 0.0, of)
         if code == fmt.infinity_code and kind.record.divides and name != CHOICES[WIDEST]:
             scales = (_ONE, 0x7F800000) if n == 0 else (0x7F800000, _ONE)
-            yield _placed(n, code, 1.0, of)._replace(scales={0: scales})
+            yield placed(n, code, 1.0, of)._replace(scales={0: scales})
+
+
+def _number_with(code: int, fmt: Format, other: Format) -> float:
+    """Return the number that a special code is multiplied by."""
+    if fmt.infinity_code is None or code not in _infinities(fmt):
+        return 1.0
+    return -1.0 if code == fmt.infinity_code else other.smallest_subnormal or 1.0
 
 
 def _infinities(fmt: Format) -> tuple[int, int]:
@@ -105,7 +117,7 @@ def _upcast(kind: Kind, n: int) -> Iterator[Row]:
     narrow = next(name for name in (kind.formats[n], *kind.others) if name != CHOICES[WIDEST])
     of: Names = (narrow, CHOICES[WIDEST]) if n == 0 else (CHOICES[WIDEST], narrow)
     for scale in (0x7FC00000, 0, 0x80000000, 0x7E800000):
-        other = 2.0**90 if scale == 0x7E800000 else 2.0**-10
+        other = {0x7E800000: 2.0**90, 0: -(2.0**-10), 0x80000000: 2.0**-133}.get(scale, 2.0**-10)
         pair = (2.0**-6, other) if n == 0 else (other, 2.0**-6)
         scales = {0: (scale, _ONE) if n == 0 else (_ONE, scale)}
         yield Row(dict.fromkeys(range(kind.width), pair), {}, scales, of=of)
@@ -113,7 +125,7 @@ def _upcast(kind: Kind, n: int) -> Iterator[Row]:
 
 def several_pieces(kind: Kind) -> Arrays:
     """Return rows of pieces that expose their order, or whose sums overflow or are nearly ties."""
-    size, is_narrow = kind.parameters["scale_block"], kind.formats != _WIDE
+    size, is_narrow = kind.parameters["scale_block"], kind.formats != WIDE
     profile = DOT_PROFILES[kind.parameters["dot_profile"]]
     if profile.family == "exact":
         return arrays_of(kind, [*_above_a_tie_of_exact(kind, size)])
@@ -128,26 +140,26 @@ def several_pieces(kind: Kind) -> Arrays:
     else:
         rows.append(_in_one_piece(kind, profile))
     if kind.others:
-        rows += [_in_one_piece(kind, profile)._replace(of=_WIDE)] if is_narrow else []
+        rows += [_in_one_piece(kind, profile)._replace(of=WIDE)] if is_narrow else []
     return arrays_of(kind, rows)
 
 
 def _of_powers(kind: Kind, numbers: tuple[tuple[int, int], ...]) -> Row:
     """Return a row in which each piece is a number times a power of two."""
-    size, is_wide = kind.parameters["scale_block"], kind.formats == _WIDE
+    size, is_wide = kind.parameters["scale_block"], kind.formats == WIDE
     at: dict[int, Two] = {}
     factors: dict[int, Two] = {}
     for k, (exponent, number) in enumerate(numbers):
         a, b = 2.0 ** (exponent // 2), 2.0 ** (exponent - exponent // 2)
         one, other = (1.5, 2.0) if number == 3 else (float(number), 1.0)
         at[k * size] = (one * a, other * b) if is_wide else (one, other)
-        factors[k] = _ONES if is_wide else (a, b)
+        factors[k] = ONES if is_wide else (a, b)
     return Row(at, factors)
 
 
 def _infinite(kind: Kind) -> Row:
     """Return two infinite pieces of opposite signs."""
-    size, is_wide = kind.parameters["scale_block"], kind.formats == _WIDE
+    size, is_wide = kind.parameters["scale_block"], kind.formats == WIDE
     number = 2.0**64 if is_wide else 4.0
     at: dict[int, Two] = {k * size: (sign * number, number) for k, sign in enumerate((1, -1))}
     if is_wide:
@@ -164,7 +176,7 @@ def _near_a_tie(kind: Kind, size: int) -> Row:
         at = {0: (4.0, 4.0)} | {size + k: pair for k, pair in enumerate(of_fp4)}
         return Row(at, {0: (2.0**8, 2.0**8), 1: (2.0**-6, 2.0**-6)}, overall=(factor, 1.0))
     scale, pairs = _ABOVE_A_TIE
-    at = {0: _ONES} | {size + k: pair for k, pair in enumerate(pairs)}
+    at = {0: ONES} | {size + k: pair for k, pair in enumerate(pairs)}
     return Row(at, {0: (2.0**28, 2.0**29)}, {1: (scale, _ONE)})
 
 
@@ -194,65 +206,6 @@ def _above_a_tie_of_exact(kind: Kind, size: int) -> Iterator[Row]:
         )
 
 
-def several_chunks(kind: Kind) -> Arrays:
-    """Return rows that expose a wrong order of chunks, or chunks that end at a wrong place.
-
-    A row is one piece or one instruction.
-    """
-    profile = DOT_PROFILES[kind.parameters["dot_profile"]]
-    wide = DOT_PROFILES[profile.wide] if profile.wide else profile
-    if profile.family == "gst_fdpa":
-        return arrays_of(kind, [*_chunks_of_groups(kind, profile)])
-    rows: list[Row] = []
-    if kind.formats != _WIDE:
-        of = formats[kind.formats[0]], formats[kind.formats[1]]
-        rows += _chunks(profile, of, kind.width)
-    if kind.others or kind.formats == _WIDE:
-        of = formats[_WIDE[0]], formats[_WIDE[1]]
-        found = [row._replace(of=_WIDE) for row in _chunks(wide, of, kind.width)]
-        rows += found[2:3] if rows else found
-    return arrays_of(kind, rows)
-
-
-def _chunks(profile: DotProfile, of: tuple[Format, Format], width: int) -> Iterator[Row]:
-    """Yield sums that lose a unit before large terms cancel, and a c that is cut before that."""
-    kept, length = profile.result_bits, profile.chunk
-    low = -4 if profile.result == "f16" else -18
-    unit, large = powers(low, of), powers(low + kept + 1, of)
-    opposite = (-large[0], large[1])
-    yield Row({
-        0: large, 2 * length - 1: unit, 2 * length: unit, 3 * length: opposite, width - 1: unit
-    })  # fmt: skip
-    yield Row({0: unit, length: large, 2 * length: opposite, width - 1: unit})
-    if length < 8 or profile.family == "promoted":
-        return
-    top = powers(low + profile.fraction_bits + 2, of)
-    first, second = powers(low + kept, of), powers(low + 1, of)
-    c = {length - 5: (-first[0], first[1]), length - 1: (-unit[0], unit[1])}
-    c |= dict.fromkeys(range(length - 4, length - 1), (-second[0], second[1]))
-    yield Row({**c, length: top, length + 1: (-top[0], top[1])})
-    top = powers(low + profile.fraction_bits + 1, of)
-    cut = dict.fromkeys((2, 3), (-unit[0], unit[1]))
-    yield Row({0: top, 1: (-second[0], second[1]), **cut, width - 1: unit})
-
-
-def _chunks_of_groups(kind: Kind, profile: DotProfile) -> Iterator[Row]:
-    """Yield such sums for groups, in which the scales set the exponents."""
-    size, length = kind.parameters["scale_block"], profile.chunk
-    each = length // size
-    low, high = (2.0**-4, 2.0**-4), (2.0**8, 2.0**8)
-    last = (kind.width - 1) // size
-    at = {0: _ONES, length: _ONES, 2 * length: (-1.0, 1.0), kind.width - 1: (1.0, 0.5)}
-    yield Row(at, {0: high, each: low, 2 * each: high, last: low})
-    yield Row(at, {0: low, each: high, 2 * each: high, last: low})
-    tiny = {size + k: (-0.5, 0.5) for k in range(3)}
-    yield Row(
-        {0: (-1.0, 4.0), **tiny, length: (1.0, 1.0), length + 1: (-1.0, 1.0)},
-        {1: (2.0**-9, 2.0**-9), each: high},
-    )
-    yield Row({0: (2.0, 4.0), size: (0.5, 0.5)}, {1: (2.0**-9, 2.0**-9)})
-
-
 def arrays_of(kind: Kind, rows: list[Row]) -> Arrays:
     """Return the fields of rows, filled up with zeros."""
     size = kind.parameters["scale_block"]
@@ -278,7 +231,7 @@ def arrays_of(kind: Kind, rows: list[Row]) -> Arrays:
 
 def _scales(kind: Kind, row: Row, n: int, count: int) -> Unsigned:
     """Return the bits of the scales of a row of operand n."""
-    factors = np.array([row.factors.get(k, _ONES)[n] for k in range(count)])
+    factors = np.array([row.factors.get(k, ONES)[n] for k in range(count)])
     found = bits32((1 / factors if kind.record.divides else factors).astype(np.float32)).copy()
     for k, scales in row.scales.items():
         found[k] = scales[n]

@@ -23,7 +23,7 @@ from mor_ref.operations.random_products import (
 )
 from mor_ref.operations.random_words import random_words
 
-_ROWS, _SIDE = 20, 3  # rows of dot products, and the side of the tile
+_ROWS = 20  # of dot products
 _LAST = 6  # rows that can have special codes
 _NAN, _INFINITY = 0x7FC00000, 0x7F800000
 _SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 
 
 def products(kind: Kind, size: Size, stream: int) -> Arrays:
-    """Return rows of a case; the last ones are a tile."""
+    """Return rows of a case; the first and the last two are a tile."""
     of = {f"format_{name}": _drawn(fmt) for name, fmt in zip("ab", kind.formats, strict=True)}
     asked = {"dot_profile": "exact", **of}
     if not kind.others and not kind.parameters["dot_profile"].startswith("cdna"):
@@ -80,6 +80,11 @@ def products(kind: Kind, size: Size, stream: int) -> Arrays:
 def every_other(rows: Arrays) -> Arrays:
     """Return every other row."""
     return {name: array[::2] for name, array in rows.items()}
+
+
+def first_rows(rows: Arrays) -> Arrays:
+    """Return the first two rows."""
+    return {name: array[:2] for name, array in rows.items()}
 
 
 def negative_zeros(kind: Kind) -> Arrays:
@@ -180,9 +185,8 @@ def _drawn_by(kind: Kind) -> str:
 
 
 def _tile(rows: Arrays) -> Arrays:
-    """Return each first row of A with each first column of B."""
-    one, other = np.divmod(np.arange(_SIDE * _SIDE), _SIDE)
-    return {name: array[one if name.endswith("a") else other] for name, array in rows.items()}
+    """Return the two entries that make a tile of those of the first two rows."""
+    return {name: array[[0, 1] if name.endswith("a") else [1, 0]] for name, array in rows.items()}
 
 
 def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -> Arrays:

@@ -10,6 +10,7 @@ from mor_ref.golden.inputs.dot_borders import (
     flushed,
 )
 from mor_ref.golden.inputs.dot_lanes import between_periods, reversed_rows
+from mor_ref.golden.inputs.dot_long import long_length, long_rows
 from mor_ref.golden.inputs.dot_pairs import other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import (
     below_e0,
@@ -27,7 +28,7 @@ from mor_ref.golden.inputs.dot_zeros import (
     subnormal_starts,
     tiny_sums,
 )
-from mor_ref.golden.inputs.found_dots import with_found_rows
+from mor_ref.golden.inputs.found_dots import first_with_numbers_of, with_found_rows
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
@@ -186,7 +187,7 @@ def _row_cases(size: Size) -> Iterator[Case]:
 
 
 def _later_row_cases(size: Size) -> Iterator[Case]:
-    """Yield cases of zeros with signs, of a c in f16, and of several instructions."""
+    """Yield cases of zeros with signs, of a c in f16, of several instructions, and of a long K."""
     for profile in _named_once():
         length = PERIOD if profile.family == "promoted" else 2 * profile.chunk or _FEW
         yield _case(profile, "negative_zeros", negative_zeros, length)
@@ -205,6 +206,9 @@ def _later_row_cases(size: Size) -> Iterator[Case]:
             yield Case(f"{name_of(parameters)}.periods", parameters, rows)
     cdna1 = DOT_PROFILES["cdna1_bf16"]  # no sum of products of f16 is that small
     yield _case(cdna1, "tiny_sums", tiny_sums, 4 * cdna1.chunk)
+    for profile in _named_once():
+        if profile.name == first_with_numbers_of(profile):
+            yield _case(profile, "long", long_rows, long_length(profile))
 
 
 INPUTS = (

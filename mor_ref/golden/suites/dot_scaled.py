@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.golden.inputs.dot_borders import at_borders_with_scales
 from mor_ref.golden.inputs.dot_lanes import reversed_rows
+from mor_ref.golden.inputs.dot_long import long_length, long_rows_with_scales
 from mor_ref.golden.inputs.dot_pairs import OF_ANY, Pair, other_pairs, pairs_of
 from mor_ref.golden.inputs.dot_rows import drawn, joined, with_a_small_sum
 from mor_ref.golden.inputs.dot_specials import specials_with_scales
 from mor_ref.golden.inputs.dot_zeros import negative_scales, negative_zeros_with_scales
-from mor_ref.golden.inputs.found_dots import with_found_rows
+from mor_ref.golden.inputs.found_dots import first_with_numbers_of, with_found_rows
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.dot import INPUTS, name_of, special_case
 from mor_ref.operations.dot import formats_of, profile_of
@@ -89,6 +90,11 @@ def _special_cases_with_scales(size: Size) -> Iterator[Case]:
         if profile.chunk and (both["format_a"], both["format_b"]) == pairs_of(profile)[0]:
             rows = _rows(specials_with_scales, both, 2 * _whole(profile, both))
             yield Case(f"{name_of(both)}.reversed", both, reversed_rows(rows))
+    for profile in dict.fromkeys(profile for profile, _ in cases):
+        if profile.name == first_with_numbers_of(profile):
+            both = _parameters(profile, pairs_of(profile)[0], _admitted(profile)[0])
+            rows = _rows(long_rows_with_scales, both, long_length(profile))
+            yield Case(f"{name_of(both)}.long", both, rows)
 
 
 def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Arrays]) -> Case:

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD
+from mor_ref.golden.inputs.product_chunks import several_chunks
 from mor_ref.golden.inputs.product_edges import edges, special_scales
-from mor_ref.golden.inputs.product_pieces import (
-    several_chunks,
-    several_pieces,
-    special_elements,
-)
+from mor_ref.golden.inputs.product_long import long_products
+from mor_ref.golden.inputs.product_pieces import several_pieces, special_elements
 from mor_ref.golden.inputs.products import (
     Kind,
     ends_of_cdna3,
     every_other,
+    first_rows,
     first_sum_of_minus_zero,
     negative_zeros,
     products,
@@ -118,6 +117,21 @@ _KINDS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...]], ...] = (
 _NEGATIVE_SUMS = ("cdna1_bf16", "cdna3_bf16")  # sums can be -0
 _FIRST = tuple((profile, "scaled", 32, _BF16, 64) for profile in _NEGATIVE_SUMS)
 _ENDS = tuple((profile, "scaled", 32, _BF16, 32) for profile in ("cdna3_fp8", "cdna3_bf16"))
+# Entries with a long K: one piece of many instructions, many pieces, or instructions with scales.
+_LONG = (
+    ("exact", "scaled", 32, _FP8, 333),
+    ("hopper_fp8", "scaled", 1024, _FP8, 549),
+    ("hopper_fp8", "scaled", 32, _FP8, 549),
+    ("hopper_fp8_promoted", "scaled", 1024, _FP8, 677),
+    ("ada_fp8", "scaled", 512, _FP8, 277),
+    ("hopper_bf16", "scaled", 512, _BF16, 277),
+    ("blackwell_mxfp8", "mx", 32, _FP8, 549),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 1093),
+    ("cdna3_bf16", "scaled", 512, _BF16, 141),
+    ("rtx_blackwell_fp8", "scaled", 512, _BF16, 141),
+)
+# Of profiles that upcast blocks of FP4: half of the blocks are such blocks.
+_UNITS = ("hopper_fp8", "hopper_fp8_promoted", "hopper_fp8_f16", "ada_fp8", "cdna3_fp8")
 
 
 def _cases(size: Size) -> Iterator[Case]:
@@ -133,6 +147,10 @@ def _cases(size: Size) -> Iterator[Case]:
     yield from _of_kinds(_FIRST, "first", first_sum_of_minus_zero)
     yield from _of_kinds(_SCALES, "scales", special_scales)
     yield from _of_sums()
+    yield from _of_kinds(_LONG, "long", long_products)
+    for stream, profile in enumerate(_UNITS, len(_ROWS) + 1):
+        kind = _kind(profile, "scaled", 16, _FP8, 41, ("e2m1",) * 4)
+        yield _case(kind, "units", first_rows(products(kind, size, stream)))
 
 
 def _of_sums() -> Iterator[Case]:
