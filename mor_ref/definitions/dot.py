@@ -93,8 +93,6 @@ class DotProfile:
             given = getattr(self, name)
             if type(given) is not int:
                 return f"{name} is {given!r}; give an int"
-        if not 1 <= self.kept_bits <= _KEPT_BITS:
-            return f"kept_bits is {self.kept_bits}; give 1 to {_KEPT_BITS}"
         return None
 
     def _fault(self) -> str | None:
@@ -104,6 +102,8 @@ class DotProfile:
                 f"fraction_bits is {self.fraction_bits} and chunk is {self.chunk}; give 0 to "
                 f"{_MOST_BITS} and 0 to {_LONGEST}"
             )
+        if not 1 <= self.kept_bits <= _KEPT_BITS:
+            return f"kept_bits is {self.kept_bits}; give 1 to {_KEPT_BITS}"
         admitted, wanted = _LENGTHS.get(self.family, (range(1, _LONGEST + 1), "1 or more"))
         if self.family not in _WITHOUT_CHUNK and self.chunk not in admitted:
             return f"chunk is {self.chunk}; for {self.family}, give {wanted}"

@@ -9,7 +9,7 @@ from typing import Any
 from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_DOT, IN_PRODUCTS
-from mor_ref.deviations.dot import smallest_normal
+from mor_ref.deviations.dot import flushed
 from mor_ref.deviations.dot_exponents import adds_to_c
 from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia
 from mor_ref.exact.dot_terms import Chunk, Product, Term
@@ -107,12 +107,7 @@ def dot_subnormal_sums_flushed_with_sign(
     reference: Reference, value: Fraction, profile: DotProfile
 ) -> float:
     """A subnormal sum becomes a zero of its sign."""
-    return _flushed(float(reference(value, profile)), profile.result)
-
-
-def _flushed(x: float, name: str) -> float:
-    """Return a number, or a zero of its sign if it is subnormal in a format."""
-    return math.copysign(0.0, x) if abs(x) < smallest_normal(name) else x
+    return flushed(float(reference(value, profile)), profile.result)
 
 
 def _takes_c(_c: float, _start: int, profile: DotProfile) -> bool:
@@ -125,7 +120,7 @@ def dot_subnormal_c_flushed(
 ) -> float:
     """Each chunk takes a subnormal c as a zero."""
     name = profile.result if start else profile.start
-    return _flushed(float(reference(c, start, profile)), name)
+    return flushed(float(reference(c, start, profile)), name)
 
 
 @deviation(
@@ -138,7 +133,7 @@ def dot_subnormal_given_c_flushed(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
 ) -> list[Chunk]:
     """A given c becomes zero if it is subnormal, and later ones stay."""
-    found: list[Chunk] = reference(a, b, _flushed(c, profile.start), profile, *more)
+    found: list[Chunk] = reference(a, b, flushed(c, profile.start), profile, *more)
     return found
 
 

@@ -10,7 +10,8 @@ from mor_ref.ptx.program import WIDTHS, Variable
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _MOST_BYTES = 1 << 30  # of one variable
-_LINKING = {"visible", "weak", "extern", "common", "managed"}
+_LINKING = ("visible", "weak", "extern", "common")
+_WITHOUT_EFFECT = ("managed", "attribute")
 _HANDLES = dict.fromkeys(("texref", "surfref", "samplerref"), "u64")  # of parameters
 _WORD = re.compile(r"\s*\.(\w+)(?:\s*\((?:[^()]|\([^()]*\))*\))?")
 _WHOLE = r"\d\w*"
@@ -24,7 +25,7 @@ _DECLARED = re.compile(
 def declared(line: int, text: str) -> list[Variable]:
     """Return the variables of a declaration."""
     plain, equals, initial = text.partition("=")
-    space, kind, vector, alignment, at = _words(line, plain)
+    space, kind, vector, alignment, linking, at = _words(line, plain)
     if equals and space not in ("global", "const"):
         raise refusal(line, text, "only .global and .const have initial values")
     found = []
@@ -49,14 +50,15 @@ def declared(line: int, text: str) -> list[Variable]:
             Variable(
                 line, space, match.group("name"), kind, alignment or bytes_each,
                 bytes_each * count, size_of(line, text, match.group("count") or "0"), values,
+                linking=linking,
             )
         )  # fmt: skip
     return found
 
 
-def _words(line: int, text: str) -> tuple[str, str, int, int, int]:
-    """Return the space, the type, the length of vectors, the alignment, and the place behind."""
-    space, kind, vector, alignment, at, is_pointer = "", "", 1, 0, 0, False
+def _words(line: int, text: str) -> tuple[str, str, int, int, str, int]:
+    """Return space, type, length of vectors, alignment, directive of linking, and place behind."""
+    space, kind, vector, alignment, linking, at, is_pointer = "", "", 1, 0, "", 0, False
     while word := _WORD.match(text, at):
         at, name = word.end(), word.group(1)
         if name in _SPACES and not space:
@@ -67,15 +69,17 @@ def _words(line: int, text: str) -> tuple[str, str, int, int, int]:
             vector = int(name[1:])
         elif name == "align":
             number, at = _aligned(line, text, at)
-            if not is_pointer:  # else it is that of the memory behind the pointer
-                alignment = number
+            # That of a pointer is of the memory behind it.
+            alignment = alignment if is_pointer else number
         elif name == "ptr":
             is_pointer = True
-        elif name not in _LINKING and name != "attribute" and not (is_pointer and name in _SPACES):
+        elif name in _LINKING:
+            linking = linking or name
+        elif name not in _WITHOUT_EFFECT and not (is_pointer and name in _SPACES):
             raise refusal(line, text, f".{name} is not supported")
     if not space or not kind:
         raise refusal(line, text, "a declaration has a space and a type")
-    return space, kind, vector, alignment, at
+    return space, kind, vector, alignment, linking, at
 
 
 def _aligned(line: int, text: str, at: int) -> tuple[int, int]:

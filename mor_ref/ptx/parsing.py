@@ -28,7 +28,6 @@ _HEADS = {
 }
 _STRANGE = re.compile(r'"[^"\n]*"|(?P<it>[^\t-\r -~])')
 _FUNCTION = re.compile(r"(?:\.(?P<linking>visible|weak|extern)\s+)?\.(?P<kind>entry|func)\b")
-_LINKING = re.compile(r"[^=]*?\.(visible|weak|extern|common)\b")
 _NAME = re.compile(r"\s*([\w$%]+)\s*")
 # A kernel that needs one of these is refused by its own line.
 _UNUSED = re.compile(r"\.pragma\b[^;]*;|(?:\.\w+\s+)*\.(?:tex|sampler|surf)ref\b[^;]*;")
@@ -160,17 +159,11 @@ def _take_aliases(
 
 def _take_variable(variable: Variable, variables: dict[str, Variable], text: str) -> None:
     """Add a variable: one definition, and declarations of it as `.extern`."""
-    name, linking = variable.name, _LINKING.match(text)
-    variable = replace(variable, linking=linking[1] if linking else "")
-    other = variables.get(name, variable)
-    is_alike = (other.space, other.type, other.size) == (
-        variable.space,
-        variable.type,
-        variable.size,
-    )
+    name, other = variable.name, variables.get(variable.name, variable)
+    before, now = ((one.space, one.type, one.size) for one in (other, variable))
     is_again = name in variables and "extern" not in (variable.linking, other.linking)
     is_resolved = other.linking != "extern" or variable.linking != ""
-    if not is_alike or is_again or not is_resolved:
+    if before != now or is_again or not is_resolved:
         raise refusal(variable.line, text, f"{name} is in line {other.line}, too")
     kept = other if variable.linking == "extern" else variable
     variables[name] = replace(kept, first=other.first or variable.line)

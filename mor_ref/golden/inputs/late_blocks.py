@@ -9,6 +9,7 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.golden.inputs.edges import in_source, values_of
+from mor_ref.golden.inputs.mx_blocks import divides
 from mor_ref.golden.inputs.placed import Entry
 from mor_ref.operations.bits import f32_bits
 
@@ -97,11 +98,11 @@ def numbers_of_mx(fmt: Format, rule: str, source: str) -> list[int]:
     if source != "f32":
         powers = [2.0 ** (code - 127 + last) for code in _CODES_OF_POWERS]
         return in_source([*powers, -math.inf], source).tolist() if source == "bf16" else []
-    divides = SCALE_RULES[rule].up_from is None
-    exponent = _CODE_OF_TURN - 128 + (0 if divides else last) + (2 if rule == "floor" else 0)
+    is_quotient = divides(rule)
+    exponent = _CODE_OF_TURN - 128 + (0 if is_quotient else last) + (2 if rule == "floor" else 0)
     turn = SCALE_RULES[rule].turn_of(fmt) * Fraction(2) ** exponent
     found = [_bits(turn) + _FROM_TURN[rule], _bits(values_of(fmt)[1] / 2**127), 0x80000000]
-    if divides:  # a quotient just above 2^-127, and one between 2^-127 and 2^-126
+    if is_quotient:  # a quotient just above 2^-127, and one between 2^-127 and 2^-126
         largest = Fraction(fmt.largest) / 2**127
         found += [_bits(largest) + 1, _bits(largest * 3 / 2)]
     return [*found, _RAW_BITS] if rule == "even" and last == 0 else found

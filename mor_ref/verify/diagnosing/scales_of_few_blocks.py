@@ -40,10 +40,11 @@ def few_blocks(
         for k, values in enumerate(kinds.T if len(at) else ()):
             found = of(one, _everywhere(one, scales, values, len(at)), at)
             fits[k, one.part[axes][at[found != e.given[one.places[at]]]]] = False
+    if not fits[:, wrong].any(axis=0).all():
+        return None
     part = PARTS[axes]
     where = _where(first, wrong, lambda source: fits[kind.reshape(-1)[source], wrong], part)
-    words = f"in {len(wrong):,} of {first.size:,} {part}s, the expected {{}} of {where}"
-    return (words, marks) if fits[:, wrong].any(axis=0).all() else None
+    return f"in {len(wrong):,} of {first.size:,} {part}s, the expected {{}} of {where}", marks
 
 
 def _everywhere(
