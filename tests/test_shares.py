@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import extras
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,11 +34,25 @@ def test_a_share_is_one_of_those_that_there_are():
     assert "share is '3/3'; give a number below that of all shares: 0/4" in said
 
 
+def needed(*marks):
+    """Yield what the calls of `needs` among some marks name."""
+    for call in (node for mark in marks for node in ast.walk(mark) if isinstance(node, ast.Call)):
+        if ast.unparse(call.func) == "needs":
+            yield from (name.value for name in call.args if isinstance(name, ast.Constant))
+
+
 def sampled_tests(path):
-    """Yield the names of the tests of a file that a usual run has a share of."""
-    for node in ast.parse(path.read_text()).body:
-        marks = [ast.unparse(mark) for mark in getattr(node, "decorator_list", [])]
-        if any("mark.tier(" in mark and "but" in mark for mark in marks):
+    """Yield the tests of a file that a usual run has a share of, but those that lack a library.
+
+    One skip stands for all of these.
+    """
+    nodes = ast.parse(path.read_text()).body
+    of_file = [node for node in nodes if ast.unparse(node).startswith("pytestmark = ")]
+    for node in nodes:
+        marks = getattr(node, "decorator_list", [])
+        tiers = [ast.unparse(mark) for mark in marks]
+        sampled = any("mark.tier(" in mark and "but" in mark for mark in tiers)
+        if sampled and not extras.missing(needed(*of_file, *marks)):
             yield f"{path.relative_to(ROOT).as_posix()}::{node.name}"
 
 
