@@ -237,6 +237,8 @@ CHANGES = [
     (tensor("recipe", "placed", [[0, 170, 1]]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "placed", [[0, 0, 1 << 32]]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "placed", [[0, 0]]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "placed", [[0, 169, 1, 1]]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "placed", [[0, 0, 1, True]]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "placed", [[0, 0, 1]] * 65), "has another parameter recipe than a shape of"),
     (tensor("recipe", "placed", {}), "has another parameter recipe than a shape of"),
     (tensor("recipe", "more", 0), "has another parameter recipe than a shape of"),

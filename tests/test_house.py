@@ -301,6 +301,7 @@ MATMUL = "products of matrices, of the chapter dot"
 METRICS = "acceptance, a part of the chapter policies"
 MEASURING = "error sums of any representation, of the chapters errors and policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
+LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 NO_CHAPTERS = {
     "definitions": {
         "catalogue": "the type of the tables of rows",
@@ -410,7 +411,8 @@ NO_CHAPTERS = {
         "packed": "bytes of codes, of the chapters levels and shared",
         "large": "makes the suites of large tensors for the chapters",
         "matmul": MATMUL,
-        "policies_large": "the large tensors of a chapter whose file is long without them",
+        "nvfp4_large": LARGE_TENSORS,
+        "policies_large": LARGE_TENSORS,
         "tensor_cases": "makes the cases of tensors for the chapters",
     },
 }

@@ -156,9 +156,10 @@ def random(i, seed, stream):
 def test_placed_elements(source, kept):
     """VEC-009: later entries replace earlier ones, and the source has the low bits."""
     recipe = {"shape": [3, 5], "seed": 0, "stream": 0}
-    placed = generated({**recipe, "placed": [[2, 4, 1], [0, 3, 7], [2, 4, 0x1E66D78C]]}, source)
+    entries = [[2, 4, 1], [0, 2, 6, 7], [2, 4, 0x1E66D78C]]
+    placed = generated({**recipe, "placed": entries}, source)
     expected = generated(recipe, source)
-    expected[0, 3], expected[2, 4] = 7, kept
+    expected[0, 2], expected[0, 3], expected[2, 4] = 6, 7, kept
     assert np.array_equal(placed, expected)
 
 

@@ -9,7 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AMAXES, IN_MIXED, IN_MX, IN_NVFP4, IN_SCALES
-from mor_ref.deviations.exemptions import WITHOUT_NAN, for_finite, for_generated
+from mor_ref.deviations.exemptions import WITHOUT_NAN, for_generated
 from mor_ref.deviations.scales import rebuilt
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
@@ -30,7 +30,7 @@ def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> fl
     return float(reference([x for x in numbers if not x < 0]))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_finite(AMAXES))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(("policies_large",)))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """Infinities count as FLT_MAX in amax, tensor_max, tile_max or block_max."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
@@ -120,7 +120,7 @@ infinity_propagates_into_amax = Deviation(
     ("SCL-001",),
     (*IN_SCALES, *IN_MIXED),
     (Change(amax, _with_infinity), *_ITS_SCALE),
-    for_finite((*IN_SCALES, *IN_MIXED)),
+    for_generated(("policies_large",)),
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",

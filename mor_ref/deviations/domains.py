@@ -14,7 +14,7 @@ LARGE = (
     "mixed_large",
 )
 # Large suites without blocks of special numbers.
-_WITH_BLOCKS = ("mx_large", "levels_large", "affine_large")
+_WITH_BLOCKS = ("nvfp4_large", "mx_large", "levels_large", "affine_large")
 GENERATED = tuple(name for name in LARGE if name not in _WITH_BLOCKS)
 POLICY_SUITES = ("policies", "policies_large")
 MIXED = ("mixed", "mixed_large")
@@ -65,8 +65,7 @@ FP8LM_CODES = ("fp8lm_casts", "fp8lm_recasts", "fp8lm_sums")
 FP8LM_CAST = (*FP8LM_CODES, "fp8lm_steps")
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CAST, *BLOCKS, *MIXED)
 ENCODED = ("encode_stochastic", *ROUNDED)
-LARGE_WITHOUT_NAN = tuple(name for name in LARGE if name not in ("mx_large", "mixed_large"))
-NANS = tuple(name for name in ENCODED if name not in LARGE_WITHOUT_NAN)
+NANS = tuple(name for name in ENCODED if name != "policies_large")
 COMPUTED_NANS = tuple(
     name for name in NANS if not name.startswith("encode") and name not in POLICY_SUITES
 )

@@ -6,7 +6,6 @@ from mor_ref.deviations.domains import (
     GENERATED,
     IN_NVFP4,
     LARGE,
-    LARGE_WITHOUT_NAN,
     MIXED_STEPS,
     MX,
     NVFP4_4OVER6,
@@ -17,11 +16,6 @@ from mor_ref.deviations.domains import (
 )
 
 Reasons = dict[str, str]
-
-
-def for_finite(domain: tuple[str, ...]) -> Reasons:
-    """Return the large suites of a domain that lack some infinities and NaNs."""
-    return for_generated(tuple(name for name in domain if name in LARGE_WITHOUT_NAN))
 
 
 def for_generated(domain: tuple[str, ...]) -> Reasons:
@@ -40,7 +34,7 @@ COMPUTED = dict.fromkeys(
 )
 FALLS_BACK = {"policies": "A unit with a NaN falls back, and its error sums leave the NaN out."}
 WITHOUT_NAN = {
-    **for_generated(("quantize_large", "policies_large", "nvfp4_large")),
+    **for_generated(("quantize_large", "policies_large")),
     **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
 }
 NO_NAN_IN_POLICIES = {"policies": "Policies have no field in binary32 that can be NaN."}
@@ -57,7 +51,7 @@ AS_TORCH = {
     "fp8lm_steps": "In e4m3 torch differs only in the sign of NaN, which the suite has not.",
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
-AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
+AS_ML_DTYPES = for_generated(("quantize_large", "policies_large"))
 NO_NAN_IN_E5M2 = {
     "mixed_large": "No unit of its numbers has the least squared error under e5m2 (VEC-009)."
 }
@@ -83,7 +77,6 @@ BETWEEN_ZERO_AND_TWICE_X = {
 NOT_STORED = dict.fromkeys(POLICY_SUITES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
-    "nvfp4_large": "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
 }
 SCALES_ABOVE_ZERO = {
     **NORMAL_SCALES,
@@ -105,9 +98,6 @@ LIKELY_NUMBERS = {"shared_large": "No number (VEC-009) is so near below a power 
 
 # ---------------------------------------------------------------------- sums and decisions
 
-CLEAR_CANDIDATES = {
-    "nvfp4_large": "Errors of generated numbers (VEC-009) are never so near that an order decides."
-}
 SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
 CLEAR_MEANS = {
     "policies_large": "No threshold is near the mean error of a unit of such numbers (VEC-009)."

@@ -7,7 +7,6 @@ from typing import Any
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import NVFP4_4OVER6
-from mor_ref.deviations.exemptions import CLEAR_CANDIDATES
 from mor_ref.exact import nvfp4
 from mor_ref.exact.arithmetic import total
 from mor_ref.exact.blocks import Rows
@@ -30,7 +29,6 @@ def _of_rows(reference: Reference, profile: Nvfp4Profile, tile: Rows, *rest: Any
     nvfp4.candidate_error,
     rules=("NVF-006",),
     domain=("nvfp4_blocks", *_IN_TILES),
-    exemptions=CLEAR_CANDIDATES,
 )
 def errors_summed_from_the_right(
     reference: Reference, profile: Nvfp4Profile, tile: Rows, *rest: Any
@@ -44,7 +42,6 @@ _of_sums_of_rows = deviation(
     where=_has_rows,
     rules=("NVF-006",),
     domain=_IN_TILES,
-    exemptions=CLEAR_CANDIDATES,
 )
 
 

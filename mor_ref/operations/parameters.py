@@ -23,7 +23,8 @@ from mor_ref.policies import POLICIES
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 DOUBLINGS = "doublings"  # in a recipe: the larger rows are twice as large, so many times
-PLACED = "placed"  # in a recipe: elements with bits of their own, as [row, column, bits]
+# In a recipe: elements of a row with bits of their own, from a column on: [row, column, bits, ...]
+PLACED = "placed"
 _MOST_PLACED = 64
 _USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
@@ -112,9 +113,10 @@ def _is_recipe(value: Any) -> bool:
 def _are_placed(value: Any, shape: Any) -> bool:
     return isinstance(value, list) and len(value) <= _MOST_PLACED and all(
         isinstance(one, list)
-        and len(one) == 3
-        and all(is_int(place, 0, side - 1) for place, side in zip(one, shape, strict=False))
-        and is_int(one[2], 0, 0xFFFFFFFF)
+        and len(one) > 2
+        and is_int(one[0], 0, shape[0] - 1)
+        and is_int(one[1], 0, shape[1] - len(one) + 2)
+        and all(is_int(bits, 0, 0xFFFFFFFF) for bits in one[2:])
         for one in value
     )  # fmt: skip
 

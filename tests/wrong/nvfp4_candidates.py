@@ -6,8 +6,6 @@ from wrong.nvfp4_parts import E2M1, E4M3, F32, FLT_MAX, e2m1, e4m3, largest, rec
 
 SIX, ONE, THREE_HALVES = F32(6), F32(1), F32(1.5)
 SQUARES = ("te_4over6_mse", "te_4over6_mse_448")
-NOT_CLOSE = {"te_4over6_mse": "no two errors of its random tiles are so close"}
-NO_MIDPOINT = {"te_4over6_mse": "no tile of its random numbers has a scale so close to a midpoint"}
 
 
 def scales(profile, x, amax):

@@ -4,7 +4,6 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.nvfp4_candidates import (
-    NOT_CLOSE,
     ONE,
     SIX,
     SQUARES,
@@ -22,7 +21,7 @@ KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
 
 
-@wrong("squares are added by fma, as nvcc contracts", *SQUARES, large=NOT_CLOSE)
+@wrong("squares are added by fma, as nvcc contracts", *SQUARES)
 def squares_by_fma(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -38,7 +37,7 @@ def squares_by_fma(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is fma(v * w, amax / Q, -x)", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is fma(v * w, amax / Q, -x)", *FOUR_OVER_SIX)
 def difference_by_fma(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -53,7 +52,7 @@ def difference_by_fma(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is fma(v * w * amax, 1 / Q, -x), squared by fma", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is fma(v * w * amax, 1 / Q, -x), squared by fma", *FOUR_OVER_SIX)
 def all_by_fma(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -71,7 +70,7 @@ def all_by_fma(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is (v * w) * (amax / Q) - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is (v * w) * (amax / Q) - x", *FOUR_OVER_SIX)
 def amax_over_q_first(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -87,7 +86,7 @@ def amax_over_q_first(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is v * (w * amax) / Q - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is v * (w * amax) / Q - x", *FOUR_OVER_SIX)
 def scale_times_amax_first(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -103,7 +102,7 @@ def scale_times_amax_first(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is (v * w / Q) * amax - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is (v * w / Q) * amax - x", *FOUR_OVER_SIX)
 def over_q_first(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -119,7 +118,7 @@ def over_q_first(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is v * w * amax * RN(1 / Q) - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is v * w * amax * RN(1 / Q) - x", *FOUR_OVER_SIX)
 def times_reciprocal_of_q(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -135,7 +134,7 @@ def times_reciprocal_of_q(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is y - x, by S_dec in place of amax / Q", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is y - x, by S_dec in place of amax / Q", *FOUR_OVER_SIX)
 def error_of_y(profile, x, amax):
     _, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -149,7 +148,7 @@ def error_of_y(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is (v - xs) * decode", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is (v - xs) * decode", *FOUR_OVER_SIX)
 def error_of_scaled(profile, x, amax):
     _, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -195,7 +194,7 @@ def relative_error(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is computed in binary64 and rounded at the end", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is computed in binary64 and rounded at the end", *FOUR_OVER_SIX)
 def difference_in_float64(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc

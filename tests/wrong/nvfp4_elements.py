@@ -24,8 +24,6 @@ KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
 SIX, SIXTH, Q, ONE = F32(6), F32(1 / 6), F32(2688), F32(1)
 DIVIDED = ("torchao", "modelopt", "compressed_tensors")
-NO_NAN = "it has no NaN"
-NO_TIE = {"te_4over6_mse": "none of its binary32 numbers is that tie under its scales"}
 
 
 def scales(profile, x, amax):
@@ -120,8 +118,7 @@ def chained(i):
 
     kernel.__name__ = f"tie_at_{t}"
     toward = "down" if reaches else "up"
-    is_there = t in (0.25, 1.75)
-    wrong(f"the tie at {t} goes {toward}", *ALL, large={} if is_there else NO_TIE)(kernel)
+    wrong(f"the tie at {t} goes {toward}", *ALL)(kernel)
 
 
 for threshold in range(7):
@@ -158,18 +155,18 @@ def elements_in_float16(profile, x, amax):
     return finished(profile, x, amax, lambda xs: PLAIN(xs.astype(np.float16).astype(F32)))
 
 
-@wrong("elements are cast by ml_dtypes, which makes 0x8 and 0x0 of NaN", *ALL, large=NO_NAN)
+@wrong("elements are cast by ml_dtypes, which makes 0x8 and 0x0 of NaN", *ALL)
 def cast_by_ml_dtypes(profile, x, amax):
     return finished(profile, x, amax, lambda xs: xs.astype(ml_dtypes.float4_e2m1fn).view(np.uint8))
 
 
-@wrong("a NaN becomes the code 0", *ALL, large=NO_NAN)
+@wrong("a NaN becomes the code 0", *ALL)
 def nan_is_zero(profile, x, amax):
     return finished(profile, x, amax, lambda xs: PLAIN(np.nan_to_num(xs, posinf=6, neginf=-6)))
 
 
 # No input of compressed_tensors makes a NaN: its suites have tensors without NaN (NVF-002).
-@wrong("the code of a NaN keeps its sign", *ALL[:-1], large=NO_NAN)
+@wrong("the code of a NaN keeps its sign", *ALL[:-1])
 def nan_keeps_its_sign(profile, x, amax):
     return finished(
         profile, x, amax, lambda xs: PLAIN(np.abs(xs)) | (np.signbit(xs) << 3).astype(np.uint8)
@@ -181,7 +178,6 @@ def nan_keeps_its_sign(profile, x, amax):
     *FOUR_OVER_SIX,
     *TE,
     "torchao",
-    large="it has no -0",
 )
 def sign_by_comparison(profile, x, amax):
     return finished(profile, x, amax, lambda xs: PLAIN(np.abs(xs)) | (xs < 0).astype(np.uint8) << 3)

@@ -4,8 +4,6 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.nvfp4_candidates import (
-    NO_MIDPOINT,
-    NOT_CLOSE,
     ONE,
     SIX,
     THREE_HALVES,
@@ -21,7 +19,6 @@ from wrong.nvfp4_parts import E4M3, F32, FLT_MAX, FOUR_OVER_SIX, e4m3, largest, 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
 FEW = {"te_4over6_mse": "few of its tiles take four, and none is such"}
-NO_CLAMP = {"te_4over6_mse": "no tile that takes four has so large a scale"}
 
 
 def error(profile, x, of, amax, q):
@@ -44,28 +41,28 @@ def four_from_stored_six(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("s4 is the code of (bamax / 4) * S_enc", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("s4 is the code of (bamax / 4) * S_enc", *FOUR_OVER_SIX)
 def four_by_division(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base, raised = b / SIX * s_enc, b / F32(4) * s_enc
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("s4 is the code of ((1.5 * bamax) / 6) * S_enc", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("s4 is the code of ((1.5 * bamax) / 6) * S_enc", *FOUR_OVER_SIX)
 def four_from_raised_amax(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base, raised = b / SIX * s_enc, THREE_HALVES * b / SIX * s_enc
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("s4 is the code of (bamax / 6) * (1.5 * S_enc)", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("s4 is the code of (bamax / 6) * (1.5 * S_enc)", *FOUR_OVER_SIX)
 def four_from_raised_s_enc(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base, raised = b / SIX * s_enc, b / SIX * (THREE_HALVES * s_enc)
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("s4 is the code of ((bamax / 6) * 1.5) * S_enc", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("s4 is the code of ((bamax / 6) * 1.5) * S_enc", *FOUR_OVER_SIX)
 def four_from_raised_sixth(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     sixth = b / SIX
@@ -73,7 +70,7 @@ def four_from_raised_sixth(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, sixth * s_enc, raised)
 
 
-@wrong("both scales are computed in binary64", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("both scales are computed in binary64", *FOUR_OVER_SIX)
 def scales_in_float64(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     product = b.astype(np.float64) * s_enc.astype(np.float64)
@@ -81,28 +78,28 @@ def scales_in_float64(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("base is bamax * (S_enc * RN(1/6)), as in te", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("base is bamax * (S_enc * RN(1/6)), as in te", *FOUR_OVER_SIX)
 def base_as_te(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b * (s_enc * F32(1 / 6))
     return both(profile, x, amax, q, b, s_enc, s_dec, base, THREE_HALVES * base)
 
 
-@wrong("base is (bamax * S_enc) / 6", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("base is (bamax * S_enc) / 6", *FOUR_OVER_SIX)
 def base_divided_last(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b * s_enc / SIX
     return both(profile, x, amax, q, b, s_enc, s_dec, base, THREE_HALVES * base)
 
 
-@wrong("base is bamax / (6 * S_dec)", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("base is bamax / (6 * S_dec)", *FOUR_OVER_SIX)
 def base_over_decode_scale(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / (SIX * s_dec)
     return both(profile, x, amax, q, b, s_enc, s_dec, base, THREE_HALVES * base)
 
 
-@wrong("1.5 * base is clamped to 256", *FOUR_OVER_SIX, large=NO_CLAMP)
+@wrong("1.5 * base is clamped to 256", *FOUR_OVER_SIX)
 def four_clamped_to_256(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -110,7 +107,7 @@ def four_clamped_to_256(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("a tie of the errors takes four", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("a tie of the errors takes four", *FOUR_OVER_SIX)
 def tie_takes_four(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -123,7 +120,6 @@ def tie_takes_four(profile, x, amax):
 @wrong(
     "four is taken unless six is no worse, so that NaN takes four",
     *FOUR_OVER_SIX,
-    large={"te_4over6_mse": "it has no NaN"},
 )
 def nan_takes_four(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
@@ -134,7 +130,7 @@ def nan_takes_four(profile, x, amax):
     return chosen(six, four, e6, e4, less=~(e4 >= e6) & ~(e6 == e4))
 
 
-@wrong("errors of NaN are not added", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("errors of NaN are not added", *FOUR_OVER_SIX)
 def nan_has_no_error(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -147,7 +143,7 @@ def nan_has_no_error(profile, x, amax):
     return chosen(six, four, e6, e4)
 
 
-@wrong("four is taken if it is better by more than a millionth", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("four is taken if it is better by more than a millionth", *FOUR_OVER_SIX)
 def four_by_a_margin(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc

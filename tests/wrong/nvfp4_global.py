@@ -8,7 +8,6 @@ from wrong.nvfp4_parts import E2M1, E4M3, F32, FLT_MAX, TE, e2m1, e4m3, largest,
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
 SIX, SIXTH, Q, ONE = F32(6), F32(1 / 6), F32(2688), F32(1)
-NO_CORNER = "its amax is ordinary, and so are the amaxes of its tiles"
 
 
 def scale(profile, b, s_enc):
@@ -134,7 +133,7 @@ def reciprocals_by_newton(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("nothing is clamped to FLT_MAX", *TE, large=NO_CORNER)
+@wrong("nothing is clamped to FLT_MAX", *TE)
 def no_clamps(profile, x, amax):
     s_enc = np.where(amax == 0, ONE, Q / amax)
     s_enc = np.where(s_enc == 0, ONE, s_enc)
@@ -148,7 +147,7 @@ def no_clamps(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("a tile whose scale is 0 is stored as zeros: its encode is 0", *TE, large=NO_CORNER)
+@wrong("a tile whose scale is 0 is stored as zeros: its encode is 0", *TE)
 def encode_zero_for_scale_zero(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc
@@ -161,7 +160,7 @@ def encode_zero_for_scale_zero(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("a scale of 0 is replaced by 1", *TE, large=NO_CORNER)
+@wrong("a scale of 0 is replaced by 1", *TE)
 def scale_zero_is_one(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc
@@ -175,7 +174,7 @@ def scale_zero_is_one(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("scales are at least 2^-9, as in Model Optimizer", *TE, large=NO_CORNER)
+@wrong("scales are at least 2^-9, as in Model Optimizer", *TE)
 def scale_with_subnormal_floor(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc
@@ -188,7 +187,7 @@ def scale_with_subnormal_floor(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("scales are at least 2^-6, as in torchao", *TE, large=NO_CORNER)
+@wrong("scales are at least 2^-6, as in torchao", *TE)
 def scale_with_normal_floor(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc
@@ -201,7 +200,7 @@ def scale_with_normal_floor(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("S_enc is FLT_MAX for a tensor of zeros", *TE, large=NO_CORNER)
+@wrong("S_enc is FLT_MAX for a tensor of zeros", *TE)
 def zeros_have_the_largest_scale(profile, x, amax):
     s_enc = np.minimum(Q / amax, FLT_MAX)
     s_enc[s_enc == 0] = 1
@@ -215,7 +214,7 @@ def zeros_have_the_largest_scale(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("S_enc is 1 for a subnormal amax", *TE, large=NO_CORNER)
+@wrong("S_enc is 1 for a subnormal amax", *TE)
 def subnormal_amax_is_zero(profile, x, amax):
     tiny = amax < F32(2**-126)
     s_enc = np.where(tiny, ONE, s_enc_of(amax))
@@ -229,7 +228,7 @@ def subnormal_amax_is_zero(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("amax is at least 1e-12, as a frame clamps", *TE, large=NO_CORNER)
+@wrong("amax is at least 1e-12, as a frame clamps", *TE)
 def amax_with_epsilon(profile, x, amax):
     s_enc = np.minimum(Q / np.maximum(amax, F32(1e-12)), FLT_MAX)
     s_enc[s_enc == 0] = 1
@@ -243,7 +242,7 @@ def amax_with_epsilon(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("an infinite amax makes S_enc 0", *TE, large=NO_CORNER)
+@wrong("an infinite amax makes S_enc 0", *TE)
 def infinite_amax_is_not_caught(profile, x, amax):
     s_enc = np.where(amax == 0, ONE, np.minimum(Q / amax, FLT_MAX))
     s_dec = ONE / s_enc
@@ -261,7 +260,7 @@ def flush(a):
     return np.where(np.abs(a) < F32(2**-126), np.copysign(F32(0), a), a)
 
 
-@wrong("subnormal inputs and results are flushed, as -ftz=true has it", *TE, large=NO_CORNER)
+@wrong("subnormal inputs and results are flushed, as -ftz=true has it", *TE)
 def flushed(profile, x, amax):
     s_enc = s_enc_of(flush(amax))
     s_dec = flush(ONE / s_enc)
@@ -275,7 +274,7 @@ def flushed(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, y, encode)
 
 
-@wrong("the tile's amax is taken in bfloat16", *TE, large="its numbers are bfloat16")
+@wrong("the tile's amax is taken in bfloat16", *TE)
 def tile_amax_in_bfloat16(profile, x, amax):
     s_enc = s_enc_of(amax)
     s_dec = ONE / s_enc

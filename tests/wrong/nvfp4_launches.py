@@ -9,7 +9,6 @@ from wrong.nvfp4_parts import (
     ALL,
     F32,
     FOUR_OVER_SIX,
-    LARGE,
     SOURCES,
     SQUARE,
     TE,
@@ -25,11 +24,6 @@ from wrong.nvfp4_right import program
 KERNELS: list[Kernel] = []
 
 Tensor = Callable[[str, np.ndarray, list[int]], Arrays]
-
-
-def in_large(why: str, *profiles: str) -> dict[str, dict[str, str]]:
-    """Return the reason why nvfp4_large cannot show a mistake, for each of its profiles."""
-    return {profile: {"nvfp4_large": why} for profile in profiles or LARGE}
 
 
 def wrong(mistake, *profiles, unseen=None):
@@ -90,7 +84,6 @@ def nibbles_swapped(profile, x, tile):
 @wrong(
     "the last nibble of an odd row is the code of the next row's first element",
     *ALL,
-    unseen=in_large("its rows are even"),
 )
 def odd_rows_run_over(profile, x, tile):
     fields = quantized(profile, x, tile)
@@ -103,7 +96,6 @@ def odd_rows_run_over(profile, x, tile):
 @wrong(
     "nibbles run on over rows, so that an odd row starts in a high nibble",
     *ALL,
-    unseen=in_large("its rows are even"),
 )
 def packed_over_rows(profile, x, tile):
     fields = quantized(profile, x, tile)
@@ -134,7 +126,6 @@ def first_65535_rows(profile, x, tile):
 @wrong(
     "rows in excess of whole tiles are left out",
     *SQUARE,
-    unseen=in_large("its tiles have one row", "te"),
 )
 def whole_tiles_of_rows(profile, x, tile):
     return cut(quantized(profile, x, tile), tile, x.shape[0] // tile[0] * tile[0], x.shape[1])
@@ -164,7 +155,6 @@ def short_tiles_repeat(profile, x, tile):
     "a NaN makes the amax NaN, as np.max and torch.amax do",
     *TE,
     *FOUR_OVER_SIX,
-    unseen=in_large("it has no NaN"),
 )
 def amax_of_nan_is_nan(profile, x, tile):
     return quantized(profile, x, tile, np.abs(x).max(axis=1 if profile == "te_row" else None))
@@ -173,7 +163,6 @@ def amax_of_nan_is_nan(profile, x, tile):
 @wrong(
     "infinities do not count in the amax of the tensor",
     *ALL,
-    unseen=in_large("it has no infinity"),
 )
 def amax_of_finite_numbers(profile, x, tile):
     finite = np.where(np.isfinite(x), x, F32(0))
@@ -194,7 +183,6 @@ def rows_share_an_amax(profile, x, tile):
 @wrong(
     "the amax of the tensor is reduced by whole warps of 32 columns",
     *ALL,
-    unseen=in_large("its largest number is not in the last columns"),
 )
 def amax_of_whole_warps(profile, x, tile):
     seen = x[:, : max(32, x.shape[1] // 32 * 32)]
@@ -204,7 +192,6 @@ def amax_of_whole_warps(profile, x, tile):
 @wrong(
     "the amax of the tensor is kept in bfloat16",
     *ALL,
-    unseen=in_large("its numbers are bfloat16", "te"),
 )
 def amax_in_bfloat16(profile, x, tile):
     amax = global_amax(profile, x)

@@ -22,7 +22,6 @@ ALL = (*TE, *FOUR_OVER_SIX, "torchao", "modelopt", "compressed_tensors")
 
 SQUARE = ("te", "te_2_13", *FOUR_OVER_SIX)  # profiles with tiles of sixteen rows as well
 TILES = ((1, 16), (16, 16))
-LARGE = {"te": (1, 16), "te_4over6_mse": (16, 16)}  # the tiles of nvfp4_large
 
 Program = Callable[[str, np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
 
@@ -115,21 +114,18 @@ def record(
 def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Program]]:
     """Return a decorator that adds a program to a list, once for each profile and tile.
 
-    The two tiles have separate kernels because they do in libraries. `large` says why `nvfp4_large`
-    cannot show the mistake. `square` says that only tiles of sixteen rows can.
+    The two tiles have separate kernels because they do in libraries. `square` says that only tiles
+    of sixteen rows can show the mistake, and `large` why `nvfp4_large` cannot show it there.
     """
 
     def wrong(
-        mistake: str, *profiles: str, large: str | Mapping[str, str] = "", square: bool = False
+        mistake: str, *profiles: str, square: bool = False, large: str = ""
     ) -> Callable[[Program], Program]:
-        reasons = dict.fromkeys(LARGE, large) if isinstance(large, str) else large
-
         def register(program: Program) -> Program:
             for profile, tile in itertools.product(profiles, TILES):
                 if (tile == (16, 16) and profile not in SQUARE) or (tile == (1, 16) and square):
                     continue
-                reason = reasons.get(profile) if LARGE.get(profile) == tile else None
-                unseen = {"nvfp4_large": reason} if reason else {}
+                unseen = {"nvfp4_large": large} if large and tile == (16, 16) else {}
                 name = f"nvfp4.{program.__name__}.{profile}.{tile[0]}x{tile[1]}"
                 run = launch(program, profile, tiles=(tile,))
                 kernels.append(Kernel(name, run, mistake, unseen))

@@ -4,8 +4,6 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.nvfp4_candidates import (
-    NO_MIDPOINT,
-    NOT_CLOSE,
     SIX,
     THREE_HALVES,
     chosen,
@@ -37,37 +35,37 @@ def by_differences(profile, x, amax, difference):
     return chosen(*candidates, *errors)
 
 
-@wrong("e is v * ((w * amax) / Q) - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is v * ((w * amax) / Q) - x", *FOUR_OVER_SIX)
 def decode_of_the_error_first(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * (w * amax / q) - x)
 
 
-@wrong("e is fma(v, (w * amax) / Q, -x)", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is fma(v, (w * amax) / Q, -x)", *FOUR_OVER_SIX)
 def decode_of_the_error_fused(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: fma(v, w * amax / q, -x))
 
 
-@wrong("e is v * (w * (amax / Q)) - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is v * (w * (amax / Q)) - x", *FOUR_OVER_SIX)
 def decode_by_amax_over_q(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * (w * (amax / q)) - x)
 
 
-@wrong("e is v * ((w / Q) * amax) - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is v * ((w / Q) * amax) - x", *FOUR_OVER_SIX)
 def decode_by_scale_over_q(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * (w / q * amax) - x)
 
 
-@wrong("e is ((v * amax) * w) / Q - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is ((v * amax) * w) / Q - x", *FOUR_OVER_SIX)
 def element_times_amax_first(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * amax * w / q - x)
 
 
-@wrong("e is ((v * amax) / Q) * w - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is ((v * amax) / Q) * w - x", *FOUR_OVER_SIX)
 def element_over_q_before_scale(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * amax / q * w - x)
 
 
-@wrong("e is (v * (amax / Q)) * w - x", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("e is (v * (amax / Q)) * w - x", *FOUR_OVER_SIX)
 def element_by_amax_over_q(profile, x, amax):
     return by_differences(profile, x, amax, lambda v, w, x, amax, q, _: v * (amax / q) * w - x)
 
@@ -91,7 +89,7 @@ def divided_by_six_then_range(profile, x, amax):
     )
 
 
-@wrong("s4 is the code of base / RN(2/3)", *FOUR_OVER_SIX, large=NO_MIDPOINT)
+@wrong("s4 is the code of base / RN(2/3)", *FOUR_OVER_SIX)
 def four_over_two_thirds(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc

@@ -5,7 +5,6 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.nvfp4_candidates import (
-    NOT_CLOSE,
     SIX,
     THREE_HALVES,
     chosen,
@@ -31,7 +30,7 @@ def threads(terms, of_each, tree):
     return np.add.accumulate(parts, axis=2)[:, :, -1]
 
 
-@wrong("errors are summed in binary64, and rounded at the end", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("errors are summed in binary64, and rounded at the end", *FOUR_OVER_SIX)
 def summed_in_float64(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -46,7 +45,7 @@ def summed_in_float64(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("16 lanes add their elements by shuffles", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("16 lanes add their elements by shuffles", *FOUR_OVER_SIX)
 def summed_by_a_butterfly(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -61,7 +60,7 @@ def summed_by_a_butterfly(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("4 threads load 4 elements each, and are added as a tree", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("4 threads load 4 elements each, and are added as a tree", *FOUR_OVER_SIX)
 def summed_by_four(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -76,7 +75,7 @@ def summed_by_four(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("4 threads load 4 elements each, and are added in turn", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("4 threads load 4 elements each, and are added in turn", *FOUR_OVER_SIX)
 def summed_by_four_in_turn(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -91,7 +90,7 @@ def summed_by_four_in_turn(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("2 threads load 8 elements each", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("2 threads load 8 elements each", *FOUR_OVER_SIX)
 def summed_by_eight(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -106,7 +105,7 @@ def summed_by_eight(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("sums run down the columns, and over columns as a tree", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("sums run down the columns, and over columns as a tree", *FOUR_OVER_SIX)
 def summed_by_columns(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -121,7 +120,7 @@ def summed_by_columns(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("sums run from right to left", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("sums run from right to left", *FOUR_OVER_SIX)
 def summed_backwards(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -136,7 +135,7 @@ def summed_backwards(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("np.sum adds pairwise, in its own order", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("np.sum adds pairwise, in its own order", *FOUR_OVER_SIX)
 def summed_by_numpy(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -151,7 +150,7 @@ def summed_by_numpy(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("sums of rows are compensated, after Kahan", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("sums of rows are compensated, after Kahan", *FOUR_OVER_SIX)
 def summed_with_compensation(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -174,7 +173,6 @@ def summed_with_compensation(profile, x, amax):
 @wrong(
     "one thread adds the tile from its first element to its last",
     *FOUR_OVER_SIX,
-    large=NOT_CLOSE,
     square=True,
 )
 def summed_by_one_thread(profile, x, amax):
@@ -194,7 +192,6 @@ def summed_by_one_thread(profile, x, amax):
 @wrong(
     "the sums of rows are added one after the other",
     *FOUR_OVER_SIX,
-    large=NOT_CLOSE,
     square=True,
 )
 def rows_in_turn(profile, x, amax):
@@ -214,7 +211,6 @@ def rows_in_turn(profile, x, amax):
 @wrong(
     "the sums of rows are added to those of neighbours, not in halves",
     *FOUR_OVER_SIX,
-    large=NOT_CLOSE,
     square=True,
 )
 def rows_by_neighbours(profile, x, amax):
@@ -234,7 +230,7 @@ def rows_by_neighbours(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("the error is a mean", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("the error is a mean", *FOUR_OVER_SIX)
 def mean_of_errors(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -249,7 +245,7 @@ def mean_of_errors(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("the error is the root of the sum", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("the error is the root of the sum", *FOUR_OVER_SIX)
 def root_of_errors(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -279,7 +275,7 @@ def largest_error(profile, x, amax):
     return chosen(*candidates, *errors)
 
 
-@wrong("each error is rounded to bfloat16", *FOUR_OVER_SIX, large=NOT_CLOSE)
+@wrong("each error is rounded to bfloat16", *FOUR_OVER_SIX)
 def errors_in_bfloat16(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc

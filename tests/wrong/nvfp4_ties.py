@@ -28,9 +28,6 @@ INDEX = np.arange(TIES.size)
 TO_EVEN = INDEX % 2 == 1
 SUBNORMAL = INDEX < 8
 NOT_TORCHAO = tuple(profile for profile in ALL if profile != "torchao")  # its scales are normal
-NO_TIE = "no tile of its random numbers has a scale that is a tie and goes up"
-NO_ZERO = {"te_4over6_mse": "both errors are zero in none of its tiles"}
-ORDINARY = "its amax is ordinary, and so are the amaxes of its tiles"
 
 
 def rounding(goes_up):
@@ -115,7 +112,7 @@ def divided(profile, x, amax, convert):
     return record(b, *globals_, s, decode, xs, code, E2M1[code] * decode)
 
 
-@wrong("ties of scales go to the smaller number", *ALL, large=NO_TIE)
+@wrong("ties of scales go to the smaller number", *ALL)
 def scale_ties_down(profile, x, amax):
     return finished(profile, x, amax, rounding(np.zeros_like(TO_EVEN)))
 
@@ -125,7 +122,7 @@ def scale_ties_away(profile, x, amax):
     return finished(profile, x, amax, rounding(np.ones_like(TO_EVEN)))
 
 
-@wrong("ties of normal scales go to the smaller number", *ALL, large=NO_TIE)
+@wrong("ties of normal scales go to the smaller number", *ALL)
 def normal_scale_ties_down(profile, x, amax):
     return finished(profile, x, amax, rounding(TO_EVEN & SUBNORMAL))
 
@@ -135,12 +132,12 @@ def normal_scale_ties_away(profile, x, amax):
     return finished(profile, x, amax, rounding(TO_EVEN | ~SUBNORMAL))
 
 
-@wrong("ties of subnormal scales go to the smaller number", *NOT_TORCHAO, large=ORDINARY)
+@wrong("ties of subnormal scales go to the smaller number", *NOT_TORCHAO)
 def subnormal_scale_ties_down(profile, x, amax):
     return finished(profile, x, amax, rounding(TO_EVEN & ~SUBNORMAL))
 
 
-@wrong("ties of subnormal scales go away from zero", *NOT_TORCHAO, large=ORDINARY)
+@wrong("ties of subnormal scales go away from zero", *NOT_TORCHAO)
 def subnormal_scale_ties_away(profile, x, amax):
     return finished(profile, x, amax, rounding(TO_EVEN | SUBNORMAL & (INDEX > 0)))
 
@@ -151,7 +148,6 @@ def subnormal_scale_ties_away(profile, x, amax):
     *TE,
     *FOUR_OVER_SIX,
     "compressed_tensors",
-    large=ORDINARY,
 )
 def half_of_the_smallest_scale_goes_up(profile, x, amax):
     return finished(profile, x, amax, rounding(TO_EVEN | (INDEX == 0)))
@@ -167,7 +163,7 @@ def by_errors(profile, x, amax, takes_four):
     return chosen(six, four, e6, e4, less=(e4 < e6) | takes_four(e6, e4))
 
 
-@wrong("four is taken if both errors are zero", *FOUR_OVER_SIX, large=NO_ZERO)
+@wrong("four is taken if both errors are zero", *FOUR_OVER_SIX)
 def two_zeros_take_four(profile, x, amax):
     return by_errors(profile, x, amax, lambda e6, e4: (e6 == 0) & (e4 == 0))
 
@@ -177,6 +173,6 @@ def nonzero_tie_takes_four(profile, x, amax):
     return by_errors(profile, x, amax, lambda e6, e4: np.isfinite(e6) & (e6 == e4) & (e6 != 0))
 
 
-@wrong("four is taken if neither error is finite", *FOUR_OVER_SIX, large=ORDINARY)
+@wrong("four is taken if neither error is finite", *FOUR_OVER_SIX)
 def four_if_none_is_finite(profile, x, amax):
     return by_errors(profile, x, amax, lambda e6, e4: ~np.isfinite(e6) & ~np.isfinite(e4))

@@ -28,7 +28,7 @@ class Planted:
 PLANTED: dict[str, tuple[Planted, ...]] = {
     "decode": (
         Planted("e4m3", "value", 0x80000000, 0x00000000, "the sign of zero"),
-        Planted("bf16", "value", 0x7FFFFFFF, 0x7FC00000, "another NaN"),
+        Planted("e5m2", "value", 0x7FFFFFFF, 0x7FC00000, "another NaN"),
     ),
     "decisions": (Planted("not_worse_than", "accepted", 1, 0, "the other decision"),),
     "scale_steps": (Planted("e4m3.gam", "exponent", 254, 253, "one off"),),

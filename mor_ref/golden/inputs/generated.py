@@ -25,8 +25,8 @@ def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
             for i in range(0, rows, step)
         ]
     )
-    for row, column, bits in recipe.get(PLACED, ()):
-        x[row, column] = bits & ((1 << 8 * x.itemsize) - 1)
+    for row, column, *bits in recipe.get(PLACED, ()):
+        x[row, column : column + len(bits)] = np.array(bits, np.uint32).astype(x.dtype)
     return x
 
 

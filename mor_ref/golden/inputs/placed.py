@@ -10,7 +10,7 @@ import numpy as np
 from mor_ref.golden.inputs.edges import in_source
 from mor_ref.operations.bits import Unsigned, tensor_of
 
-Entry = list[int]  # row, column, bits
+Entry = list[int]  # row, column, and the bits of the elements from there on
 
 
 class End(Enum):

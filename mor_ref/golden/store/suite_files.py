@@ -112,22 +112,21 @@ def write_manifest(
     write_inside(directory, MANIFEST, (_in_lines(manifest) + "\n").encode("ascii"))
 
 
-def _in_lines(value: Any, depth: int = 0) -> str:
+def _in_lines(value: Any) -> str:
     """Return JSON with an entry in a line, and short lists and records whole, as a case is.
 
-    There are no spaces: vectors need the room.
+    There are no spaces, and lines are not indented: vectors need the room.
     """
     whole = json.dumps(value, separators=(",", ":"))
-    if not (isinstance(value, dict | list) and len(whole) + depth > _LINE):
+    if not (isinstance(value, dict | list) and len(whole) > _LINE):
         return whole
     if isinstance(value, dict):
         opened, closed = "{}"
-        entries = [f"{json.dumps(key)}:{_in_lines(one, depth + 1)}" for key, one in value.items()]
+        entries = [f"{json.dumps(key)}:{_in_lines(one)}" for key, one in value.items()]
     else:
         opened, closed = "[]"
-        entries = [_in_lines(one, depth + 1) for one in value]
-    margin = "\n" + " " * depth
-    return f"{opened}{margin} " + f",{margin} ".join(entries) + f"{margin}{closed}"
+        entries = [_in_lines(one) for one in value]
+    return f"{opened}\n" + ",\n".join(entries) + f"\n{closed}"
 
 
 def _of_all_inputs(directory: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""NVFP4 in each of its profiles: single tiles, tensors and large tensors."""
+"""NVFP4 in each of its profiles: single tiles and tensors."""
 
 import functools
 from collections.abc import Iterator
@@ -29,7 +29,6 @@ from mor_ref.golden.inputs.nvfp4_tiles import (
     subnormal_row,
     tied_candidates,
 )
-from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.single_blocks import (
     WIDTH,
     filled,
@@ -39,23 +38,12 @@ from mor_ref.golden.inputs.single_blocks import (
 )
 from mor_ref.golden.inputs.tensors import Tensor, bell_in_bf16, ladders, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import (
-    LARGEST_LATE,
-    LAST_IN_TALLER,
-    LAST_IN_WIDER,
-    TALLER,
-    WIDER,
-    LargeCase,
-    digests,
-    in_each_source,
-    large_suite,
-)
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
 _SOURCES = ("bf16", "f16", "f32")
 
 
-def _is_normative(profile: Nvfp4Profile) -> bool:
+def is_normative(profile: Nvfp4Profile) -> bool:
     """Return whether a profile is of kernels; another library's quantizer takes no NaN."""
     return profile.scales.takes_nan
 
@@ -87,7 +75,7 @@ def _block_cases(size: Size) -> Iterator[Case]:
     is_nan = ((x & 0x7FFFFFFF) > 0x7F800000).any(axis=1)
     for name in PROFILES.specified:
         profile = PROFILES[name]
-        usable = _is_normative(profile) | ~is_nan
+        usable = is_normative(profile) | ~is_nan
         whole, near = pairs_of_tiles(Fraction(profile.range) / 6)
         turning = filled(formats["e2m1"], near, WIDTH, size, 160)
         parts = [
@@ -106,7 +94,7 @@ def _block_cases(size: Size) -> Iterator[Case]:
 def _tensors(profile: Nvfp4Profile, tile: tuple[int, int], size: Size) -> Iterator[Tensor]:
     """Yield the tensors that a profile quantizes with one of its tiles, those of any profile."""
     for tensor in tensors(size):
-        if _is_normative(profile) or not tensor.name.startswith(("nan", "patterns")):
+        if is_normative(profile) or not tensor.name.startswith(("nan", "patterns")):
             yield tensor
     yield from (bell_in_bf16(size), *scales_of_powers_of_two(size))
     yield from (subnormal_row(), infinite_amax(size))
@@ -158,40 +146,6 @@ def _tensor_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
             yield case(tied_candidates(profile, tile), tile=tile)
 
 
-_TE = {"profile": "te", "tile": [1, 16]}
-_LARGE = (
-    LargeCase("te.1x16", "bf16", (150, 170), 246, _TE),
-    LargeCase("te_4over6_mse.16x16", "f32", (130, 140), 225,
-              {"profile": "te_4over6_mse", "tile": [16, 16]}),
-    LargeCase("wider.te.1x16", "bf16", WIDER, LAST_IN_WIDER, _TE),
-    LargeCase("taller.te.1x16", "bf16", TALLER, LAST_IN_TALLER, _TE),
-)  # fmt: skip
-
-
-# Tall tensors for tiles of 1 and of 16 rows. Their streams have the largest number behind 2,048
-# rows and 2^16 numbers. No stream below 4,000 shows all orders of operations of 16x16: te_2_13 has
-# another.
-_TALL = {1: ((2100, 34), 1676), 16: ((2100, 66), 366)}
-_TALL_OF_TE_2_13 = {**_TALL, 16: ((2100, 66), 295)}
-
-
-def _every_profile_and_tile() -> Iterator[LargeCase]:
-    """Yield each profile and tile, with more than 2^16 numbers and 512 tiles of 16x16."""
-    for profile in map(PROFILES.__getitem__, PROFILES.specified):
-        tall = _TALL_OF_TE_2_13 if profile.name == "te_2_13" else _TALL
-        is_normative = _is_normative(profile)
-        ends = (End.LARGEST, End.NAN) if is_normative else (End.LARGEST,)
-        for rows, columns in profile.tiles:
-            sides = {"wide": ((rows + 1, 2100), LARGEST_LATE), "tall": tall[rows]}
-            for word, (shape, stream) in sides.items():
-                name = f"{word}.{profile.name}.{rows}x{columns}"
-                parameters = {"profile": profile.name, "tile": [rows, columns]}
-                yield from in_each_source(name, shape, stream, parameters, ends)
-            if is_normative:  # an infinity is the amax, behind 512 rows and 512 columns
-                name, ends_here = f"lost.{profile.name}.{rows}x{columns}", (End.INFINITY,)
-                yield LargeCase(name, "bf16", (520, 520), LARGEST_LATE, parameters, ends=ends_here)
-
-
 _PROFILE_RULES = sorted({rule.id for rule in BLOCK_SCALE_RULES.values()})
 BLOCKS = Suite(
     "nvfp4_blocks",
@@ -226,7 +180,7 @@ BLOCKS = Suite(
 
 def _tensor_suite(profile: Nvfp4Profile) -> Suite:
     own = profile.scales.id
-    whole = "NVF-003" if _is_normative(profile) else own
+    whole = "NVF-003" if is_normative(profile) else own
     return Suite(
         f"nvfp4_{profile.name}",
         f"Tensors in NVFP4, profile {profile.name}",
@@ -251,22 +205,8 @@ def _tensor_suite(profile: Nvfp4Profile) -> Suite:
             ),
         ),
         functools.partial(_tensor_cases, profile),
-        normative=_is_normative(profile),
+        normative=is_normative(profile),
     )  # fmt: skip
 
 
 TENSORS = tuple(_tensor_suite(PROFILES[name]) for name in PROFILES.specified)
-LARGE = large_suite(
-    "nvfp4_large",
-    "Larger tensors in NVFP4",
-    "nvfp4",
-    (
-        digests("block_scale", "the scales of tiles", "NVF-004", "NVF-006"),
-        digests("code", "the codes", "NVF-010"),
-        digests("packed", "the packed codes", "NVF-011"),
-        digests("y", "what they stand for", "NVF-010"),
-        expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
-        expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
-    ),
-    (*_LARGE, *_every_profile_and_tile()),
-)

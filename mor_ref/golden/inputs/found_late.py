@@ -1,0 +1,75 @@
+"""Tiles of NVFP4 at the ends of large tensors, found by a search, that expose wrong kernels.
+
+`found_late.json` lists them by profile, tile and case, each under the largest number of its tensor
+or row, without the zeros that a tile ends in. Cases of few numbers are whole tensors.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.golden.inputs.placed import Entry
+
+_FILE = Path(__file__).with_name("found_late.json")
+_COLUMNS = 16
+
+
+@functools.cache
+def _found() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
+    return found
+
+
+def _of(profile: Nvfp4Profile, tile: tuple[int, int]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = _found()[profile.name][f"{tile[0]}x{tile[1]}"]
+    return found
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(bits, 16) for bits in text.split()]
+
+
+def late_tiles(
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    case: str,
+    shape: tuple[int, int],
+    *,
+    before_last: bool,
+) -> list[Entry]:
+    """Return the tiles of a case, from the last whole ones up, each with its largest number.
+
+    That is the last one of the tensor, or of a row if rows have global scales, or the one before.
+    """
+    entries: list[Entry] = []
+    height = (shape[0] - 1) % tile[0] + 1  # of the last tile
+    across = shape[1] // _COLUMNS
+    for number, (largest, texts) in enumerate(_of(profile, tile).get(case, {}).items()):
+        last = shape[0] - number
+        for place, text in enumerate(texts):
+            up, left = divmod(place, across)
+            first = last - (up + 1) * height
+            entries += _placed(text, first, height, (across - 1 - left) * _COLUMNS)
+        entries.append([last - 1, shape[1] - 1 - before_last, int(largest, 16)])
+    return entries
+
+
+def _placed(text: str, first: int, height: int, column: int) -> Iterator[Entry]:
+    """Yield the rows of a tile."""
+    numbers = _numbers(text)
+    numbers += [0] * (height * _COLUMNS - len(numbers))
+    for row in range(height):
+        yield [first + row, column, *numbers[row * _COLUMNS : (row + 1) * _COLUMNS]]
+
+
+def tensors_of_few(
+    profile: Nvfp4Profile, tile: tuple[int, int]
+) -> Iterator[tuple[str, list[list[int]]]]:
+    """Yield the source and the rows of each tensor of few numbers."""
+    for name, texts in _of(profile, tile).items():
+        word, _, source = name.partition(".")
+        if word == "few":
+            yield from ((source, [_numbers(row) for row in text.split(";")]) for text in texts)
