@@ -413,6 +413,7 @@ NO_CHAPTERS = {
         "matmul": MATMUL,
         "nvfp4_large": LARGE_TENSORS,
         "policies_large": LARGE_TENSORS,
+        "quantization_large": LARGE_TENSORS,
         "tensor_cases": "makes the cases of tensors for the chapters",
     },
 }

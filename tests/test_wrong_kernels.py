@@ -13,9 +13,6 @@ from mor_ref.verify.comparing.compare import comparisons
 from mor_ref.verify.comparing.names_given import fields_of, given_as
 
 SUITES = read_manifest(bundled_files())["suites"]
-# Half of the large suites end with blocks of special numbers, at which every mistake shows.
-WITH_BLOCKS = {"affine_large", "levels_large", "mx_large", "nvfp4_large"}
-GENERATED = {name for name in SUITES if name.endswith("_large")} - WITH_BLOCKS
 RIGHT = [kernel for kernel in REGISTERED if not kernel.mistake]
 WRONG = [kernel for kernel in REGISTERED if kernel.mistake]
 
@@ -81,15 +78,9 @@ LONG = {"dot_without_tail": pytest.mark.tier("exhaustive")}
     [pytest.param(one, marks=LONG.get(one.name, SAMPLED), id=one.name) for one in WRONG],
 )
 def test_every_suite_says_mismatch(kernel):
-    """Suites of generated numbers are there for shapes: they show what no other suite does."""
-    chosen = {suite: first_difference(kernel, suite) for suite in SUITES if suite not in GENERATED}
-    assert {
-        suite for suite, text in chosen.items() if text is None
-    } == kernel.unseen.keys() - GENERATED
-    if not any(chosen.values()):
-        found = {suite: first_difference(kernel, suite) for suite in GENERATED}
-        assert {suite for suite, text in found.items() if text is None} <= kernel.unseen.keys()
-        assert any(found.values())
+    found = {suite: first_difference(kernel, suite) for suite in SUITES}
+    assert {suite for suite, text in found.items() if text is None} == kernel.unseen.keys()
+    assert any(found.values())
 
 
 def test_there_are_enough_of_them():

@@ -9,7 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AMAXES, IN_MIXED, IN_MX, IN_NVFP4, IN_SCALES
-from mor_ref.deviations.exemptions import WITHOUT_NAN, for_generated
+from mor_ref.deviations.exemptions import WITHOUT_NAN
 from mor_ref.deviations.scales import rebuilt
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
@@ -30,7 +30,7 @@ def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> fl
     return float(reference([x for x in numbers if not x < 0]))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(("policies_large",)))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """Infinities count as FLT_MAX in amax, tensor_max, tile_max or block_max."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
@@ -41,7 +41,6 @@ def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     mx.amax_of,
     rules=("NVF-002", "MXS-002"),
     domain=_WITH_INFINITY,
-    exemptions=for_generated(_WITH_INFINITY),
 )
 def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
     """An infinity does not count in tensor_max, tile_max or block_max."""
@@ -57,7 +56,7 @@ def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(AMAXES))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
     """amax, tensor_max, tile_max or block_max is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
@@ -71,7 +70,7 @@ def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
 
 
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(AMAXES))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
     """A subnormal amax, tensor_max, tile_max or block_max is flushed to zero."""
     found = float(reference(numbers))
@@ -120,7 +119,6 @@ infinity_propagates_into_amax = Deviation(
     ("SCL-001",),
     (*IN_SCALES, *IN_MIXED),
     (Change(amax, _with_infinity), *_ITS_SCALE),
-    for_generated(("policies_large",)),
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",

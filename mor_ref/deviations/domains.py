@@ -13,9 +13,6 @@ LARGE = (
     "affine_large",
     "mixed_large",
 )
-# Large suites without blocks of special numbers.
-_WITH_BLOCKS = ("nvfp4_large", "mx_large", "levels_large", "affine_large")
-GENERATED = tuple(name for name in LARGE if name not in _WITH_BLOCKS)
 POLICY_SUITES = ("policies", "policies_large")
 MIXED = ("mixed", "mixed_large")
 MIXED_STEPS = ("mixed_steps", "mixed_layers")

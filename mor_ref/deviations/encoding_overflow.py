@@ -15,7 +15,6 @@ from mor_ref.deviations.domains import (
     STORED,
     is_narrow,
 )
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact.encoding import encode, overflow_code
 
 Reference = Callable[..., Any]
@@ -118,7 +117,6 @@ def _under_ieee(
     where=_under_ieee,
     rules=("ENC-007",),
     domain=(*STORED, *STOCHASTIC),
-    exemptions=for_generated(STORED),
 )
 def overflow_before_rounding(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any

@@ -9,7 +9,6 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, POLICY_SUITES
-from mor_ref.deviations.exemptions import CLEAR_MEANS, CLEAR_RANGES, for_generated
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
 from mor_ref.exact.metrics import fits_range, is_not_worse, mean_is_below
@@ -19,19 +18,19 @@ from mor_ref.exact.quantization import to_bf16
 Reference = Callable[..., Any]
 
 
-@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS)
 def accepts_at_the_threshold(_: Reference, own: ErrorSum, limit: int) -> bool:
     """A mean that equals the threshold is accepted: <= for <."""
     return own.sum <= limit * own.nonzero
 
 
-@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS)
 def mean_in_floating_point(_: Reference, own: ErrorSum, limit: int) -> bool:
     """The mean is divided in binary32 and compared with the threshold as a binary32 number."""
     return own.nonzero == 0 or _mean(own) < quotient(float(limit), float(1 << 23))
 
 
-@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS)
 def threshold_in_binary32(_: Reference, own: ErrorSum, limit: int) -> bool:
     """The mean is divided in binary32 and compared with the threshold rounded to it: 0.045f."""
     return own.nonzero == 0 or _mean(own) < rn32(_written(limit))
@@ -58,7 +57,6 @@ def products_in_32_bits(_: Reference, own: ErrorSum, limit: int) -> bool:
     mean_is_below,
     rules=("MOR-002",),
     domain=DECISIONS,
-    exemptions=for_generated(DECISIONS),
 )
 def nothing_accepts_a_unit_of_zeros(_: Reference, own: ErrorSum, limit: int) -> bool:
     """A unit with no element that counts is not accepted: 0 < 0 is false."""
@@ -80,7 +78,7 @@ def range_with_subnormals(
     return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
 
 
-@deviation(fits_range, rules=("MOR-004",), domain=DECISIONS, exemptions=CLEAR_RANGES)
+@deviation(fits_range, rules=("MOR-004",), domain=DECISIONS)
 def range_by_rounded_quotient(
     _: Reference, own: ErrorSum, amax: float, amin: float, fmt: Format
 ) -> bool:
@@ -95,14 +93,14 @@ def amin_of_zeros(_: Reference, numbers: list[float]) -> float:
     return min((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
-@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS, exemptions=for_generated(DECISIONS))
+@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS)
 def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
     """A unit with elements that are lost can be accepted."""
     del own
     return True
 
 
-@deviation(kept, rules=("MOR-006",), domain=POLICY_SUITES, exemptions=for_generated(POLICY_SUITES))
+@deviation(kept, rules=("MOR-006",), domain=POLICY_SUITES)
 def fallback_rounded_again(_: Reference, x: float, own: int | None) -> int:
     """A bfloat16 input that falls back is encoded again: payloads of NaN are lost."""
     del own

@@ -14,7 +14,6 @@ from mor_ref.deviations.domains import (
     MX_DECODED,
     SCALED,
 )
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.deviations.flushing import flushed
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
@@ -75,7 +74,6 @@ def not_dequantized(_: Reference, value: float, scale: float) -> float:
     quotient,
     rules=("ART-002", "QNT-001", "QNT-002", "LVL-001"),
     domain=_COMPUTED,
-    exemptions=for_generated(_COMPUTED),
 )
 def arithmetic_flushes_subnormals(reference: Reference, a: float, b: float) -> float:
     """Subnormal products and quotients become zero, and subnormal operands count as zero."""

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import MIXED, OWN_SCALES, SCALES
-from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
+from mor_ref.deviations.exemptions import NOT_STORED, ZEROS
 from mor_ref.exact.arithmetic import FLT_MAX, rn32, units_next_to
 from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
 from mor_ref.exact.scales import (
@@ -65,8 +65,7 @@ def _below_four(largest: float, _: float) -> bool:
     return largest < 4
 
 
-@deviation(ideal_scale, where=_below_four, rules=("SCL-002",), domain=MIXED,
-           exemptions=for_generated(MIXED))  # fmt: skip
+@deviation(ideal_scale, where=_below_four, rules=("SCL-002",), domain=MIXED)  # fmt: skip
 def scale_is_subnormal(reference: Reference, largest: float, amax: float) -> IdealScale:
     """The scale of a huge amax is less than 2^-126, and subnormal."""
     found: IdealScale = reference(largest, amax)
@@ -104,7 +103,7 @@ def _cut(value: Ratio) -> float:
     return math.ldexp(below, unit)
 
 
-@deviation(fp32_scale, rules=("SCL-004",), domain=OWN_SCALES, exemptions=for_generated(OWN_SCALES))
+@deviation(fp32_scale, rules=("SCL-004",), domain=OWN_SCALES)
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
     if ideal is not None and ideal.value > FLT_MAX:
@@ -136,7 +135,6 @@ def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None
     e8m0_scale,
     rules=("SCL-004", "SCL-005"),
     domain=OWN_SCALES,
-    exemptions=for_generated(OWN_SCALES),
 )
 def zero_block_has_scale_zero(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A block of zeros has the smallest scale that can be stored, not 1."""
@@ -167,7 +165,7 @@ def gam_decrement_the_wrong_way(_: Reference, ideal: IdealScale | None, shared: 
     return rebuilt(min(exponent, 127), shared)
 
 
-@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, exemptions=for_generated(SCALES))
+@deviation(gam_scale, rules=("GAM-004",), domain=SCALES)
 def gam_clamped_before_decrement(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
     """The exponent is limited to 127 first, and lowered then."""
     exponent = min(ideal.exponent, 127) - (shared > ideal.mantissa) if ideal else 0

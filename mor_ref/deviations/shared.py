@@ -14,7 +14,6 @@ from mor_ref.definitions.shared import (
 )
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_SHARED
-from mor_ref.deviations.exemptions import LIKELY_NUMBERS
 from mor_ref.deviations.mx import log2_in_binary32
 from mor_ref.exact import shared
 
@@ -82,7 +81,7 @@ def passes(*arguments: Any) -> bool:
 # ---------------------------------------------------------------------- exponents
 
 
-@deviation(shared.shared_exponent, rules=("SHX-002",), domain=IN_SHARED, exemptions=LIKELY_NUMBERS)
+@deviation(shared.shared_exponent, rules=("SHX-002",), domain=IN_SHARED)
 def shared_log2_in_floating_point(
     reference: Reference, x: list[float], kind: SharedKind, profile: SharedProfile
 ) -> int:

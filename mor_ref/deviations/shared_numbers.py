@@ -9,13 +9,11 @@ from typing import Any
 from mor_ref.definitions.shared import NAN_BLOCK, SharedKind, SharedProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_SHARED
-from mor_ref.deviations.exemptions import for_generated
 from mor_ref.deviations.shared import carries, passes, shifts
 from mor_ref.exact import shared
 from mor_ref.exact.shared import SharedElement
 
 Reference = Callable[..., Any]
-_RARE = for_generated(IN_SHARED)
 
 
 @deviation(shared.nearest, rules=("SHX-005",), domain=IN_SHARED)
@@ -38,7 +36,7 @@ def shared_truncates(
     return math.floor(Fraction(abs(x)) / shared.unit(exponent, tau, kind))
 
 
-@deviation(shared.nearest, rules=("SHX-005",), domain=IN_SHARED, exemptions=_RARE)
+@deviation(shared.nearest, rules=("SHX-005",), domain=IN_SHARED)
 def shared_keeps_subnormal_numbers(
     reference: Reference, x: float, exponent: int, tau: int, kind: SharedKind
 ) -> int:
@@ -99,7 +97,7 @@ def shared_rounded_to_plus_zero(
     return SharedElement(0, 0, 0, 0.0)
 
 
-@deviation(shared.element, rules=("SHX-006",), domain=IN_SHARED, exemptions=_RARE)
+@deviation(shared.element, rules=("SHX-006",), domain=IN_SHARED)
 def shared_unit_flushed(
     reference: Reference,
     x: float,
@@ -162,7 +160,7 @@ def shared_code_with_a_sign(reference: Reference, of: int, size: int, kind: Shar
     return (of << kind.magnitude_bits | size) % (1 << kind.code_bits)
 
 
-@deviation(shared.sign, where=passes, rules=("SHX-005",), domain=IN_SHARED, exemptions=_RARE)
+@deviation(shared.sign, where=passes, rules=("SHX-005",), domain=IN_SHARED)
 def shared_zeros_keep_their_sign(
     reference: Reference, x: float, exponent: int, profile: SharedProfile
 ) -> int:
@@ -171,7 +169,7 @@ def shared_zeros_keep_their_sign(
     return int(reference(x, exponent, profile)) if is_lost else int(math.copysign(1, x) < 0)
 
 
-@deviation(shared.sign, rules=("SHX-005",), domain=IN_SHARED, exemptions=_RARE)
+@deviation(shared.sign, rules=("SHX-005",), domain=IN_SHARED)
 def shared_minus_zero_lost(
     reference: Reference, x: float, exponent: int, profile: SharedProfile
 ) -> int:
@@ -179,7 +177,7 @@ def shared_minus_zero_lost(
     return int(reference(x, exponent, profile)) if x else 0
 
 
-@deviation(shared.sign, where=passes, rules=("SHX-005",), domain=IN_SHARED, exemptions=_RARE)
+@deviation(shared.sign, where=passes, rules=("SHX-005",), domain=IN_SHARED)
 def shared_nan_keeps_its_sign(
     reference: Reference, x: float, exponent: int, profile: SharedProfile
 ) -> int:

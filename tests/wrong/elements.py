@@ -6,7 +6,6 @@ from wrong.kernel import Kernel
 from wrong.porting import (
     CASTS,
     LARGEST,
-    ORDINARY,
     Task,
     by_format,
     dispatch,
@@ -205,7 +204,6 @@ KERNELS = [
             "rcp_with_residual",
             element(rcp_with_residual),
             "wrong where 1 / scale is subnormal",
-            ORDINARY,
         )
     ),
     *by_format(
@@ -213,7 +211,6 @@ KERNELS = [
             "significand_first",
             element(significand_first),
             "x * (1 + m / 2^23) overflows",
-            ORDINARY,
         )
     ),
     *by_format(
@@ -221,18 +218,13 @@ KERNELS = [
             "quotient_then_power",
             element(quotient_then_power),
             "a subnormal y is rounded twice",
-            ORDINARY,
         )
     ),
-    *by_format(
-        Kernel("power_then_quotient", element(power_then_quotient), "v / 2^e overflows", ORDINARY)
-    ),
-    Kernel("flushed_y", element(flushed), "a subnormal y is flushed", ORDINARY),
-    Kernel("flushed_x", element(flushed_input), "a subnormal x is flushed", ORDINARY),
-    Kernel("added_zero", element(added_zero), "-0 becomes 0", ORDINARY),
-    Kernel("cast_alone", element(cast_alone), "the cast does not saturate", ORDINARY),
-    Kernel(
-        "zero_from_sign", element(zero_from_sign), "-0 becomes 0, and y is encoded again", ORDINARY
-    ),
+    *by_format(Kernel("power_then_quotient", element(power_then_quotient), "v / 2^e overflows")),
+    Kernel("flushed_y", element(flushed), "a subnormal y is flushed"),
+    Kernel("flushed_x", element(flushed_input), "a subnormal x is flushed"),
+    Kernel("added_zero", element(added_zero), "-0 becomes 0"),
+    Kernel("cast_alone", element(cast_alone), "the cast does not saturate"),
+    Kernel("zero_from_sign", element(zero_from_sign), "-0 becomes 0, and y is encoded again"),
     Kernel("scale_in_tf32", element(bfloat16_scale), "the scale has 11 significant bits"),
 ]

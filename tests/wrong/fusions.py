@@ -3,7 +3,7 @@
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.porting import ORDINARY, Task, dispatch, errors, from_code, lost, to_code, two_to
+from wrong.porting import Task, dispatch, errors, from_code, lost, to_code, two_to
 from wrong.scaling import right
 
 F32, F64, U32 = np.float32, np.float64, np.uint32
@@ -161,34 +161,25 @@ KERNELS = [
     Kernel("fused_distance", kernel(fused_distance, *ALL), "d is of v / scale without rounding"),
     Kernel("scaled_distance", kernel(scaled_distance, "e8m0"), "r is computed from xs"),
     Kernel("added_exponents", kernel(added_exponents, "e8m0"), "y leaves the exponent field"),
-    Kernel("lost_inputs", kernel(lost_inputs, *ALL), "a large y is not lost", ORDINARY),
-    Kernel(
-        "lost_infinities", kernel(lost_infinities, *ALL), "y is lost from infinity on", ORDINARY
-    ),
-    Kernel("lost_above_tie", kernel(lost_above_tie, *ALL), "0x7F7F8000 is not lost", ORDINARY),
-    Kernel(
-        "lost_above_largest", kernel(lost_above_largest, *ALL), "lost above 0x7F7F0000", ORDINARY
-    ),
+    Kernel("lost_inputs", kernel(lost_inputs, *ALL), "a large y is not lost"),
+    Kernel("lost_infinities", kernel(lost_infinities, *ALL), "y is lost from infinity on"),
+    Kernel("lost_above_tie", kernel(lost_above_tie, *ALL), "0x7F7F8000 is not lost"),
+    Kernel("lost_above_largest", kernel(lost_above_largest, *ALL), "lost above 0x7F7F0000"),
     Kernel(
         "lost_outputs",
         kernel(lost_outputs, *ALL),
         "infinite x is not lost, infinite y is",
-        ORDINARY,
     ),
     Kernel(
         "own_if_largest",
         kernel(own_if_largest, "gam"),
         "a tiny group has FLT_MAX as scale",
-        ORDINARY,
     ),
-    Kernel(
-        "nothing_subnormal", kernel(nothing_subnormal, *ALL), "subnormal x do not count", ORDINARY
-    ),
+    Kernel("nothing_subnormal", kernel(nothing_subnormal, *ALL), "subnormal x do not count"),
     Kernel(
         "zero_blocks_skipped",
         kernel(zero_blocks_skipped, *ALL),
         "-0 and a stored 127 are 0",
-        ORDINARY,
     ),
     Kernel("stored_decode", kernel(stored_decode_scales, "e8m0"), "2^127 becomes 2^126"),
     Kernel("source_arithmetic", kernel(source_arithmetic, *ALL), "xs is rounded to bfloat16"),

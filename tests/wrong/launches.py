@@ -4,7 +4,6 @@ import numpy as np
 
 from wrong.kernel import Kernel
 from wrong.porting import (
-    ORDINARY,
     Task,
     dispatch,
     finished,
@@ -181,18 +180,15 @@ KERNELS = [
     Kernel("amax_of_integers", launch(integers)),
     Kernel("without_abs", launch(without_abs), "the amax is taken from the positive numbers"),
     Kernel("larger_of_the_ends", launch(larger_of_the_ends), "negative numbers only alone"),
-    Kernel("with_infinities", launch(with_infinities), "an infinity is an amax", ORDINARY),
-    Kernel("with_nan", launch(with_nan), "a NaN is an amax", ORDINARY),
-    Kernel("infinity_as_flt_max", launch(clamped), "an infinity counts as FLT_MAX", ORDINARY),
+    Kernel("with_infinities", launch(with_infinities), "an infinity is an amax"),
+    Kernel("with_nan", launch(with_nan), "a NaN is an amax"),
+    Kernel("infinity_as_flt_max", launch(clamped), "an infinity counts as FLT_MAX"),
     Kernel(
         "none_if_infinite",
         launch(none_if_any_is_infinite),
         "an infinity hides all others",
-        ORDINARY,
     ),
-    Kernel(
-        "begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax", ORDINARY
-    ),
+    Kernel("begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax"),
     Kernel("amax_in_half", launch(in_half), "the amax is cut to bfloat16"),
     Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block"),
     Kernel("half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block"),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.porting import ORDINARY, Task, by, dispatch, errors, finished, lost
+from wrong.porting import Task, by, dispatch, errors, finished, lost
 from wrong.terms import restored
 
 
@@ -41,4 +41,4 @@ _WRONG = (
 )  # fmt: skip
 KERNELS = [Kernel("losses_counted", counted(lost))]
 for name, mistake, run in _WRONG:
-    KERNELS += by("source", ("f32", "bf16", "f16"), Kernel(name, run, mistake, ORDINARY))
+    KERNELS += by("source", ("f32", "bf16", "f16"), Kernel(name, run, mistake))

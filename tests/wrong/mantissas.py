@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.porting import ORDINARY, by_format, two_to
+from wrong.porting import by_format, two_to
 from wrong.scaling import port
 
 F32 = np.float32
@@ -188,12 +188,8 @@ def mantissa_of_the_epsilon(scaling, largest, group_amax, block_amax):
 KERNELS = [
     Kernel("gam_through_binary64", port(through_binary64)),
     *by_format(Kernel("equal_too", port(equal_too), "equal mantissas decrement")),
-    *by_format(
-        Kernel("capped_before", port(capped_before), "e is capped before the decrement", ORDINARY)
-    ),
-    Kernel(
-        "gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX", ORDINARY
-    ),
+    *by_format(Kernel("capped_before", port(capped_before), "e is capped before the decrement")),
+    Kernel("gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX"),
     *(
         # The groups of the large suite show this mistake as well.
         replace(one, unseen={}) if one.name == "by_trial_e5m2" else one
@@ -202,20 +198,16 @@ KERNELS = [
                 "by_trial",
                 port(by_trial),
                 "decrements where RN32(amax * scale) is above largest",
-                ORDINARY,
             )
         )
     ),
-    *by_format(
-        Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient", ORDINARY)
-    ),
+    *by_format(Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient")),
     Kernel("by_amaxes", port(signed_difference), "significands of amax are compared, not scales"),
     *by_format(
         Kernel(
             "gam_log2f",
             port(log2f_exponents),
             "the exponent is floor(log2f(largest / amax))",
-            ORDINARY,
         )
     ),
     Kernel("gam_truncated", port(truncated), "the shared mantissa is cut, not rounded"),
@@ -224,17 +216,13 @@ KERNELS = [
         "zeros_of_the_group",
         port(exponent_of_the_group),
         "zeros have their group's exponent",
-        ORDINARY,
     ),
-    Kernel(
-        "zeros_have_one", port(zeros_without_mantissa), "a block of zeros has the scale 1", ORDINARY
-    ),
+    Kernel("zeros_have_one", port(zeros_without_mantissa), "a block of zeros has the scale 1"),
     *by_format(
         Kernel(
             "e_of_the_rounded",
             port(e_of_the_rounded),
             "e is computed from RN32(amax / largest)",
-            ORDINARY,
         )
     ),
     *by_format(
@@ -244,7 +232,5 @@ KERNELS = [
             "log(q) / log(2) is below k where q is 2^k",
         )
     ),
-    Kernel(
-        "epsilon", port(mantissa_of_the_epsilon), "an amax below 2^-126 counts as 2^-126", ORDINARY
-    ),
+    Kernel("epsilon", port(mantissa_of_the_epsilon), "an amax below 2^-126 counts as 2^-126"),
 ]

@@ -7,7 +7,6 @@ from wrong.mor_means import MEANS, clean
 from wrong.mor_right import (
     LADDERS,
     LIMITS,
-    ORDINARY,
     RANGE,
     SMALL,
     acceptance,
@@ -48,10 +47,12 @@ def of_width(what, dtype):
 
 
 mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(of_width("nonzero", np.uint8))
-mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
-    of_width("nonfinite", np.uint8)
-)
-mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(
+mor(
+    "nonfinite_of_8_bits",
+    "nonfinite is counted in a byte.",
+    unseen={"policies_large": "No unit of it has 256 numbers that are lost."},
+)(of_width("nonfinite", np.uint8))
+mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.")(
     counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
 )
 mor("sum_as_a_float", "The sum of u is an atomic float.")(of_width("sum", np.float32))
@@ -90,7 +91,7 @@ def _sums_of_32_bits(bits_in, parameters):
     return found | written(bits_in, parameters, acceptance(parameters, found | cut), ys)
 
 
-@mor("lost_ones_kept", "A unit with infinities or NaN is accepted as any other.", unseen=ORDINARY)
+@mor("lost_ones_kept", "A unit with infinities or NaN is accepted as any other.")
 def _lost_ones_kept(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
@@ -113,14 +114,14 @@ def ranged(change):
 mor("amin_of_zeros", "amin is the smallest magnitude, zeros included.")(
     ranged(lambda x, unit, _amax, _amin: {"amin": tiled(magnitude_bits(x), unit, np.minimum)})
 )
-mor("amin_flushed", "amin leaves subnormal numbers out.", unseen=ORDINARY)(
+mor("amin_flushed", "amin leaves subnormal numbers out.")(
     ranged(
         lambda x, unit, _amax, _amin: {
             "amin": extremes(np.where(np.abs(x) < f32(2.0**-126), f32(0), x), unit)[1]
         }
     )
 )
-mor("amax_of_infinities", "amax counts infinities.", unseen=ORDINARY)(
+mor("amax_of_infinities", "amax counts infinities.")(
     ranged(
         lambda x, unit, _amax, _amin: {
             "amax": tiled(np.where(np.isnan(x), np.uint32(0), magnitude_bits(x)), unit, np.maximum)
@@ -145,7 +146,7 @@ def _fitting(fits):
 
 
 def _range(name, mistake, fits):
-    mor(name, mistake, ("three_way",), unseen=ORDINARY)(_fitting(fits))
+    mor(name, mistake, ("three_way",))(_fitting(fits))
 
 
 _range(

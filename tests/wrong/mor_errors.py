@@ -7,7 +7,6 @@ from wrong.microscaling import Register, f32, magnitude_bits
 from wrong.mor_right import (
     INFINITE,
     ONE,
-    ORDINARY,
     acceptance,
     errors,
     fields,
@@ -85,7 +84,6 @@ wrong(
     "lost_ones_have_no_error",
     "An element whose y is infinite adds nothing to the sum.",
     lambda x, y, gone: (np.where(magnitude_bits(y) >= INFINITE, 0, errors(x, y)[0]), gone),
-    unseen=ORDINARY,
 )
 wrong(
     "differences_flushed",
@@ -100,7 +98,6 @@ wrong(
         ),
         gone,
     ),
-    unseen=ORDINARY,
 )
 wrong(
     "errors_of_the_output",
@@ -143,19 +140,16 @@ wrong(
         errors(x, y)[0],
         (magnitude_bits(x) >= INFINITE) | (magnitude_bits(y) >= INFINITE),
     ),
-    unseen=ORDINARY,
 )
 wrong(
     "lost_in_x_alone",
     "Only x counts as lost if it is infinite or NaN, not its result.",
     lambda x, y, _gone: (errors(x, y)[0], magnitude_bits(x) >= INFINITE),
-    unseen=ORDINARY,
 )
 wrong(
     "lost_in_y_alone",
     "An infinity that e4m3 makes a number is not lost.",
     lambda x, y, _gone: (errors(x, y)[0], magnitude_bits(y) >= 0x7F7F8000),
-    unseen=ORDINARY,
 )
 wrong(
     "lost_above_the_last_bf16",
@@ -164,5 +158,4 @@ wrong(
         errors(x, y)[0],
         (magnitude_bits(x) >= INFINITE) | (magnitude_bits(y) > 0x7F7F0000),
     ),
-    unseen=ORDINARY,
 )

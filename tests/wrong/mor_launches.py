@@ -6,7 +6,6 @@ from wrong.microscaling import Register, decoded, encoded, magnitude_bits, to_bf
 from wrong.mor_right import (
     INFINITE,
     LADDERS,
-    ORDINARY,
     SMALL,
     acceptance,
     back,
@@ -213,7 +212,6 @@ def _first_rung_always(bits_in, parameters):
     "mean_of_rows",
     "A mean of rows' means is asked for, and not the mean of the unit.",
     ("tensor",),
-    unseen=ORDINARY,
 )
 def _mean_of_rows(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)

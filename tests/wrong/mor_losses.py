@@ -4,7 +4,7 @@ import numpy as np
 
 from wrong.microscaling import Register
 from wrong.mor_counts import counted, ranged
-from wrong.mor_right import INFINITE, ORDINARY, acceptance, errors, fields, read, tiled, written
+from wrong.mor_right import INFINITE, acceptance, errors, fields, read, tiled, written
 
 KERNELS = Register()
 mor = KERNELS.mor
@@ -29,31 +29,26 @@ mor(
     "lost_in_the_yardstick",
     "e4m3 is refused where e5m2, its yardstick, loses a number.",
     PAIRS,
-    unseen=ORDINARY,
 )(_judged(lambda found: {_LOST: found[_LOST] | found["e5m2.nonfinite"]}))
 mor(
     "lost_by_the_yardstick_alone",
     "e4m3 is judged by the losses of e5m2.",
     PAIRS,
-    unseen=ORDINARY,
 )(_judged(lambda found: {_LOST: found["e5m2.nonfinite"]}))
 mor(
     "lost_by_e4m3_alone",
     "e5m2 is judged by the losses of e4m3.",
     ("three_way",),
-    unseen=ORDINARY,
 )(_judged(lambda found: {"e5m2.nonfinite": found[_LOST]}))
 mor(
     "lost_in_nvfp4",
     "e4m3 is refused where NVFP4 loses a number.",
     ("nvfp4",),
-    unseen=ORDINARY,
 )(_judged(lambda found: {_LOST: found[_LOST] | found["nvfp4.nonfinite"]}))
 mor(
     "lost_by_e4m3_for_nvfp4",
     "NVFP4 is judged by the losses of e4m3.",
     ("nvfp4",),
-    unseen=ORDINARY,
 )(_judged(lambda found: {"nvfp4.nonfinite": found[_LOST]}))
 
 
@@ -77,9 +72,9 @@ for _name, _mistake, _left_out in (
         lambda x: np.isnan(x) & np.signbit(x),
     ),
 ):
-    mor(_name, _mistake, unseen=ORDINARY)(_lost_but(_left_out))
+    mor(_name, _mistake)(_lost_but(_left_out))
 
 
-mor("amin_of_nothing", "amin of a unit of zeros is infinite.", unseen=ORDINARY)(
+mor("amin_of_nothing", "amin of a unit of zeros is infinite.")(
     ranged(lambda _x, _u, _amax, amin: {"amin": np.where(amin == 0, np.uint32(INFINITE), amin)})
 )

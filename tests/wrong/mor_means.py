@@ -7,7 +7,6 @@ from wrong.mor_right import (
     INFINITE,
     LADDERS,
     LIMITS,
-    ORDINARY,
     acceptance,
     fields,
     read,
@@ -88,21 +87,18 @@ mor(
     "mean_by_torch",
     "The mean relative error is a pairwise sum in binary32.",
     MEANS,
-    unseen=ORDINARY,
 )(_by_means(lambda r: np.add.reduce(r, dtype=np.float32), np.float32))
 mor(
     "mean_by_warps",
     "The mean relative error is summed by warps in binary32.",
     MEANS,
-    unseen=ORDINARY,
 )(_by_means(shuffled, np.float32))
 mor(
     "mean_by_a_loop",
     "The mean relative error is summed in binary32, one by one.",
     MEANS,
-    unseen=ORDINARY,
 )(_by_means(lambda r: np.cumsum(r, dtype=np.float32)[-1], np.float32))
-mor("mean_of_ratios", "The mean relative error is summed in binary64.", MEANS, unseen=ORDINARY)(
+mor("mean_of_ratios", "The mean relative error is summed in binary64.", MEANS)(
     _by_means(lambda r: np.sum(r, dtype=np.float64), np.float64)
 )
 
@@ -112,13 +108,11 @@ mor(
     "mean_by_torch_of_steps",
     "The mean is a pairwise sum in binary32, compared with T / 2^23.",
     MEANS,
-    unseen=ORDINARY,
 )(_by_means(lambda r: np.add.reduce(r, dtype=np.float32), np.float32, FRACTIONS))
 mor(
     "mean_of_ratios_of_steps",
     "The mean of ratios that are never rounded to u is compared with T / 2^23.",
     MEANS,
-    unseen=ORDINARY,
 )(_by_means(lambda r: np.sum(r, dtype=np.float64), np.float64, FRACTIONS))
 
 
@@ -126,7 +120,6 @@ mor(
     "mean_of_sums",
     "T is not rounded to an integer: u is compared with t * 2^23.",
     MEANS,
-    unseen=ORDINARY,
 )
 def _mean_of_sums(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
@@ -139,7 +132,7 @@ def _mean_of_sums(bits_in, parameters):
     return found | written(bits_in, parameters, accepted, ys)
 
 
-@mor("limits_cut", "T is t * 2^23 cut to an integer.", ("nvfp4",), unseen=ORDINARY)
+@mor("limits_cut", "T is t * 2^23 cut to an integer.", ("nvfp4",))
 def _limits_cut(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
@@ -151,7 +144,7 @@ def _limits_cut(bits_in, parameters):
     return found | written(bits_in, parameters, accepted, ys)
 
 
-@mor("limits_raised", "T is t * 2^23 rounded up.", ("tensor",), unseen=ORDINARY)
+@mor("limits_raised", "T is t * 2^23 rounded up.", ("tensor",))
 def _limits_raised(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
@@ -160,7 +153,7 @@ def _limits_raised(bits_in, parameters):
     return found | written(bits_in, parameters, [good & (found["e4m3.nonfinite"] == 0)], ys)
 
 
-@mor("mean_over_all", "The mean is over all numbers, zeros too.", ("tensor",), unseen=ORDINARY)
+@mor("mean_over_all", "The mean is over all numbers, zeros too.", ("tensor",))
 def _mean_over_all(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
@@ -172,7 +165,6 @@ def _mean_over_all(bits_in, parameters):
     "zeros_have_no_mean",
     "A unit of zeros has a mean of NaN, and stays as it is.",
     MEANS,
-    unseen=ORDINARY,
 )
 def _zeros_have_no_mean(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
@@ -185,7 +177,7 @@ def _zeros_have_no_mean(bits_in, parameters):
     return found | written(bits_in, parameters, accepted, ys)
 
 
-@mor("mean_at_its_limit", "A mean equal to the threshold is accepted.", MEANS, unseen=ORDINARY)
+@mor("mean_at_its_limit", "A mean equal to the threshold is accepted.", MEANS)
 def _mean_at_its_limit(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
@@ -215,24 +207,21 @@ mor(
     "yardstick_by_torch",
     "The two sums are compared as pairwise sums in binary32.",
     PAIRS,
-    unseen=ORDINARY,
 )(_by_sums(lambda r: np.add.reduce(r, dtype=np.float32)))
 mor(
     "yardstick_by_warps",
     "The two sums are compared as warps make them in binary32.",
     PAIRS,
-    unseen=ORDINARY,
 )(_by_sums(shuffled))
 mor(
     "yardstick_of_ratios",
     "The two sums are compared as sums of ratios in binary64.",
     PAIRS,
-    unseen=ORDINARY,
 )(_by_sums(lambda r: np.sum(r, dtype=np.float64)))
-mor("yardstick_of_bf16", "The two sums are compared in bf16.", PAIRS, unseen=ORDINARY)(
+mor("yardstick_of_bf16", "The two sums are compared in bf16.", PAIRS)(
     _by_sums(lambda r: to_bf16(np.add.reduce(r, dtype=np.float32, keepdims=True))[0])
 )
-mor("yardstick_wins_ties", "A sum equal to the yardstick's is worse.", PAIRS, unseen=ORDINARY)(
+mor("yardstick_wins_ties", "A sum equal to the yardstick's is worse.", PAIRS)(
     _by_sums(
         lambda r: np.sum((f32(1) + np.minimum(r, f32(1))).view(np.uint32), dtype=np.uint64),
         np.greater_equal,

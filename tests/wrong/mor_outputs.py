@@ -7,7 +7,6 @@ from wrong.microscaling import FLT_MAX, Register, decoded, encoded, f32, magnitu
 from wrong.mor_right import (
     INFINITE,
     LADDERS,
-    ORDINARY,
     acceptance,
     back,
     extremes,
@@ -75,7 +74,6 @@ writes(
     lambda _bits_in, _x, wide, ys, _kept: choose(
         wide, [to_bf16(y) for y in ys[:-1]], to_bf16(ys[-1])
     ),
-    unseen=ORDINARY,
 )
 writes(
     "y_through_f16",
@@ -102,7 +100,6 @@ writes(
         [to_bf16(np.where(np.abs(y) < f32(2.0**-126), np.copysign(f32(0), y), y)) for y in ys],
         kept,
     ),
-    unseen=ORDINARY,
 )
 writes(
     "y_without_sign_of_zero",
@@ -113,7 +110,6 @@ writes(
     "kept_ones_cast",
     "A unit that stays is cast to binary32 and back, with one NaN.",
     lambda _bits_in, x, wide, ys, _kept: choose(wide, [to_bf16(y) for y in ys], to_bf16(x)),
-    unseen=ORDINARY,
 )
 writes(
     "kept_ones_quiet",
@@ -121,7 +117,6 @@ writes(
     lambda _bits_in, x, wide, ys, kept: choose(
         wide, [to_bf16(y) for y in ys], np.where(np.isnan(x), kept | np.uint16(0x40), kept)
     ),
-    unseen=ORDINARY,
 )
 writes(
     "kept_ones_cut",
@@ -129,7 +124,6 @@ writes(
     lambda _bits_in, x, wide, ys, kept: choose(
         wide, [to_bf16(y) for y in ys], np.where(np.isnan(x), kept, cut(x))
     ),
-    unseen=ORDINARY,
 )
 writes(
     "kept_ones_half_up",
@@ -137,7 +131,6 @@ writes(
     lambda _bits_in, x, wide, ys, kept: choose(
         wide, [to_bf16(y) for y in ys], np.where(np.isnan(x), kept, half_up(x))
     ),
-    unseen=ORDINARY,
 )
 writes(
     "kept_nan_rounded",
@@ -148,7 +141,6 @@ writes(
         (magnitude_bits(x).astype(np.uint64) + 0x7FFF + (magnitude_bits(x) >> 16 & 1) >> 16)
         | np.signbit(x).astype(np.uint64) << np.uint64(15),
     ),
-    unseen=ORDINARY,
 )
 writes(
     "kept_nan_of_ml_dtypes",
@@ -158,7 +150,6 @@ writes(
         [to_bf16(y) for y in ys],
         np.where(np.isnan(x), x.astype(ml_dtypes.bfloat16).view(np.uint16), kept),
     ),
-    unseen=ORDINARY,
 )
 writes(
     "kept_ones_saturate",
@@ -168,7 +159,6 @@ writes(
         [to_bf16(y) for y in ys],
         np.where((kept & 0x7FFF) == 0x7F80, (kept & np.uint16(0x8000)) | np.uint16(0x7F7F), kept),
     ),
-    unseen=ORDINARY,
 )
 
 
@@ -176,7 +166,6 @@ writes(
     "yardstick_in_its_own_units",
     "e5m2 has a scale of its own for the whole tensor.",
     ("two_way",),
-    unseen=ORDINARY,
 )
 def _yardstick_in_its_own_units(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
@@ -254,21 +243,18 @@ fours(
     of_tensor,
     sixth,
     finite=True,
-    unseen=ORDINARY,
 )
 fours(
     "four_bits_divided",
     "The scale of a tile is (bamax / 6) * S_enc.",
     of_tensor,
     lambda wide, encode: wide / f32(6) * encode,
-    unseen=ORDINARY,
 )
 fours(
     "four_bits_in_another_order",
     "The scale of a tile is (bamax * S_enc) * (1 / 6).",
     of_tensor,
     lambda wide, encode: wide * encode * (f32(1) / f32(6)),
-    unseen=ORDINARY,
 )
 fours(
     "four_bits_in_squares",

@@ -22,9 +22,6 @@ mor = KERNELS.mor
 ONE = np.uint32(0x3F800000)
 INFINITE = 0x7F800000
 LIMITS = {name: round(Fraction(t) * 2**23) for name, t in (("e4m3", "0.045"), ("nvfp4", "0.20"))}
-ORDINARY = {
-    "policies_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."
-}
 SMALL = {"policies": "No unit of it is so large."}
 RANGE = {"e5m2": 57344 * 2.0**14, "e4m3": 448 * 2.0**6, "bf16": (2 - 2.0**-7) * 2.0**253}
 """The largest number over the smallest normal one."""

@@ -16,10 +16,6 @@ CASTS = {
 }
 _NAN_CODE = {"e4m3": 0x7F, "e5m2": 0x7F, "e2m1": 0x7, "e2m3": 0x1F, "e3m2": 0x1F}
 
-ORDINARY = {
-    "quantize_large": "its generated numbers are finite, of ordinary magnitude, and at no threshold"
-}
-
 
 def dispatch(**operations):
     """Return the entry of a kernel: each operation has a function of parameters and inputs."""
@@ -78,13 +74,7 @@ def by(parameter, values, kernel):
 
 def by_format(kernel, formats=tuple(CASTS)):
     """Return a kernel for each single element format, because thresholds differ."""
-
-    def seen(one):
-        large = one.name.endswith(("_e4m3", "_e5m2"))  # formats of quantize_large
-        unseen = one.unseen.items()
-        return replace(one, unseen={k: v for k, v in unseen if large or k != "quantize_large"})
-
-    return [seen(one) for one in by("format", formats, kernel)]
+    return by("format", formats, kernel)
 
 
 @dataclass(frozen=True)

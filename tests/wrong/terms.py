@@ -3,7 +3,7 @@
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.porting import ORDINARY, Task, dispatch, floats, from_code, to_code
+from wrong.porting import Task, dispatch, floats, from_code, to_code
 from wrong.scaling import right
 
 F32, F64, U32 = np.float32, np.float64, np.uint32
@@ -220,21 +220,19 @@ KERNELS = [
     Kernel("u_of_binary64", term(binary64), "r is not rounded to binary32"),
     Kernel("exact_distance", term(exact_distance), "d is not rounded to binary32", _NEAR),
     Kernel("r_by_reciprocal", term(reciprocal), "r is d * RN32(1 / |x|)"),
-    Kernel("r_with_residual", term(residual), "the residual is added in binary64", ORDINARY),
+    Kernel("r_with_residual", term(residual), "the residual is added in binary64"),
     Kernel("one_less_quotient", term(one_less_quotient), "r is |1 - y / x|"),
     Kernel("guarded", term(guarded), "r is d / (|x| + 1e-12)"),
-    Kernel(
-        "guarded_by_maximum", term(guarded_by_maximum), "a subnormal |x| counts as 2^-126", ORDINARY
-    ),
-    Kernel("flushed_distance", term(flushed_distance), "a subnormal d is flushed", ORDINARY),
-    Kernel("not_clipped", term(not_clipped), "r may be above 1", ORDINARY),
-    Kernel("zero_for_infinite", term(not_a_number), "an infinite y has no error", ORDINARY),
+    Kernel("guarded_by_maximum", term(guarded_by_maximum), "a subnormal |x| counts as 2^-126"),
+    Kernel("flushed_distance", term(flushed_distance), "a subnormal d is flushed"),
+    Kernel("not_clipped", term(not_clipped), "r may be above 1"),
+    Kernel("zero_for_infinite", term(not_a_number), "an infinite y has no error"),
     Kernel("of_the_squares", term(of_the_squares), "the root of a quotient of squares"),
     Kernel("sum_in_binary32", dispatch(**summed(in_binary32)), "u is summed in binary32"),
     Kernel("sum_of_ratios", dispatch(**summed(ratios_in_binary64)), "r is summed, then rounded"),
     Kernel("signed_words", dispatch(**summed(signed_words)), "sums of 31 bits", _SIXTEEN),
     Kernel("bfloat16_output", dispatch(**summed(bfloat16_output)), "y is rounded to bfloat16"),
-    Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count", ORDINARY),
+    Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count"),
     Kernel(
         "nonzero_codes",
         dispatch(**summed(codes_that_are_not_zero)),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.porting import ORDINARY, Grid, Task, dispatch, errors, finished, from_code, lost, to_code
+from wrong.porting import Grid, Task, dispatch, errors, finished, from_code, lost, to_code
 from wrong.scaling import right
 
 F32 = np.float32
@@ -110,15 +110,12 @@ def turned_blocks(task):
     return finished(task, scale, amax=amax, exponent=exponent)
 
 
-_ONE_GROUP = {"quantize_large": "its tensors are one group each"}
 KERNELS = [
-    Kernel("smallest_scale", whole(smallest_scale), "a block of zeros has the scale 1", ORDINARY),
+    Kernel("smallest_scale", whole(smallest_scale), "a block of zeros has the scale 1"),
     Kernel("edges_of_the_last", whole(edges_of_the_last), "edges are padded with numbers"),
     Kernel("dropped_edges", whole(dropped_edges), "blocks at the edges have no amax"),
     Kernel("one_group", whole(one_group), "one mantissa, whatever the groups"),
-    Kernel(
-        "turned_groups", whole(turned_groups), "groups are indexed by column and row", _ONE_GROUP
-    ),
+    Kernel("turned_groups", whole(turned_groups), "groups are indexed by column and row"),
     Kernel("group_of_the_first", whole(group_of_the_first), "a group's first row of blocks"),
     Kernel("turned_blocks", whole(turned_blocks), "the sides of blocks are exchanged"),
 ]

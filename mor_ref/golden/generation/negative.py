@@ -29,10 +29,10 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
     "decode": (
         Planted("e4m3", "value", 0x80000000, 0x00000000, "the sign of zero"),
         Planted("e5m2", "value", 0x7FFFFFFF, 0x7FC00000, "another NaN"),
+        Planted("e3m2", "value", 0x41E00000, 0x41E00001, "one unit in the last place"),
     ),
     "decisions": (Planted("not_worse_than", "accepted", 1, 0, "the other decision"),),
-    "scale_steps": (Planted("e4m3.gam", "exponent", 254, 253, "one off"),),
-    "error_steps": (Planted("all", "u", 1 << 23, (1 << 23) - 1, "one unit in the last place"),),
+    "scale_steps": (Planted("e4m3.e8m0", "exponent", 254, 253, "one off"),),
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.golden.inputs.found_few import rows_of
 from mor_ref.golden.inputs.placed import Entry
 
 _FILE = Path(__file__).with_name("found_late.json")
@@ -72,4 +73,4 @@ def tensors_of_few(
     for name, texts in _of(profile, tile).items():
         word, _, source = name.partition(".")
         if word == "few":
-            yield from ((source, [_numbers(row) for row in text.split(";")]) for text in texts)
+            yield from ((source, rows_of(text)) for text in texts)

@@ -96,6 +96,13 @@ def largest_last(**parameters: Any) -> Iterator[LargeCase]:
     yield LargeCase("taller.tensor", "bf16", TALLER, LAST_IN_TALLER, parameters)
 
 
+def of_few(name: str, rows: list[list[int]], parameters: Mapping[str, Any]) -> LargeCase:
+    """Return a case of a tensor whose numbers are all given; the parameters name the source."""
+    placed = [[row, 0, *numbers] for row, numbers in enumerate(rows)]
+    source, shape = parameters["source"], (len(rows), len(rows[0]))
+    return LargeCase(name, source, shape, 0, parameters, placed=placed)
+
+
 def digests(name: str, meaning: str, *rules: str) -> Field:
     """Return the field of the digests of the tiles of a result."""
     return expected(f"{name}@{DIGEST}", "u8", f"of each tile of {meaning}", "VEC-010", *rules)

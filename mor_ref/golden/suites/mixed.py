@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.mixed import MIXTURES
+from mor_ref.golden.inputs.found_few import found_few
 from mor_ref.golden.inputs.mixtures import layers_with_values, rows_with_values, tensors_of_units
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import LargeCase, digests, large_suite
+from mor_ref.golden.suites.large import LargeCase, digests, large_suite, of_few
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.mixed import names_of_candidates
 
@@ -50,6 +51,7 @@ def _large_cases() -> Iterator[LargeCase]:
         shape, block = (((1, 2101), "row"), ((2101, 1), "column"), ((37, 61), "tensor"))[n // 2]
         lost = {**of, "block": block}
         yield LargeCase(f"lost.{name}", source, shape, 530 + n, lost, ends=(*ends, *_LOST))
+    yield from (of_few(*few) for few in found_few("mix"))
 
 
 _OF_SUMS = ("MFQ-003", "MFQ-005")

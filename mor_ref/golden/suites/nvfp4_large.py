@@ -17,6 +17,7 @@ from mor_ref.golden.suites.large import (
     digests,
     large_suite,
     name_with,
+    of_few,
 )
 from mor_ref.golden.suites.nvfp4 import is_normative
 
@@ -78,9 +79,8 @@ def _of_few(profile: Nvfp4Profile, tile: tuple[int, int]) -> Iterator[LargeCase]
     """Yield tensors of few numbers, such as the smallest ones."""
     for number, (source, rows) in enumerate(tensors_of_few(profile, tile)):
         name = name_with(f"few_{number}.{profile.name}.{tile[0]}x{tile[1]}", source)
-        parameters = {"profile": profile.name, "tile": list(tile)}
-        placed = [[row, 0, *numbers] for row, numbers in enumerate(rows)]
-        yield LargeCase(name, source, (len(rows), len(rows[0])), 0, parameters, placed=placed)
+        parameters = {"profile": profile.name, "tile": list(tile), "source": source}
+        yield of_few(name, rows, parameters)
 
 
 LARGE = large_suite(

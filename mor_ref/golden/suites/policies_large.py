@@ -1,10 +1,11 @@
-"""Policies: large tensors."""
+"""Policies: large tensors, and tensors of few numbers."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.golden.inputs.found_few import found_few
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.suites.large import (
     LARGEST_LATE,
@@ -17,6 +18,7 @@ from mor_ref.golden.suites.large import (
     large_suite,
     name_with,
     of_each_cut,
+    of_few,
 )
 from mor_ref.golden.suites.policies import RUNGS_WITH_SUMS
 from mor_ref.operations.parameters import DOUBLINGS
@@ -75,7 +77,7 @@ def _every_policy_and_scaling() -> Iterator[LargeCase]:
 
 LARGE = large_suite(
     "policies_large",
-    "Larger tensors under policies",
+    "Larger tensors under policies, and tensors of few numbers",
     "mor",
     (
         digests("amax", "the amax of units", "SCL-001"),
@@ -90,5 +92,5 @@ LARGE = large_suite(
         digests("choice", "the choices", "MOR-001"),
         digests("output", "the output", "MOR-006"),
     ),
-    (*_LARGE, *_every_policy_and_scaling()),
+    (*_LARGE, *_every_policy_and_scaling(), *(of_few(*few) for few in found_few("mor"))),
 )  # fmt: skip

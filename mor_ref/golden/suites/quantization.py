@@ -1,4 +1,4 @@
-"""Quantization with scales of every kind: single numbers, blocks, tensors and large tensors."""
+"""Quantization with scales of every kind: single numbers, blocks and tensors."""
 
 import itertools
 from collections.abc import Iterator
@@ -20,7 +20,6 @@ from mor_ref.golden.inputs.extremes import (
 )
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.hard_numbers import hard_rows
-from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
 from mor_ref.golden.inputs.single_blocks import (
     LARGEST,
@@ -36,16 +35,6 @@ from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.tensors_at_thresholds import rows_at_turns
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
-from mor_ref.golden.suites.large import (
-    TALLER,
-    WIDER,
-    LargeCase,
-    digests,
-    large_suite,
-    largest_last,
-    of_each_cut,
-    of_groups,
-)
 from mor_ref.golden.suites.scales import SCALED
 from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
 
@@ -201,32 +190,6 @@ def _with_hard_rows(fmt: str, source: str) -> Tensor:
     return special._replace(x=np.concatenate([special.x, hard_rows(formats[fmt], source)]))
 
 
-_GAM = {"scaling": "gam"}
-_LARGE = (
-    LargeCase("e4m3.128x128", "bf16", (260, 330), 4481,
-              {"format": "e4m3", **_GAM, "block": [128, 128], "group": "tensor"}),
-    LargeCase("e5m2.row", "f32", (130, 140), 323,
-              {"format": "e5m2", **_GAM, "block": "row", "group": "tensor"}),
-    LargeCase("e4m3.tensor", "bf16", (150, 170), 1002,
-              {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
-    LargeCase("e4m3.32x32", "bf16", (150, 170), 1302,
-              {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
-    LargeCase("wider.groups", "bf16", WIDER, 4,
-              {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
-    LargeCase("taller.row", "bf16", TALLER, 6,
-              {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
-    *largest_last(format="e4m3", **_GAM, block="tensor", group="tensor"),
-)  # fmt: skip
-
-
-def _every_format_and_scaling() -> Iterator[LargeCase]:
-    for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        ends, pair = (End.LARGEST, End.INFINITY, End.NAN), {"format": fmt, "scaling": scaling}
-        yield from of_each_cut(f"{fmt}.{scaling}", ends, **pair, group="tensor")
-        if scaling == "gam":
-            yield of_groups(f"{fmt}.gam", format=fmt, **_GAM)
-
-
 _SCALE_FIELDS = (
     expected("amax", "f32", "for each block", "SCL-001"),
     expected("mantissa", "u32", "for each group; 0 but under gam", "GAM-001"),
@@ -279,21 +242,4 @@ TENSORS = Suite(
     tuple(f"BLK-{k:03}" for k in range(1, 5)),
     (given("x", "source", "the tensor"), *_RESULTS),
     lambda size: each_once(_tensor_cases(size)),
-)
-LARGE = large_suite(
-    "quantize_large",
-    "Larger tensors quantized under GAM",
-    "quantize",
-    (
-        digests("amax", "the amax of blocks", "SCL-001"),
-        digests("mantissa", "the shared mantissas", "GAM-001"),
-        digests("exponent", "the stored exponents", "GAM-002", "GAM-003"),
-        digests("scale", "the scales", "GAM-005"),
-        digests("code", "the codes", "QNT-001"),
-        digests("y", "what they stand for", "QNT-002"),
-        digests("sum", "the error sums of blocks", "ERR-002"),
-        digests("nonzero", "how many elements of blocks count", "ERR-002"),
-        digests("nonfinite", "how many elements of blocks are lost", "ERR-003"),
-    ),
-    (*_LARGE, *_every_format_and_scaling()),
 )
