@@ -62,9 +62,8 @@ FP8LM_CODES = ("fp8lm_casts", "fp8lm_recasts", "fp8lm_sums")
 FP8LM_CAST = (*FP8LM_CODES, "fp8lm_steps")
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CAST, *BLOCKS, *MIXED)
 ENCODED = ("encode_stochastic", *ROUNDED)
-NANS = tuple(name for name in ENCODED if name != "policies_large")
 COMPUTED_NANS = tuple(
-    name for name in NANS if not name.startswith("encode") and name not in POLICY_SUITES
+    name for name in ENCODED if not name.startswith("encode") and name not in POLICY_SUITES
 )
 OVERFLOWS = (
     "encode",
@@ -78,7 +77,7 @@ OVERFLOWS = (
     "nvfp4_large",
     *IN_MX,
 )
-ANY_OVERFLOWS = (*OVERFLOWS, "mixed")  # also overflows of infinities alone
+ANY_OVERFLOWS = (*OVERFLOWS, *MIXED)  # also overflows of infinities alone
 # Suites with a binary32 field that can be NaN: xs, y, d, a scale, or the value of a code.
 NANS_IN_BINARY32 = (
     "decode",

@@ -12,7 +12,6 @@ from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import (
     ENCODED,
     IN_MX,
-    NANS,
     NVFP4_TE,
     POLICY_SUITES,
     STOCHASTIC,
@@ -32,7 +31,7 @@ Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICY_SUITES, *IN_MX)
 _WITH_SIGNED_NANS = ("encode", "encode_presets", "encode_stochastic")
-_NANS_NEXT_TO_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
+_NANS_NEXT_TO_INFINITY = tuple(name for name in ENCODED if not name.startswith("nvfp4"))
 
 
 # ---------------------------------------------------------------------- twice, and not at all
@@ -205,7 +204,7 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
 
 
 @deviation(
-    nan_code, where=_without_sign, rules=("ENC-009", "ENC-010"), domain=NANS, exemptions=COMPUTED
+    nan_code, where=_without_sign, rules=("ENC-009", "ENC-010"), domain=ENCODED, exemptions=COMPUTED
 )
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
     """A NaN keeps its sign, even with canonical."""
@@ -216,7 +215,7 @@ def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) 
     nan_code,
     where=_of_two_signs,
     rules=("ENC-009",),
-    domain=tuple(name for name in NANS if name not in NVFP4_TE),
+    domain=tuple(name for name in ENCODED if name not in NVFP4_TE),
 )
 def nan_is_negative(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
     """Every NaN has the canonical code with the sign bit: 0xFF in e4m3 and e5m2."""
@@ -255,7 +254,7 @@ def quiet_nan_of_one_bit(reference: Reference, x: float, fmt: Format, special: S
     nan_code,
     where=_in_bf16,
     rules=("ENC-009",),
-    domain=("encode", "encode_presets", "encode_stochastic", "policies"),
+    domain=("encode", "encode_presets", "encode_stochastic", *POLICY_SUITES),
 )
 def nan_payload_truncated(_: Reference, x: float, *_rest: Any) -> int:
     """A NaN in bf16 is the upper half of its bits: infinity, if the payload is in the lower."""
@@ -267,7 +266,7 @@ def nan_payload_truncated(_: Reference, x: float, *_rest: Any) -> int:
     nan_code,
     where=_in_a_small_format,
     rules=("ENC-009",),
-    domain=NANS,
+    domain=ENCODED,
     exemptions=FALLS_BACK,
 )
 def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) -> int:
@@ -281,7 +280,7 @@ def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) 
     nan_code,
     where=_in_a_small_float,
     rules=("ENC-009",),
-    domain=NANS,
+    domain=ENCODED,
     exemptions=FALLS_BACK,
 )
 def nan_becomes_zero(*_: Any) -> int:

@@ -11,6 +11,7 @@ from mor_ref.deviations.domains import (
     ANY_OVERFLOWS,
     IN_MX,
     OVERFLOWS,
+    POLICY_SUITES,
     STOCHASTIC,
     STORED,
     is_narrow,
@@ -56,7 +57,7 @@ def _overflow_as(overflow: Overflow, reference: Reference, *step: Any) -> int:
     overflow_code,
     where=_beyond_under_ieee,
     rules=("ENC-007",),
-    domain=("encode", "encode_presets", "encode_stochastic", "policies"),
+    domain=("encode", "encode_presets", "encode_stochastic", *POLICY_SUITES),
 )
 def saturates_in_every_mode(*arguments: Any) -> int:
     """An overflow becomes the largest number, even with ieee."""

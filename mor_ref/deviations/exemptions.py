@@ -20,9 +20,13 @@ Reasons = dict[str, str]
 COMPUTED = dict.fromkeys(
     COMPUTED_NANS, "The suite encodes results: a NaN of a computation has no sign."
 )
-FALLS_BACK = {"policies": "A unit with a NaN falls back, and its error sums leave the NaN out."}
+FALLS_BACK = dict.fromkeys(
+    POLICY_SUITES, "A unit with a NaN falls back, and its error sums leave the NaN out."
+)
 WITHOUT_NAN = dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002).")
-NO_NAN_IN_POLICIES = {"policies": "Policies have no field in binary32 that can be NaN."}
+NO_NAN_IN_POLICIES = dict.fromkeys(
+    POLICY_SUITES, "Policies have no field in binary32 that can be NaN."
+)
 NO_NAN_IN_STEPS = dict.fromkeys(
     (*MIXED_STEPS, "fp8lm_shared", "fp8lm_steps"), "The suite has no field that can be NaN."
 )

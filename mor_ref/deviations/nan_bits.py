@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import NANS_IN_BINARY32
+from mor_ref.deviations.domains import NANS_IN_BINARY32, POLICY_SUITES
 from mor_ref.deviations.exemptions import NO_NAN_IN_POLICIES, NO_NAN_IN_STEPS
 from mor_ref.exact.arithmetic import nan_of
 from mor_ref.exact.decoding import nan_bits
@@ -45,7 +45,7 @@ def _operand_kept(name: str, made: float, where: str) -> Deviation:
         name,
         f"A NaN keeps the sign and payload of the operand that it comes from; {where}.",
         _RULES,
-        (*NANS_IN_BINARY32, "policies", *NO_NAN_IN_STEPS),
+        (*NANS_IN_BINARY32, *POLICY_SUITES, *NO_NAN_IN_STEPS),
         (Change(nan_of, kept), Change(nan_bits, _bits)),
         {**NO_NAN_IN_POLICIES, **NO_NAN_IN_STEPS},
     )

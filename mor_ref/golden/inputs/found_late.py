@@ -16,6 +16,7 @@ from mor_ref.golden.inputs.placed import Entry
 
 _FILE = Path(__file__).with_name("found_late.json")
 _COLUMNS = 16
+_HALVED = {"f32": 1 << 23, "f16": 1 << 10, "bf16": 1 << 7}  # the last bit of the exponent
 
 
 @functools.cache
@@ -55,6 +56,9 @@ def late_tiles(
             first = last - (up + 1) * height
             entries += _placed(text, first, height, (across - 1 - left) * _COLUMNS)
         entries.append([last - 1, shape[1] - 1 - before_last, int(largest, 16)])
+        if across > 1 and height < tile[0] < last:  # half of it is in the corner of a whole tile
+            half = int(largest, 16) - _HALVED[case.rpartition(".")[2]]
+            entries.append([last - height - 1, across * _COLUMNS - 1, half])
     return entries
 
 
