@@ -157,7 +157,7 @@ def test_rows_are_usual_in_profiles_of_rows():
     """AFF-002."""
     x = np.ones((3, 4), np.float32)
     shapes_of = {p: quantized(x, profile=p).scale.shape for p in AFFINE_PROFILES}
-    rows = {"bnb_int8_row", "switchback_row"}
+    rows = {"bnb_int8_row", "switchback_row", "torch_quantize_channel"}
     assert shapes_of == {p: (3, 1) if p in rows else (1, 1) for p in AFFINE_PROFILES}
     assert quantized(x, profile="bnb_int8_row", block="tensor").scale.shape == (1, 1)
 
@@ -181,6 +181,7 @@ def test_scales():
     torch, least = 2.0**-23, float(np.float32(1e-8))
     assert zeros == {
         "torch_fake_tensor": torch, "torch_fake_channel_2_13": torch, "torch_quantize": torch,
+        "torch_quantize_channel": torch,
         "torchao_0_18": 2.0**-126, "onnx": float(np.float32(1 / 127.5)), "onnxruntime": 1.0,
         **dict.fromkeys(PROFILES_OF_127, 0.0), "peg": least,
     }  # fmt: skip
@@ -249,22 +250,26 @@ def test_what_is_given():
 def test_how_numbers_are_scaled():
     """AFF-007: by a rounded reciprocal, by a division, or in one operation with the zero point."""
     x = [0.5]
-    codes = {p: quantized(x, profile=p, scale=1.0, zero_point=3).codes[0] for p in FOUR}
+    codes = {p: quantized(x, profile=p, scale=1.0, zero_point=3).codes[0] for p in FIVE}
     assert codes == {
-        "torch_fake_tensor": 3, "torch_quantize": 4, "onnx": 3, "onnxruntime": 3,
+        "torch_fake_tensor": 3, "torch_quantize": 4, "torch_quantize_channel": 4, "onnx": 3,
+        "onnxruntime": 3,
     }  # fmt: skip
     tie = np.array([0.5 * 0.0129999], np.float32) * 49
     scale = np.float32(0.0129999)
-    xs = {p: float(quantized(tie, profile=p, scale=scale).xs[0]) for p in FOUR}
+    xs = {p: float(quantized(tie, profile=p, scale=scale).xs[0]) for p in FIVE}
     assert xs["torch_fake_tensor"] == float(tie[0] * (np.float32(1) / scale))
     assert xs["onnx"] == float(tie[0] / scale)
     row = quantized([3.0, 1.0], profile="switchback_row")
     assert row.xs[1] == np.float32(127) * np.float32(np.float32(1) / np.float32(3))
+    near_tie = {"scale": 0.05, "zero_point": 3}
+    sums = [quantized([-1.7249999], profile=p, **near_tie).xs[0] for p in FIVE[1:3]]
+    assert sums == [np.float32(-31.499998), -31.5]
     bnb = quantized([3.0, 1.0], profile="bnb_int8_row")
     assert bnb.inverse_scale[0, 0] == np.float32(127) * np.float32(np.float32(1) / np.float32(3))
 
 
-FOUR = ("torch_fake_tensor", "torch_quantize", "onnx", "onnxruntime")
+FIVE = ("torch_fake_tensor", "torch_quantize", "torch_quantize_channel", "onnx", "onnxruntime")
 SPECIAL = [np.nan, np.inf, 3e38, -np.inf, -0.0]
 
 
@@ -274,6 +279,7 @@ SPECIAL = [np.nan, np.inf, 3e38, -np.inf, -0.0]
         ("torch_fake_tensor", 3, [-128, 127, 127, -128, 3]),
         ("torch_fake_channel_2_13", 3, [-128, -128, -128, -128, 3]),
         ("torch_quantize", 3, [127, 127, 127, -128, 3]),
+        ("torch_quantize_channel", 3, [0, 127, 127, -128, 3]),
         ("torchao_0_18", 3, [0, 127, 127, -128, 3]),
         ("onnx", 3, [-128, -128, -128, -128, 3]),
         ("onnx", -3, [127, 127, 127, 127, -3]),

@@ -120,6 +120,32 @@ def test_torch_quantizes_tensors():
         same(found.y, q.dequantize().numpy())
 
 
+@needs("torch")
+@pytest.mark.parametrize("axis", [0, 1])
+def test_torch_quantizes_channels(axis):
+    """AFF-007 to AFF-009: torch.quantize_per_channel and the way back, of fbgemm on x86."""
+    import torch
+
+    if "x86" not in torch.backends.quantized.supported_engines:
+        pytest.skip("torch has no fbgemm here")
+    random, block = np.random.default_rng(5), ("row", "column")[axis]
+    for grid, dtype in (("int8", torch.qint8), ("uint8", torch.quint8)):
+        low, high = GRIDS[grid]
+        scale = np.exp2(random.uniform(-20, 10, 50)).astype(np.float32)
+        zero = random.integers(low, high + 1, 50).astype(np.int32)
+        x = np.stack([near_ties(k, COUNT // 50, s, high) for k, s in enumerate(scale)])
+        x[:, : SPECIAL.size] = SPECIAL
+        x, sides = (x, (50, 1)) if axis == 0 else (np.ascontiguousarray(x.T), (1, 50))
+        how = {"profile": "torch_quantize_channel", "block": block}
+        given = {"scale": scale.reshape(sides), "zero_point": zero.reshape(sides)}
+        found = quantized(x, grid, **given, **how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            q = torch.quantize_per_channel(*map(torch.from_numpy, (x, scale, zero)), axis, dtype)
+        np.testing.assert_array_equal(found.codes, q.int_repr().numpy())
+        same(found.y, q.dequantize().numpy())
+
+
 def tensors(seed, count=300, columns=24):
     """Return rows of many magnitudes: negative, positive, mixed, zeros and subnormal ones."""
     random = np.random.default_rng(seed)
@@ -199,6 +225,7 @@ def onnx_model(operators, kinds):
     onnx = imported("onnx")
     of = {
         "float": onnx.TensorProto.FLOAT,
+        "float16": onnx.TensorProto.FLOAT16,
         **{n: getattr(onnx.TensorProto, n.upper()) for n in ONNX_GRIDS},
     }
     info = onnx.helper.make_tensor_value_info
@@ -251,6 +278,19 @@ def test_onnx(profile):
         found = quantized(x, grid, profile=profile, scale=scale, zero_point=zero)
         np.testing.assert_array_equal(found.codes, codes, err_msg=f"{grid} {scale} {zero}")
         same(found.y, y)
+
+
+@pytest.mark.tier("full")
+@needs("onnx", "onnxruntime")
+def test_onnx_in_binary16():
+    """AFF-002: ONNX Runtime divides binary16 in binary32; onnx's reference does not."""
+    scale, zero = np.float16(0.0129999), np.int8(3)
+    x = near_ties(4, 300_000, np.float32(0.0129999), 127, np.float16)
+    model = onnx_model(OPERATORS[:1], {"x": "float16", "s": "float16", "z": "int8", "c": "int8"})
+    found = quantized(x, profile="onnx", scale=float(scale), zero_point=3).codes
+    given = {"x": x, "s": np.array(scale), "z": np.array(zero)}
+    np.testing.assert_array_equal(found, by_runtime(model, given)[0])
+    assert np.count_nonzero(found != by_reference(model, given)[0]) == 11_664
 
 
 @needs("onnx", "onnxruntime")

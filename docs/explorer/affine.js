@@ -87,6 +87,7 @@ Explorer.affine = (() => {
   function scaled(x, block, profile) {
     if (profile.application === "fuse") return fused(x, block.inverse, whole(block.zeroPoint));
     const xs = profile.application === "divide" ? quotient(x, block.scale) : product(x, block.inverse);
+    if (profile.addsFirst) return total(xs, whole(block.zeroPoint));
     return profile.factor > 1 ? product(whole(profile.factor), xs) : xs;
   }
 
@@ -103,7 +104,7 @@ Explorer.affine = (() => {
       return clamped(whole(((fitsInt32(v) ? signed(v) : -(2 ** 31)) + zero) | 0), grid);
     }
     if (isNan(v)) return { lowest: grid.lowest, highest: grid.highest, zero: 0 }[profile.nanCode];
-    const w = profile.application === "fuse" ? v : total(v, whole(zero));
+    const w = profile.application === "fuse" || profile.addsFirst ? v : total(v, whole(zero));
     return profile.conversion === "int64" && !isBelow(w, TWO_TO_63) ? grid.lowest : clamped(w, grid);
   }
 

@@ -92,8 +92,8 @@ def quantize_affine(
 
     `grid` is int2 to int16 or uint2 to uint16. `profile` names the library whose bits are computed.
     `block` is "tensor", "row", "column" or a pair (rows, columns); without it, it is the tensor, or
-    a row in bnb_int8_row and switchback_row. `scale` and `zero_point` have a number, or one for
-    each block, if they are known; zero points are integers, or floats under
+    a row in bnb_int8_row, switchback_row and torch_quantize_channel. `scale` and `zero_point` have
+    a number, or one for each block, if they are known; zero points are integers, or floats under
     torch_fake_channel_2_13. `groups` cuts the dimensions, which are columns, into so many
     groups instead; `permute="range"` first sorts the dimensions by their ranges, as PEG does.
 

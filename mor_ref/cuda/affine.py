@@ -22,7 +22,7 @@ _BLOCKS = rows.structure(
 )
 _PLACES = rows.structure("u8 rows,columns,block_rows,block_columns,across,place")
 _FIELDS = rows.structure("u8 xs,code,y")
-_APPLICATIONS = ("multiply", "divide", "fuse")
+_APPLICATIONS = ("multiply", "divide", "fuse", "add")
 _CONVERSIONS = ("saturate", "int64", "int32", "cast")
 _ZERO_SCALES = ("limit", "one", "range of one")
 _DTYPES = {"f32": 0, "bf16": 1, "f16": 2}
@@ -183,9 +183,10 @@ def _rule(how: Choices) -> rows.Row:
     middle = 0 if lowest < 0 or profile.sign_by_numbers else half - (
         grid.bits in profile.low_middle
     )  # fmt: skip
+    application = "add" if profile.adds_first else profile.application
     return rows.row(
         _RULE,
-        application=_APPLICATIONS.index(profile.application),
+        application=_APPLICATIONS.index(application),
         conversion=_CONVERSIONS.index(profile.conversion),
         operations=_DTYPES[operations],
         stored=_DTYPES[source],

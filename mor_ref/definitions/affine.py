@@ -55,7 +55,8 @@ class AffineProfile:
     """The choices of a library (AFF-002).
 
     `application` takes a number to xs: the inverse scale is `inverse_factor` times the reciprocal
-    of the scale, and xs is `factor` times the result. `conversion` takes xs to a code, and
+    of the scale, and xs is `factor` times the result. If it `adds_first`, the zero point is added
+    to xs in a rounding of its own. `conversion` takes xs to a code, and
     `nan_code` is that of a NaN. A scale is at least `smallest`, and `zero_scale` says which one a
     block of zeros has. If it is `in_own_dtype`, each operation is rounded to the dtype of x.
     `low_middle` are the widths whose unsigned symmetric grid has its zero point below the middle.
@@ -78,6 +79,7 @@ class AffineProfile:
     smallest_high: float = 0.0
     early_zero: bool = False
     sign_by_numbers: bool = False
+    adds_first: bool = False
     float_zeros: bool = False
     takes_float_zeros: bool = False
     cut: Cut = "tensor"
@@ -86,6 +88,11 @@ class AffineProfile:
     def stores_amax(self) -> bool:
         """Whether the scale is the amax of a block, which has the code 127."""
         return self.divisor == "none"
+
+    @property
+    def zero_in_xs(self) -> bool:
+        """Whether the zero point is added before numbers are rounded to integers."""
+        return self.application == "fuse" or self.adds_first
 
 
 _NO_DTYPE = tuple(bits for bits in range(NARROWEST, WIDEST) if bits != 8)  # in torch
@@ -117,6 +124,13 @@ AFFINE_PROFILES: Catalogue[AffineProfile] = Catalogue(
             smallest_high=1e-8,
             early_zero=True,
             sign_by_numbers=True,
+        ),
+        AffineProfile(
+            "torch_quantize_channel",
+            nan_code="zero",
+            low_middle=_NO_DTYPE,
+            adds_first=True,
+            cut="row",
         ),
     ),
 )

@@ -34,16 +34,20 @@ def _divides(*arguments: Any) -> bool:
     return how_among(arguments).profile.application == "divide"
 
 
-def _fuses(*arguments: Any) -> bool:
-    return how_among(arguments).profile.application == "fuse"
+def _has_zero_in_xs(*arguments: Any) -> bool:
+    return how_among(arguments).profile.zero_in_xs
+
+
+def _adds_first(*arguments: Any) -> bool:
+    return how_among(arguments).profile.adds_first
 
 
 def _adds_later(*arguments: Any) -> bool:
-    return not _fuses(*arguments)
+    return not _has_zero_in_xs(*arguments)
 
 
 def _limits_a_sum(*arguments: Any) -> bool:
-    return not _fuses(*arguments) and not _stores_amax(*arguments)
+    return not _has_zero_in_xs(*arguments) and not _stores_amax(*arguments)
 
 
 def _stores_amax(*arguments: Any) -> bool:
@@ -56,6 +60,11 @@ def _has_zero_points(*arguments: Any) -> bool:
 
 def _has_integer_zeros(*arguments: Any) -> bool:
     return _has_zero_points(*arguments) and not how_among(arguments).profile.float_zeros
+
+
+def _added_later(zero: float, how: Choices) -> float:
+    """Return the zero point that is added after a number is rounded."""
+    return 0 if how.profile.zero_in_xs or how.profile.stores_amax else zero
 
 
 def how_among(arguments: tuple[Any, ...]) -> Choices:
@@ -97,6 +106,12 @@ def affine_fused_in_binary64(reference: Reference, a: float, b: float, c: float)
     return rn32_of_binary64(a * b + c)
 
 
+@deviation(affine.scaled, where=_adds_first, rules=("AFF-007",), domain=ONE_BY_ONE)
+def affine_sum_fused(reference: Reference, x: float, block: AffineBlock, how: Choices) -> float:
+    """The product and the zero point are summed in one rounding, as nvcc contracts them."""
+    return float(reference(x, block, _applied("fuse", how)))
+
+
 def _scaled_in(name: str, dtype: str) -> Deviation:
     """Return the deviation that rounds xs to a narrow format, in which it can be infinite."""
     fmt = formats[name]
@@ -125,7 +140,8 @@ def affine_exact_quotient(
     scale = block.scale
     if not (math.isfinite(x) and math.isfinite(scale)) or x == 0 or how.profile.factor > 1:
         return float(reference(x, block, how))
-    return rn32(Fraction(x) * how.profile.inverse_factor / Fraction(scale))
+    found = rn32(Fraction(x) * how.profile.inverse_factor / Fraction(scale))
+    return total(found, float(block.zero_point)) if how.profile.adds_first else found
 
 
 @deviation(affine.inverse, where=_stores_amax, rules=("AFF-007",), domain=ONE_BY_ONE)
@@ -170,13 +186,20 @@ def affine_zero_point_before_rounding(
     )  # fmt: skip
 
 
-@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=_FUSED)
+@deviation(affine.integer, where=_has_zero_in_xs, rules=("AFF-008",), domain=_FUSED)
 def affine_zero_point_after_rounding(
     reference: Reference, xs: float, zero: int, how: Choices
 ) -> int:
     """The zero point is added after numbers are rounded: 0.5 with 3 becomes 3."""
     own = float(affine.rint(total(xs, float(-zero))))
     return int(reference(total(own, float(zero)), zero, how))
+
+
+@deviation(affine.clamped, rules=("AFF-008",), domain=_ANY_ZEROS)
+def affine_not_limited(reference: Reference, whole: float, grid: IntegerGrid) -> int:
+    """Codes outside the grid stay, in integers of 32 bits: 128 in int8."""
+    del reference, grid
+    return int(min(max(whole, -(2.0**31)), 2.0**31 - 1))
 
 
 @deviation(affine.clamped, rules=("AFF-008",), domain=_ANY_ZEROS)
@@ -202,14 +225,14 @@ def affine_through_int32(reference: Reference, xs: float, zero: int, how: Choice
     """Numbers become integers of 32 bits before they are limited, as in onnx."""
     del reference
     other = replace(how, profile=replace(how.profile, conversion="int32"))
-    return int(affine.integer.__wrapped__(xs, zero if _has_zero_points(how) else 0, other))  # type: ignore[attr-defined]
+    return int(affine.integer.__wrapped__(xs, _added_later(zero, how), other))  # type: ignore[attr-defined]
 
 
 @deviation(affine.integer, where=_has_zero_points, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_wraps(reference: Reference, xs: float, zero: int, how: Choices) -> int:
     """Codes outside the grid wrap."""
     del reference
-    return int(affine.cast(affine.rint(xs) + zero, how.grid))
+    return int(affine.cast(affine.rint(xs) + _added_later(zero, how), how.grid))
 
 
 @deviation(affine.integer, where=_limits_a_sum, rules=("AFF-008",), domain=IN_AFFINE)

@@ -51,6 +51,8 @@ class AffineRule(NamedTuple):
 
     fused: Any
     divides: Any
+    adds: Any  # the zero point, before numbers are rounded
+    inside: Any  # whether xs has the zero point
     narrow: Any  # the format of operations
     odd: Any
     source: np.int32  # the format of y
@@ -83,13 +85,15 @@ def scaled(x, scale, inverse, zero, rule, fused, divides):
         found = _F(rule.factor * narrowed(_F(x / scale), rule.narrow))
     else:
         found = _F(rule.factor * narrowed(_F(x * inverse), rule.narrow))
+    if rule.adds is not None:
+        found = _F(found + zero)
     return found
 
 
 @step
-def with_zero(whole, zero, rule, fused):
+def with_zero(whole, zero, rule, inside):
     """AFF-008: an integer and the zero point, if xs has none."""
-    if fused is None:
+    if inside is None:
         found = narrowed(_F(whole + zero), rule.narrow)
     else:
         found = whole
@@ -110,25 +114,25 @@ def in_32_bits(whole, other):
 
 
 @step
-def odd_integer(whole, zero, rule, conversion, fused):
+def odd_integer(whole, zero, rule, conversion, inside):
     """AFF-008: the code of a rounded number that does not saturate."""
     if conversion == _TO_INT32:
         added = _I(in_32_bits(whole, _LEAST) + _I(zero))
         return min(max(added, _I(rule.lowest)), _I(rule.highest))
     if conversion == _CAST:
         return _I(_I(_I(in_32_bits(whole, _I(0)) + _I(128)) & _I(255)) - _I(128))
-    w = with_zero(whole, zero, rule, fused)
+    w = with_zero(whole, zero, rule, inside)
     return _I(within(w, rule)) if w < _TWO_TO_63 else _I(rule.lowest)
 
 
 @step
-def integer(whole, zero, rule, odd, fused):
+def integer(whole, zero, rule, odd, inside):
     """AFF-008: the code of a rounded number."""
     if odd is None:
-        w = within(with_zero(whole, zero, rule, fused), rule)
+        w = within(with_zero(whole, zero, rule, inside), rule)
         code = _I(rule.nan_code if w != w else w)
     else:
-        code = odd_integer(whole, zero, rule, odd.conversion, fused)
+        code = odd_integer(whole, zero, rule, odd.conversion, inside)
     return code
 
 
@@ -162,7 +166,7 @@ def quantize_row(x, scale, inverse, zero, rule, xs, code, y):
         number = float_of(widen(x[i], _U))
         number = scaled(number, scale[i], inverse[i], zero[i], rule, rule.fused, rule.divides)
         xs[i] = canonical(number)
-        q = integer(_F(np.rint(number)), zero[i], rule, rule.odd, rule.fused)
+        q = integer(_F(np.rint(number)), zero[i], rule, rule.odd, rule.inside)
         code[i] = q
         y[i] = canonical(restored(q, scale[i], zero[i], rule, rule.odd))
 
@@ -223,6 +227,8 @@ def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> AffineRul
     return AffineRule(
         True if profile.application == "fuse" else None,
         True if profile.application == "divide" else None,
+        True if profile.adds_first else None,
+        True if profile.zero_in_xs else None,
         NARROW.get(source) if profile.in_own_dtype else None,
         None if conversion is None else Odd(conversion, back, profile.float_zeros or None),
         NARROW.get(source, _I(0)),

@@ -216,6 +216,8 @@ def scaled(x: float, block: AffineBlock, how: Choices) -> float:
         xs = operate(quotient, x, block.scale, arithmetic)
     else:
         xs = operate(product, x, block.inverse_scale, arithmetic)
+    if profile.adds_first:
+        return operate(total, xs, float(block.zero_point), arithmetic)
     return operate(product, float(profile.factor), xs, arithmetic) if profile.factor > 1 else xs
 
 
@@ -243,7 +245,7 @@ def integer(xs: float, zero: float, how: Choices) -> int:
     if profile.conversion == "int32":
         held = int(whole) if -_TWO_TO_31 <= whole < _TWO_TO_31 else -(1 << 31)
         return clamped(float((held + int(zero) + (1 << 31)) % (1 << 32) - (1 << 31)), grid)
-    if profile.application != "fuse" and not math.isnan(whole):
+    if not profile.zero_in_xs and not math.isnan(whole):
         own = rounded(float(zero), how.arithmetic)
         whole = operate(total, whole, own, how.arithmetic)
     if math.isnan(whole):  # the sum is one if the zero point overflows in binary16

@@ -20,7 +20,7 @@ from mor_ref.operations.operation import (
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.shapes import of_numbers
-from mor_ref.operations.way_back import check_codes, rounded_to
+from mor_ref.operations.way_back import rounded_to
 
 if TYPE_CHECKING:
     from mor_ref import Affine
@@ -141,11 +141,6 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y of codes (AFF-009); of numbers of binary32 if the parameters have no source."""
     code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
     block = partition(code.shape, as_cut(parameters["block"])).block
-    grid = integer_grid(parameters["grid"])
-    lowest, highest = grid.lowest, grid.highest
-    if profile.sign_by_numbers and parameters["symmetric"]:  # signed or not, as x is
-        lowest, highest = -(1 << grid.bits - 1), (1 << grid.bits) - 1
-    check_codes(code, lowest, highest)
     scale = of_numbers(arrays["scale"].view(np.float32), block, code.shape)
     with np.errstate(all="ignore"):
         if profile.stores_amax:
@@ -154,6 +149,14 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
             zero = of_numbers(arrays["zero_point"].view(np.int32), block, code.shape)
             y = (code - zero).astype(np.float32) * scale
     return rounded_to(parameters.get("source", "f32"), bits32(y))
+
+
+def codes(parameters: Parameters) -> tuple[int, int]:
+    """Return the lowest and the highest code (AFF-001)."""
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    if profile.sign_by_numbers and parameters.get("symmetric"):  # signed or not, as x is (AFF-005)
+        return -(1 << grid.bits - 1), (1 << grid.bits) - 1
+    return grid.lowest, grid.highest
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -222,4 +225,5 @@ AFFINE = Operation(
     follows_extremes=True,
     way_back=WayBack(taken_back, restore, coded, {"zero_point": 0}),
     record=OfRecord(is_record, asked_of, stored),
+    codes=codes,
 )

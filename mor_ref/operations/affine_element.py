@@ -170,4 +170,5 @@ AFFINE_ELEMENT = Operation(
         "scale is amax",
         answers=("code", "y"),
     ),
+    codes=affine.codes,
 )

@@ -97,4 +97,5 @@ AFFINE_FLOAT_ZERO = Operation(
         "a scale is positive and finite, and a zero point is finite",
         answers=("code", "y"),
     ),
+    codes=affine.codes,
 )

@@ -115,4 +115,5 @@ AFFINE_GROUPS = Operation(
     admit=affine.admit,
     way_back=WayBack(taken_back, restore, affine.coded, {"zero_point": 0}),
     record=OfRecord(is_record, asked_of, affine.stored),
+    codes=affine.codes,
 )

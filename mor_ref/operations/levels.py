@@ -19,7 +19,6 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.way_back import check_codes
 
 if TYPE_CHECKING:
     from mor_ref import Levels
@@ -77,7 +76,6 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     from mor_ref import encode
 
     kind, code = level_kind(parameters["kind"]), arrays["code"].astype(np.float32)
-    check_codes(arrays["code"], 0, (1 << kind.bits if kind.bits else _TERNARY) - 1)
     if kind.grid == "integers":
         level = np.where(code > kind.highest, code - (1 << kind.bits), code)
     else:
@@ -94,6 +92,12 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     with np.errstate(all="ignore"):
         found = rounded((level.astype(np.float32) / steps).astype(np.float32))
         return bits32(rounded(found * alpha))
+
+
+def codes(parameters: Parameters) -> tuple[int, int]:
+    """Return the lowest and the highest code (LVL-008)."""
+    bits = level_kind(parameters["kind"]).bits
+    return 0, (1 << bits if bits else _TERNARY) - 1
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -140,4 +144,5 @@ LEVELS = Operation(
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("alpha",)), restore, coded),
     record=OfRecord(of_class("Levels"), asked_of, stored),
+    codes=codes,
 )

@@ -122,4 +122,5 @@ LEVELS_ELEMENT = Operation(
     random=RandomInputs(
         random_inputs, any_row, ANY_NUMBER, answers=("level", "code", "y", "alpha_term")
     ),
+    codes=levels.codes,
 )

@@ -157,7 +157,8 @@ class Operation:
     whether a part of a tensor depends on the rest in another way. If a block `ignores_zeros`,
     further zeros change no code. If its scale `follows_extremes`, it comes from the minimum and the
     maximum of the block. `rounded` names the field whose nearest values the codes are. `tried`
-    returns the names of the representations that have fields NAME.FIELD in a case.
+    returns the names of the representations that have fields NAME.FIELD in a case. If the codes are
+    integers, `codes` returns the lowest and the highest.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Operation:
     rounded: str | None = "xs"
     tried: Callable[[Parameters], tuple[str, ...]] = _nothing
     margin: Margin | None = None
+    codes: Callable[[Parameters], tuple[int, int]] | None = None
 
     @property
     def first_axes(self) -> str:

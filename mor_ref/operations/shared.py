@@ -26,7 +26,6 @@ from mor_ref.operations.operation import (
     of_class,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
-from mor_ref.operations.way_back import check_codes
 
 if TYPE_CHECKING:
     from mor_ref import Shared
@@ -85,7 +84,6 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """
     kind, code = shared_kind(parameters["kind"]), arrays["code"].astype(np.int64)
     columns, half = code.shape[1], 1 << kind.magnitude_bits
-    check_codes(code, 0, 2 * half - 1)
     exponent = np.repeat(arrays["shared_exponent"].astype(np.int32), BLOCK, axis=1)[:, :columns]
     tau = np.repeat(arrays["tau"].astype(np.int32), PAIR, axis=1)[:, :columns]
     is_negative = code >= half
@@ -93,6 +91,11 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     y = np.ldexp(size.astype(np.float64), exponent - 127 - tau + 1 - kind.magnitude_bits)
     signed = np.where(is_negative, -y, y)
     return bits32(np.where(exponent == NAN_BLOCK, np.nan, signed).astype(np.float32))
+
+
+def codes(parameters: Parameters) -> tuple[int, int]:
+    """Return the lowest and the highest code (SHX-005)."""
+    return 0, (2 << shared_kind(parameters["kind"]).magnitude_bits) - 1
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -140,4 +143,5 @@ SHARED = Operation(
         {"tau": 0, "shared_exponent": 127},
     ),
     record=OfRecord(of_class("Shared"), asked_of, stored),
+    codes=codes,
 )

@@ -84,4 +84,5 @@ SHARED_BLOCK = Operation(
         random_inputs, any_row, ANY_NUMBER, answers=("shared_exponent", "tau", "code")
     ),
     widths=(1, BLOCK),
+    codes=shared.codes,
 )

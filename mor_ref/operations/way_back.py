@@ -82,12 +82,27 @@ def rounded_to(source: str, y: Words) -> Words:
     return decode(codes, source).view(np.uint32)
 
 
-def check_codes(code: NDArray[np.integer[Any]], lowest: int, highest: int) -> None:
-    """Refuse codes that are not from `lowest` to `highest`."""
-    wrong = code[(code < lowest) | (code > highest)]
+def is_outside(code: NDArray[Any], codes: tuple[int, int]) -> NDArray[np.bool_]:
+    """Return which codes are not from the lowest to the highest of an operation.
+
+    If the lowest is negative, codes are words of 32 bits in two's complement.
+    """
+    lowest, highest = codes
+    integers = code.astype(np.int64)
+    if lowest < 0:
+        integers = integers.astype(np.uint32).view(np.int32)
+    found: NDArray[np.bool_] = (integers < lowest) | (integers > highest)
+    return found
+
+
+def check_codes(code: NDArray[Any], codes: tuple[int, int]) -> None:
+    """Refuse codes that are not from the lowest to the highest of an operation."""
+    lowest, highest = codes
+    wrong = code[is_outside(code, codes)]
     if wrong.size:
+        first = int(wrong[:1].astype(np.int64).astype(np.int32)[0])
         raise ValueError(
-            f"code has {int(wrong[0])}; codes of this recipe are {lowest} to {highest}; "
+            f"code has {first}; codes of this recipe are {lowest} to {highest}; "
             "give the recipe that made them"
         )
 

@@ -16,7 +16,7 @@ from mor_ref.operations.fields import INTEGERS, bits_of, bytes_of, format_meant
 from mor_ref.operations.integers import IntegersError, integers_of
 from mor_ref.operations.operation import WayBack
 from mor_ref.operations.shapes import of_numbers, shapes_of, sides_of
-from mor_ref.operations.way_back import rounded_to
+from mor_ref.operations.way_back import check_codes, rounded_to
 from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, OwnRecipe, rungs_of
 
@@ -135,7 +135,10 @@ class _Coded:
     def restored(self) -> Words:
         """Return the bits of y, in rows and columns."""
         arrays = {name: self.array(name) for name in self._taken}
+        codes = OPERATIONS[self.asked.operation].codes
         try:
+            if codes is not None:
+                check_codes(arrays["code"], codes(self.asked.parameters))
             return self._way.restore(self.asked.parameters, arrays)
         except ValueError as error:
             raise ValueError(f"tensor {self.tensor!r}: {self.start}{error}") from error

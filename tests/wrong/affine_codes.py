@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from wrong.affine_elements import SATURATING, WITH_ZEROS
-from wrong.affine_right import OF_127, Integers, Register, to_int32, within
+from wrong.affine_right import EARLY, OF_127, Integers, Register, to_int32, within
 from wrong.microscaling import f32
 
 KERNELS = Register()
@@ -90,10 +90,24 @@ class Wraps(Integers):
     profiles = WITH_ZEROS
 
     def codes(self, xs, zero):
-        whole = np.rint(xs) + (0 if self.profile == "torch_quantize" else zero)
+        whole = np.rint(xs) + (0 if self.profile in EARLY else zero)
         fits = np.abs(whole) < 2.0**31
         span = self.high - self.low + 1
         return (np.where(fits, whole, 0).astype(np.int64) - self.low) % span + self.low
+
+
+@wrong
+class NotLimited(Integers):
+    """Codes outside of the grid stay, in 32 bits: amax has the code 128 in int8."""
+
+    profiles = SATURATING
+
+    def codes(self, xs, zero):
+        kept = self.low, self.high
+        self.low, self.high = -(2**31), 2**31 - 1
+        found = super().codes(xs, zero)
+        self.low, self.high = kept
+        return np.where(np.isnan(xs), super().codes(xs, zero), np.clip(found, -(2**31), 2**31 - 1))
 
 
 @wrong
@@ -125,7 +139,7 @@ class GridOfEightBits(Integers):
 class NanIsTheLowest(Integers):
     """NaN has the lowest code, as fmaxf(NaN, low) is low."""
 
-    profiles = ("torch_quantize", "torchao_0_18", "peg")
+    profiles = ("torch_quantize", "torch_quantize_channel", "torchao_0_18", "peg")
 
     def of_nan(self):
         return self.low
@@ -197,7 +211,7 @@ class ThroughInt32(Integers):
 
     def codes(self, xs, zero):
         whole = to_int32(np.rint(xs))
-        return np.clip(whole + (0 if self.profile == "torch_quantize" else zero), self.low,
+        return np.clip(whole + (0 if self.profile in EARLY else zero), self.low,
                        self.high)  # fmt: skip
 
 

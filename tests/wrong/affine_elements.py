@@ -4,15 +4,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from wrong.affine_right import DIVIDING, OF_127, TORCH, Integers, Register, fused
+from wrong.affine_right import DIVIDING, EARLY, OF_127, TORCH, Integers, Register, fused
 from wrong.microscaling import f32
 
 KERNELS = Register()
 wrong = KERNELS.wrong
 MULTIPLYING = ("torch_fake_tensor", "torch_fake_channel_2_13", "torchao_0_18")
-SATURATING = ("torch_fake_tensor", "torch_quantize", "torchao_0_18", "onnxruntime", "peg")
+SATURATING = (
+    "torch_fake_tensor", "torch_quantize", "torchao_0_18", "onnxruntime", "peg",
+    "torch_quantize_channel",
+)  # fmt: skip
 WITH_ZEROS = (*SATURATING, "torch_fake_channel_2_13", "onnx")
-ADDING = tuple(name for name in WITH_ZEROS if name != "torch_quantize")
+ADDING = tuple(name for name in WITH_ZEROS if name not in EARLY)
 
 
 # ---------------------------------------------------------------------- scaled numbers
@@ -80,10 +83,20 @@ class ProductAndSum(Integers):
 
 
 @wrong
+class SumFused(Integers):
+    """nvcc contracts the product and the sum with the zero point to a fused multiply-add."""
+
+    profiles = ("torch_quantize_channel",)
+
+    def scaled(self, x, scale, inverse, zero):
+        return fused(x, inverse, zero)
+
+
+@wrong
 class FusedOfTheQuotient(Integers):
     """Numbers become x / scale + zero_point, and the quotient is rounded first."""
 
-    profiles = ("torch_quantize",)
+    profiles = EARLY
 
     def scaled(self, x, scale, inverse, zero):
         return x / scale + zero.astype(np.float32)
@@ -91,9 +104,9 @@ class FusedOfTheQuotient(Integers):
 
 @wrong
 class ZeroPointAfterRounding(Integers):
-    """The fused profile rounds first, as fake quantization does."""
+    """The profiles of torch.quantize round first, as fake quantization does."""
 
-    profiles = ("torch_quantize",)
+    profiles = EARLY
 
     def codes(self, xs, zero):
         return super().codes(np.rint(xs - zero.astype(np.float32)) + zero.astype(np.float32), zero)
@@ -287,4 +300,6 @@ class TorchInOwnDtype(Integers):
     def scaled(self, x, scale, inverse, zero):
         if self.profile == "torch_quantize":
             return self.stored_y(fused(x, inverse, zero))
+        if self.profile == "torch_quantize_channel":
+            return self.stored_y(x * inverse + zero.astype(np.float32))
         return self.stored_y(x * inverse)

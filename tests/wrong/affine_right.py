@@ -11,7 +11,8 @@ from wrong.microscaling import bits, f32, widened
 
 OF_127 = ("bnb_int8_row", "switchback_row", "switchback_tensor")
 DIVIDING = ("onnx", "onnxruntime", "switchback_row", "peg")
-TORCH = ("torch_fake_tensor", "torch_fake_channel_2_13", "torch_quantize")
+EARLY = ("torch_quantize", "torch_quantize_channel")  # the zero point is in xs
+TORCH = ("torch_fake_tensor", "torch_fake_channel_2_13", *EARLY)
 NARROW = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WORD = np.uint64(0xFFFFFFFF)
 
@@ -172,6 +173,8 @@ class Integers:
         if self.profile == "torch_quantize":
             return fused(x, inverse, zero)
         found = self.rn(x / scale if self.profile in DIVIDING else x * inverse)
+        if self.profile == "torch_quantize_channel":
+            return found + zero.astype(np.float32)
         return f32(127) * found if self.profile.startswith("switchback") else found
 
     def codes(self, xs, zero):
@@ -184,7 +187,7 @@ class Integers:
             wrapped = (to_int32(whole) + zero).astype(np.int32).astype(np.int64)
             return np.clip(wrapped, self.low, self.high)
         moved = whole
-        if self.profile != "torch_quantize":
+        if self.profile not in EARLY:
             moved = self.rn(whole + self.rn(zero))
         found = within(moved, self.low, self.high)
         if self.profile == "torch_fake_channel_2_13":
@@ -193,7 +196,7 @@ class Integers:
 
     def of_nan(self):
         """Return the code of NaN."""
-        if self.profile in ("torchao_0_18", "peg"):
+        if self.profile in ("torchao_0_18", "peg", "torch_quantize_channel"):
             return 0
         return self.high if self.profile == "torch_quantize" else self.low
 

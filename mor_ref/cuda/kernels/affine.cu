@@ -119,7 +119,7 @@ MOR_DEVICE void affine_numbers(const typename Source::Stored* x, const AffinePla
     const u64 n = at.quotient / in.block_rows * in.across + column / in.block_columns;
     const float number_of_x = number(Source::binary32(x[i])), zero = number(blocks.zero[n]);
     const float scale = number(blocks.scale[n]), inverse = number(blocks.inverse_scale[n]);
-    const float xs = FUSED ? __fmaf_rn(number_of_x, inverse, zero) : scaled_of(number_of_x, scale, inverse, rule);
+    const float xs = FUSED ? __fmaf_rn(number_of_x, inverse, zero) : scaled_of(number_of_x, scale, inverse, zero, rule);
     const i32 code = code_of(xs, zero, rule);
     fields.xs[i] = bits_of(xs);
     fields.code[i] = code;

@@ -2,7 +2,7 @@
 #pragma once
 #include "numbers.cuh"
 
-enum AffineApplication { MULTIPLIES, DIVIDES, FUSES };
+enum AffineApplication { MULTIPLIES, DIVIDES, FUSES, ADDS };
 enum AffineConversion { SATURATES, TO_INT64, TO_INT32, CASTS };
 enum AffineZeroScale { OF_LIMIT, OF_ONE, OF_RANGE };
 enum AffineDtype { AS_BINARY32, AS_BFLOAT16, AS_BINARY16 };
@@ -130,8 +130,9 @@ MOR_DEVICE void fill_block(u64 n, AffineEnds ends, const AffineRule& rule, const
 // ---------------------------------------------------------------------- numbers
 
 // AFF-007 but for a profile that fuses.
-MOR_DEVICE float scaled_of(float x, float scale, float inverse, const AffineRule& rule) {
+MOR_DEVICE float scaled_of(float x, float scale, float inverse, float zero, const AffineRule& rule) {
   const float found = rule.application == DIVIDES ? __fdiv_rn(x, scale) : __fmul_rn(x, inverse);
+  if (rule.application == ADDS) return __fadd_rn(found, zero);
   return __fmul_rn(rule.factor, in_dtype(found, rule.operations));
 }
 
@@ -154,7 +155,8 @@ MOR_DEVICE i32 code_of(float xs, float zero, const AffineRule& rule) {
     const i32 sum = i32(u32(in_32_bits(whole, i32(0x80000000u))) + u32(i32(zero)));
     return least(most(sum, rule.lowest), rule.highest);
   }
-  const float w = rule.application == FUSES ? whole : in_dtype(__fadd_rn(whole, zero), rule.operations);
+  const bool has_zero = rule.application == FUSES || rule.application == ADDS;
+  const float w = has_zero ? whole : in_dtype(__fadd_rn(whole, zero), rule.operations);
   if (w != w) return rule.nan_code;
   if (rule.conversion == TO_INT64 && w >= 9223372036854775808.0f) return rule.lowest;
   return within(w, rule);

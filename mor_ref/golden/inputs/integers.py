@@ -44,7 +44,7 @@ def elements(parameters: dict[str, Any], size: Size, count: int) -> dict[str, Bi
                 at = rn32_of_binary64((code - zero + half) * unit)
                 near = int(f32_array([at])[0])
                 triples += [(max(near + step, 0), scale, zero) for step in _STEPS]
-    if profile.name == "torch_quantize":
+    if profile.application == "fuse":
         triples += _rounded_twice(grid.name)
     own = [np.array(part) for part in zip(*triples, strict=True)]
     drawn = random_inputs(parameters, Draws(0, count * size.factor, size.seed))

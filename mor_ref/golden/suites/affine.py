@@ -30,13 +30,17 @@ from mor_ref.golden.suites.tensor_cases import each_once
 
 _RANDOM = 160  # numbers of a case of steps
 _GRIDS = ("int8", "uint8", "int4", "uint4", "int16", "uint3")  # of steps
+# Of torch.quantize, torch itself has int8 and uint8.
+_GRIDS_OF = {"torch_quantize": _GRIDS[:2], "torch_quantize_channel": ("int8", "uint8", "uint3")}
 _BLOCKS = ("tensor", "row", "column", [2, 8], [1, 16])
 _CHOICES = (
     ("int8", True), ("uint8", False), ("int8", False), ("uint4", True), ("int4", False),
     ("uint8", True), ("int16", True), ("uint3", False), ("uint5", True),
 )  # fmt: skip
+# torch.quantize_per_tensor has no rows, so that most rows are those of torch_quantize_channel.
+_ROWS_OF = {"torch_quantize": _CHOICES[:2], "torch_quantize_channel": _CHOICES[:5]}
 _OF_ALL = ("5x37.f32", "nan.bf16", "infinity.f16", "zeros")  # tensors, by the beginning
-# affine_large has larger ones for the profiles that store an amax.
+# affine_large has larger ones for profiles that store an amax, and those of torch.quantize.
 _IN_LARGE = ("24x48.f32", "24x48.bf16")
 # Tensors with blocks that every profile has: some end within a block, and one has a large sum.
 _CUT = (
@@ -53,7 +57,7 @@ _OF_PROFILE: dict[str, tuple[tuple[str, bool, str, int], ...]] = {
     "torch_fake_channel_2_13": (
         ("uint8", True, "f32", 381), ("uint4", True, "bf16", 401), ("int4", False, "f16", 705),
     ),
-    "torch_quantize": (("uint8", True, "f16", 382), ("uint4", True, "bf16", 402)),
+    "torch_quantize": (("uint8", True, "f16", 382),),
     "torchao_0_18": (
         ("uint16", False, "bf16", 383), ("uint4", True, "f32", 403), ("int4", False, "bf16", 423),
     ),
@@ -67,6 +71,7 @@ _OF_PROFILE: dict[str, tuple[tuple[str, bool, str, int], ...]] = {
         ("int8", True, "f16", 388), ("int8", True, "f16", 408), ("int8", True, "f32", 428),
     ),
     "peg": (("uint8", True, "f32", 389), ("uint4", False, "bf16", 705), ("int8", True, "f16", 429)),
+    "torch_quantize_channel": (("uint8", True, "f16", 390), ("uint4", True, "bf16", 402)),
 }  # fmt: skip
 _SOURCES = ("f32", "bf16", "f16")
 _GROUPED = ("peg", "torch_fake_tensor", "torchao_0_18")
@@ -80,7 +85,7 @@ def _choices(profile: str) -> tuple[tuple[str, bool], ...]:
 def _element_cases(size: Size) -> Iterator[Case]:
     for profile in AFFINE_PROFILES.specified:
         is_of_127 = AFFINE_PROFILES[profile].stores_amax
-        for grid in ("int8",) if is_of_127 else _GRIDS:
+        for grid in ("int8",) if is_of_127 else _GRIDS_OF.get(profile, _GRIDS):
             parameters = {"grid": grid, "profile": profile, "source": "f32"}
             arrays = elements(parameters, size, _RANDOM)
             yield Case(f"{grid}.{profile}", parameters, arrays)
@@ -99,21 +104,22 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
 
 def _every_tensor_case(size: Size) -> Iterator[Case]:
     for n, profile in enumerate(AFFINE_PROFILES.specified):
-        choices = _choices(profile)
+        choices, narrow = _choices(profile), _CHOICES[: 0 if profile == "torch_quantize" else 2]
+        some = AFFINE_PROFILES[profile].stores_amax or profile in _ROWS_OF
         for k, tensor in enumerate(tensors(size)):
-            is_there = AFFINE_PROFILES[profile].stores_amax and tensor.name in _IN_LARGE
+            is_there = some and tensor.name in _IN_LARGE
             if tensor.name.startswith(_OF_ALL) or ((k + n) % 5 == 0 and not is_there):
                 block = _BLOCKS[(k // 5 + n) % len(_BLOCKS)]
                 yield _case(tensor, *choices[(k + n) % len(choices)], profile, block)
         named = {tensor.name: tensor for tensor in tensors(size)}
         for name, block in _CUT:
             yield _case(named[name], "int8", True, profile, block)
-        for grid, symmetric in choices:
+        for grid, symmetric in _ROWS_OF.get(profile, choices):
             steps = (1 << integer_grid(grid).bits) - 1
             for tensor in rows_at_ties(steps, size):
-                if tensor.source == "f32" or (grid, symmetric) in _CHOICES[:2]:
+                if tensor.source == "f32" or (grid, symmetric) in narrow:
                     yield _case(tensor, grid, symmetric, profile, "row")
-            for source in _SOURCES if (grid, symmetric) in _CHOICES[:2] else ("f32",):
+            for source in _SOURCES if (grid, symmetric) in narrow else ("f32",):
                 tensor = rows_of_ranges(source)
                 yield _case(tensor, grid, symmetric, profile, "row")
                 if symmetric:

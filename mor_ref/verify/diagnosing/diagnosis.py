@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.codes_outside import with_codes_outside
 from mor_ref.verify.diagnosing.diagnosis_records import (
     Diagnosis,
     Explanation,
@@ -152,9 +153,9 @@ class _Search:
         if not found and not self._structure_explains_all:
             found = [one for one, _ in self._placed] if self._is_large else self._guessed()
         leaders = tuple(one.name for (one,) in self._paired)
-        there, rest = tuple(self._structures_of(found)), self._untried
+        there = with_codes_outside(self._structures_of(found), found, self._cases)
         return SuiteDiagnosis(
-            self._suite, mismatches, tuple(found), self._is_large, leaders, rest, there
+            self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried, there
         )
 
     @cached_property
