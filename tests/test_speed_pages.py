@@ -9,6 +9,7 @@ import pytest
 from explorer_browser import ROOT, context_of
 from extras import of_benchmarks
 
+all_rows = of_benchmarks("all_rows")
 chart = of_benchmarks("chart")
 page = of_benchmarks("page")
 rows = of_benchmarks("rows")
@@ -157,3 +158,15 @@ def test_a_page_is_not_older_than_what_writes_it(name, texts):
 
 def test_the_picture_is_not_older_than_what_draws_it():
     assert chart.style() in (ROOT / "docs" / "speed.svg").read_text(encoding="utf-8")
+
+
+def test_the_table_has_every_row_and_every_library_that_is_compared():
+    """A new row of the benchmarks needs a measurement: `make bench`, then `make bench-page`."""
+    lines = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8").splitlines()
+    missing = []
+    for row in all_rows.ROWS:
+        shown = next((line for line in lines if line.startswith(f"| {row.operation} |")), "")
+        names = [name for name, c in row.contenders.items() if c.bits and not c.expected]
+        of_others = [f"{name} " for name in names if name != rows.OURS]
+        missing += [(row.operation, name) for name in ("| ", *of_others) if name not in shown]
+    assert missing == []

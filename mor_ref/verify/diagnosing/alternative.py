@@ -23,7 +23,8 @@ class Alternative:
     `is_there` marks the entries with such bits. It `is_of_place` if the bits are the expected ones
     of another place. If it `needs_a_place`, it counts only with a condition that says why other
     entries match. If it is `of_all`, it counts only if all entries that differ have these bits.
-    `sure` holds the bits of surprise of each value, if known.
+    `sure` holds the bits of surprise of each value, if known. `also` are the words of other causes
+    of the same bits.
     """
 
     words: str
@@ -34,6 +35,7 @@ class Alternative:
     needs_a_place: bool = False
     of_all: bool = False
     sure: NDArray[np.float64] | None = None
+    also: tuple[str, ...] = ()
 
     @cached_property
     def explains(self) -> Marks:

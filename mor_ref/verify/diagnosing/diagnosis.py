@@ -23,6 +23,7 @@ from mor_ref.verify.diagnosing.explanations import (
     spared_elsewhere,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
+from mor_ref.verify.diagnosing.one_scale import causes_of_one_scale
 from mor_ref.verify.diagnosing.placed_deviations import Placed, modelled, placed_deviations
 from mor_ref.verify.diagnosing.sample import (
     Sample,
@@ -154,9 +155,8 @@ class _Search:
             found = [one for one, _ in self._placed] if self._is_large else self._guessed()
         leaders = tuple(one.name for (one,) in self._paired)
         there = with_codes_outside(self._structures_of(found), found, self._cases)
-        return SuiteDiagnosis(
-            self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried, there
-        )
+        named = (self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried)
+        return SuiteDiagnosis(*named, there)
 
     @cached_property
     def _structures(self) -> list[Structure]:
@@ -241,6 +241,7 @@ class _Search:
         if best is None or not (best.is_whole or best.fields):
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
+            yield from causes_of_one_scale(self._cases) if best is not None else ()
             return
         is_rest = best.explained < best.of
         is_little = _LEAST_FOR_REST * best.explained < best.of

@@ -33,7 +33,8 @@ class Structure:
     are empty if only a condition is known. `kept` counts the entries that match, although the words
     imply other bits. `beyond` names deviations: if there are any, the structure is of the
     mismatches that they leave. If it `is_of_sample`, some cases were not looked at. `other` is the
-    structure of all entries that differ and that this structure does not explain.
+    structure of all entries that differ and that this structure does not explain. `also` are the
+    words of other causes of the same bits.
     """
 
     fields: tuple[str, ...]
@@ -46,6 +47,7 @@ class Structure:
     beyond: tuple[str, ...] = ()
     is_of_sample: bool = False
     other: "Structure | None" = None
+    also: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -126,6 +128,12 @@ class SuiteDiagnosis:
         """Whether structures explain all mismatches, so that no deviation is named."""
         explained = sum(one.of for one in self.structures if one.is_whole)
         return not self.explanations and explained >= self.mismatches
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether structures explain all mismatches as well as deviations do."""
+        first = self.structures[:1]
+        return self.is_explained and any(one.is_whole and not one.beyond for one in first)
 
     @property
     def has_structure(self) -> bool:

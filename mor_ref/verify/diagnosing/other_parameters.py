@@ -1,7 +1,10 @@
 """Fields computed with another parameter, such as scales in e8m0 where gam is asked for."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -11,13 +14,18 @@ from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.operation import Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
+from mor_ref.verify.diagnosing.amaxes_of_parts import joined_parts
 from mor_ref.verify.diagnosing.entries import MOST, Entries
-from mor_ref.verify.diagnosing.other_amaxes import other_amaxes
+from mor_ref.verify.diagnosing.other_amaxes import AmaxOf, other_amaxes
+from mor_ref.verify.diagnosing.other_reaches import has_32_bits
 from mor_ref.verify.diagnosing.sample import Sample
 
 _CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
 _VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `mx_as_ceil`
+
+Other = Callable[[int], Parameters]  # the other parameters of the case with this number
+Computed = Callable[..., Unsigned | None]
 
 
 def other_parameters(e: Entries) -> Iterator[Alternative]:
@@ -30,42 +38,61 @@ def other_parameters(e: Entries) -> Iterator[Alternative]:
     is_small = sum(one.size for one in e.samples) <= MOST
     if e.noun != "entry" or not is_small or any(RECIPE in one for one in asked):
         return
-    for words, others in _others(e.samples):
-        known = [k for k, other in enumerate(others) if {**asked[k], **other} != asked[k]]
-        most = [k for k in e.worst_cases if k in known][:_CASES]
-        if all(e.is_given(k, _computed(e.samples[k], e.field, others[k])) for k in most):
-            values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
-            for k in known:
-                found = _computed(e.samples[k], e.field, others[k])
-                if found is not None:
-                    values[e.slices[k]], is_there[e.slices[k]] = found, True
-            sure = sure_of(values) if _is_of_parts(e) else None
-            said = f"{OF_PARAMETERS}{words}"
-            yield Alternative(said, values, is_there, e, is_of_place=False, sure=sure)
+    yield from joined_parts(_fitting(e))
 
 
-def _others(samples: Sequence[Sample]) -> Iterator[tuple[str, list[Parameters]]]:
-    """Yield other parameters of all cases, each with their words."""
+def _fitting(e: Entries) -> Iterator[tuple[Alternative, bool]]:
+    """Yield other parameters that explain some cases, each with whether it is of a part."""
+    computed = cache(partial(_computed, e))
+    for words, other, is_of_part in _others(e.samples):
+        known = ((k, changed) for k in e.worst_cases if (changed := other(k)))
+        some = [*itertools.islice(known, _CASES)]
+        if some and all(e.is_given(k, computed(k, *changed.items())) for k, changed in some):
+            yield _alternative(e, f"{OF_PARAMETERS}{words}", other, computed), is_of_part
+
+
+def _alternative(e: Entries, words: str, other: Other, computed: Computed) -> Alternative:
+    """Return the field of all cases with other parameters."""
+    values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
+    for k, places in enumerate(e.slices):
+        changed = other(k)
+        found = computed(k, *changed.items()) if changed else None
+        if found is not None:
+            values[places], is_there[places] = found, True
+    one = Alternative(words, values, is_there, e, is_of_place=False)
+    is_sure = has_32_bits(e) and one.kept <= one.explained
+    return replace(one, sure=sure_of(values)) if is_sure else one
+
+
+def _others(samples: Sequence[Sample]) -> Iterator[tuple[str, Other, bool]]:
+    """Yield words, a function that returns the other parameters of a case, and if it is of a part.
+
+    The function returns nothing if a case keeps its parameters.
+    """
     for name in OPERATIONS[samples[0].operation].parameters.keys() & _VALUES:
         for value in _VALUES[name]:
-            yield f"{name} {value}", [{name: value} for _ in samples]
-    for words, amaxes in other_amaxes(samples):
-        yield f"the amax of {words}", [{"amax": amax} if amax else {} for amax in amaxes]
+            yield f"{name} {value}", partial(_with_value, samples, name, value), False
+    for words, amax, is_of_part in other_amaxes(samples):
+        yield f"the amax of {words}", partial(_with_amax, amax), is_of_part
 
 
-def _is_of_parts(e: Entries) -> bool:
-    """Return whether the entries have 32 bits and are of parts of a tensor, or of the whole."""
-    fmt, axes = OPERATIONS[e.samples[0].operation].outputs.get(e.field, ("", ""))
-    return fmt in ("f32", "u32") and axes != "rc"
+def _with_value(samples: Sequence[Sample], name: str, value: object, k: int) -> Parameters:
+    return {} if samples[k].question.parameters.get(name) == value else {name: value}
 
 
-def _computed(one: Sample, field: str, other: Parameters) -> Unsigned | None:
+def _with_amax(of: AmaxOf, k: int) -> Parameters:
+    amax = of(k)
+    return {"amax": amax} if amax else {}
+
+
+def _computed(e: Entries, k: int, *other: tuple[str, object]) -> Unsigned | None:
     """Return a field of a case computed with other parameters, or None if there is none."""
+    one = e.samples[k]
     asked = one.question
     with contextlib.suppress(ValueError):  # some values exclude each other
-        parameters = {**asked.parameters, **other}
-        found = OPERATIONS[one.operation].engine(parameters, asked.arrays).get(field)
-        if found is not None and found.size == one.pairs[field].expected.size:
+        parameters = {**asked.parameters, **dict(other)}
+        found = OPERATIONS[one.operation].engine(parameters, asked.arrays).get(e.field)
+        if found is not None and found.size == one.pairs[e.field].expected.size:
             flat: Unsigned = found.ravel()
             return flat
     return None

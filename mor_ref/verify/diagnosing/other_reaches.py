@@ -1,7 +1,9 @@
 """Scales of blocks with extremes from other numbers, or with another global scale."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,19 +14,29 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned, tensor_of
 from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.operations.shapes import of_numbers, sides_of
-from mor_ref.verify.diagnosing.alternative import Alternative
+from mor_ref.operations.shapes import Sides, of_numbers, sides_of
+from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
+from mor_ref.verify.diagnosing.amaxes_of_blocks import (
+    Amaxes,
+    blocks_of,
+    by_blocks,
+    of_halves,
+    of_lanes,
+    of_more,
+)
+from mor_ref.verify.diagnosing.amaxes_of_parts import (
+    Part,
+    joined_parts,
+    named,
+    parts_of_blocks,
+)
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
+_EACH = "each entry is that "
 _CASES = 2  # cases that all reaches are tried on first
-_POWERS = (2, 4, 8, 16, 32, 64, 128)
 _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
 _OF_EXTREMES = (*_NUMBERS, "u32")  # formats of fields that follow from a minimum and a maximum
-
-# A function from the magnitudes of a case, with axes (row of blocks, row, block, column), to the
-# bits of the amax of each block.
-Amaxes = Callable[[Unsigned], Unsigned]
 
 
 class _Reach(NamedTuple):
@@ -32,6 +44,7 @@ class _Reach(NamedTuple):
 
     words: str
     computed: Callable[[Sample, str], Unsigned | None]
+    is_of_part: bool = False
 
 
 def other_reaches(e: Entries) -> Iterator[Alternative]:
@@ -43,26 +56,30 @@ def other_reaches(e: Entries) -> Iterator[Alternative]:
     operation = OPERATIONS[e.samples[0].operation]
     if not _is_of_amax(e, operation):
         return
-    places = e.slices
+    yield from joined_parts(_fitting(e))
+
+
+def _fitting(e: Entries) -> Iterator[tuple[Alternative, bool]]:
+    """Yield the reaches that explain some cases, each with whether it is the amax of a part."""
     known = [k for k, one in enumerate(e.samples) if is_finite(one)]
     some = [k for k in e.worst_cases if k in known][:_CASES]
     for reach in _reaches(e) if some else ():
-        if not all(e.is_given(k, reach.computed(e.samples[k], e.field)) for k in some):
-            continue
-        values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
-        for k in known:
-            found = reach.computed(e.samples[k], e.field)
-            if found is not None:
-                values[places[k]], is_there[places[k]] = found, True
-        is_known = bool(is_there[e.differing].all())
-        yield Alternative(
-            f"each entry is that {reach.words}",
-            values,
-            is_there,
-            e,
-            is_of_place=False,
-            of_all=is_known,
-        )
+        if all(e.is_given(k, reach.computed(e.samples[k], e.field)) for k in some):
+            yield _alternative(e, reach, known), reach.is_of_part
+
+
+def _alternative(e: Entries, reach: _Reach, known: Sequence[int]) -> Alternative:
+    """Return the field of the known cases with other amaxes."""
+    values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
+    for k in known:
+        found = reach.computed(e.samples[k], e.field)
+        if found is not None:
+            values[e.slices[k]], is_there[e.slices[k]] = found, True
+    is_known = bool(is_there[e.differing].all())
+    words = f"{_EACH}{reach.words}"
+    one = Alternative(words, values, is_there, e, is_of_place=False, of_all=is_known)
+    is_sure = has_32_bits(e) and not one.kept
+    return replace(one, sure=sure_of(values)) if is_sure else one
 
 
 def _is_of_amax(e: Entries, operation: Operation) -> bool:
@@ -78,6 +95,12 @@ def _is_of_amax(e: Entries, operation: Operation) -> bool:
     return axes == "grid" and fmt in (_OF_EXTREMES if of_extremes else _NUMBERS) and is_small
 
 
+def has_32_bits(e: Entries) -> bool:
+    """Return whether the entries have 32 bits and are of parts of a tensor, or of the whole."""
+    fmt, axes = OPERATIONS[e.samples[0].operation].outputs.get(e.field, ("", ""))
+    return fmt in ("f32", "u32") and axes != "rc"
+
+
 def is_finite(one: Sample) -> bool:
     """Return whether all numbers of a case are finite."""
     asked = one.question
@@ -86,19 +109,49 @@ def is_finite(one: Sample) -> bool:
 
 
 def with_amaxes(amaxes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
-    """Return a field of a case with other amaxes of blocks.
+    """Return a field of a case with other amaxes of blocks."""
+    magnitudes = by_blocks(magnitudes_of(one), _grid(one))
+    found = amaxes(magnitudes)
+    if field in one.pairs and np.array_equal(found, blocks_of(magnitudes)):
+        return one.pairs[field].expected.ravel()
+    return _with_found(found, one, field)
+
+
+def _with_part(part: Part, one: Sample, field: str) -> NDArray[Any]:
+    """Return a field of a case with the amaxes of a part of each block."""
+    magnitudes, sides = magnitudes_of(one), _grid(one)
+    some = part.of(magnitudes, sides)
+    own = blocks_of(by_blocks(magnitudes, sides))
+    found = own if some is None else blocks_of(by_blocks(some, sides))
+    if np.array_equal(found, own):
+        return one.pairs[field].expected.ravel()
+    return _with_found(found, one, field)
+
+
+def _with_tensor(other: Mapping[Sample, int], one: Sample, field: str) -> NDArray[Any] | None:
+    """Return a field of a case with the amax of another tensor; None if there is none."""
+    return _with_found(np.full((1, 1), other[one]), one, field) if one in other else None
+
+
+def magnitudes_of(one: Sample) -> Unsigned:
+    """Return the bits of the numbers of a case, without their signs."""
+    x = one.question.arrays["x"]
+    found: Unsigned = x & x.dtype.type(np.iinfo(x.dtype).max >> 1)
+    return found
+
+
+def _grid(one: Sample) -> Sides:
+    return sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
+
+
+def _with_found(found: Unsigned, one: Sample, field: str) -> NDArray[Any]:
+    """Return a field of a case with given amaxes of blocks.
 
     All numbers of a block are replaced by its amax. The amax of the whole tensor stays.
     """
     asked, operation = one.question, OPERATIONS[one.operation]
-    x, parameters = asked.arrays["x"], asked.parameters
-    sides = sides_of("rc", parameters, x.shape)["grid"]
-    magnitudes = x & x.dtype.type(np.iinfo(x.dtype).max >> 1)
-    by_blocks = _by_blocks(magnitudes, sides)
-    found = amaxes(by_blocks)
-    if field in one.pairs and np.array_equal(found, _blocks(by_blocks)):
-        return one.pairs[field].expected.ravel()
-    other = np.ascontiguousarray(of_numbers(found, sides, x.shape))
+    x, parameters, magnitudes = asked.arrays["x"], asked.parameters, magnitudes_of(one)
+    other = np.ascontiguousarray(of_numbers(found, _grid(one), x.shape).astype(x.dtype))
     if other.max(initial=0) < magnitudes.max(initial=0):
         parameters = _with_whole_amax(operation, parameters, magnitudes.max())
     return operation.engine(parameters, {**asked.arrays, "x": other})[field].ravel()
@@ -116,8 +169,8 @@ def _with_extremes(extremes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     keys = np.where(x & sign, ~x, x | sign)
     found = []
     for of in (keys, ~keys):
-        by_blocks = _by_blocks(of, sides)
-        found.append((extremes(by_blocks), _blocks(by_blocks)))
+        own = by_blocks(of, sides)
+        found.append((extremes(own), blocks_of(own)))
     if all(np.array_equal(*pair) for pair in found):
         return one.pairs[field].expected.ravel()
     highest, lowest = found[0][0], ~found[1][0]
@@ -127,14 +180,6 @@ def _with_extremes(extremes: Amaxes, one: Sample, field: str) -> NDArray[Any]:
     pairs = {**asked.arrays, "x": bits.reshape(len(bits), -1)}
     of_pairs = {**asked.parameters, "block": [1, 2]}
     return OPERATIONS[one.operation].engine(of_pairs, pairs)[field].ravel()
-
-
-def _by_blocks(numbers: Unsigned, sides: Sequence[int]) -> Unsigned:
-    """Return numbers with the axes (row of blocks, row, block, column), padded with zeros."""
-    ends = [(0, -size % side) for size, side in zip(numbers.shape, sides, strict=True)]
-    padded = np.pad(numbers, ends)
-    down, right = (size // side for size, side in zip(padded.shape, sides, strict=True))
-    return padded.reshape(down, sides[0], right, sides[1])
 
 
 def _with_whole_amax(operation: Operation, parameters: Parameters, bits: Any) -> Parameters:
@@ -154,38 +199,43 @@ _GIVEN = {"amax", "scale", "global_scale"}
 
 def _reaches(e: Entries) -> Iterator[_Reach]:
     """Yield the reaches that kernels confuse, the simplest first."""
-    sides = {
-        sides_of("rc", one.question.parameters, one.question.arrays["x"].shape)["grid"]
-        for one in e.samples
-    }
+    sides = {_grid(one) for one in e.samples}
     rows, columns = sides.pop() if len(sides) == 1 else (0, 0)
     yield from _of_global_scales(e)
-    of_extremes = OPERATIONS[e.samples[0].operation].follows_extremes
+    of_extremes, noun = OPERATIONS[e.samples[0].operation].follows_extremes, _noun(e)
     name, computed = (
         ("minimum and maximum", _with_extremes) if of_extremes else ("amax", with_amaxes)
     )
-    for words, amaxes in _amaxes(rows, columns):
+    for words, amaxes in (*of_more(rows, columns), *of_halves(noun)):
+        yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
+    if not of_extremes:
+        for words, other in _of_tensors(e):
+            yield _Reach(f"of the amax of {words}", partial(_with_tensor, other))
+        for part in parts_of_blocks(noun):
+            yield _Reach(f"of the amax of {named(part, noun)}", partial(_with_part, part), True)
+    for words, amaxes in of_lanes(noun):
         yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
 
 
-def _amaxes(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
-    """Yield other amaxes of blocks; rows and columns are 0 if block sizes differ."""
-    yield "its whole row of blocks", _over((1, 2, 3))
-    yield "its whole column of blocks", _over((0, 1, 3))
-    yield "the whole tensor", _over((0, 1, 2, 3))
-    yield from _of_several(rows, columns)
-    yield "its block and all before it in the row", _running(1)
-    yield "its block and all above it", _running(0)
-    yield "its block and all before it, row by row", _running(None)
-    yield from _of_parts()
+def _of_tensors(e: Entries) -> Iterator[tuple[str, dict[Sample, int]]]:
+    """Yield the amaxes of other tensors for each case, if blocks are whole tensors."""
+    if any(_grid(one) != one.question.arrays["x"].shape for one in e.samples):
+        return
+    if len({one.question.parameters["source"] for one in e.samples}) > 1:
+        return  # bits of one format are not those of another
+    own = [int(magnitudes_of(one).max(initial=0)) for one in e.samples]
+    yield "the tensor before it", dict(zip(e.samples[1:], own, strict=False))
+    yield "the tensor after it", dict(zip(e.samples, own[1:], strict=False))
+    yield "all tensors together", dict.fromkeys(e.samples, max(own))
+    so_far = itertools.accumulate(own, max)
+    yield "the tensor and all before it", dict(zip(e.samples, so_far, strict=True))
 
 
-def _of_several(rows: int, columns: int) -> Iterator[tuple[str, Amaxes]]:
-    """Yield amaxes over several blocks."""
-    for m in _POWERS:
-        for down, right in ((1, m), (m, 1), (m, m)):
-            size = f": of {down * rows}x{right * columns} numbers" if rows else ""
-            yield f"{down}x{right} blocks{size}", grouped(down, right)
+def _noun(e: Entries) -> str:
+    """Return the words for a block: the tensor, a row or a column, if all are."""
+    cuts = {str(one.question.parameters.get("block")) for one in e.samples}
+    known = {"tensor": "the tensor", "row": "its row", "column": "its column"}
+    return known.get(cuts.pop(), "its block") if len(cuts) == 1 else "its block"
 
 
 def _of_global_scales(e: Entries) -> Iterator[_Reach]:
@@ -208,61 +258,3 @@ def _with_global_scale(name: str, one: Sample, field: str) -> NDArray[Any] | Non
         parameters = {**asked.parameters, "global_scale": scale}
         return OPERATIONS[one.operation].engine(parameters, asked.arrays)[field].ravel()
     return None
-
-
-def _blocks(magnitudes: Unsigned) -> Unsigned:
-    found: Unsigned = magnitudes.max(axis=(1, 3))
-    return found
-
-
-def _over(axes: tuple[int, ...]) -> Amaxes:
-    return lambda m: np.broadcast_to(
-        m.max(axis=axes, keepdims=True), (m.shape[0], 1, m.shape[2], 1)
-    )[:, 0, :, 0]
-
-
-def grouped(down: int, right: int) -> Amaxes:
-    """Return the amax of groups of blocks; the last groups may be smaller."""
-
-    def amaxes(magnitudes: Unsigned) -> Unsigned:
-        own = _blocks(magnitudes)
-        tops, lefts = (
-            np.arange(0, size, m) for size, m in zip(own.shape, (down, right), strict=True)
-        )
-        found = np.maximum.reduceat(np.maximum.reduceat(own, tops, axis=0), lefts, axis=1)
-        return of_numbers(found, (down, right), own.shape)
-
-    return amaxes
-
-
-def _running(axis: int | None) -> Amaxes:
-    """Return the largest amax so far, along an axis or row by row."""
-
-    def amaxes(magnitudes: Unsigned) -> Unsigned:
-        own = _blocks(magnitudes)
-        so_far = np.maximum.accumulate(own.ravel() if axis is None else own, axis=axis or 0)
-        return so_far.reshape(own.shape)
-
-    return amaxes
-
-
-def _of_parts() -> Iterator[tuple[str, Amaxes]]:
-    """Yield amaxes of half a block, and of the lines whose number has a bit that is 0, or 1."""
-    for axis, name in ((3, "column"), (1, "row")):
-        half = f"half of the {name}s of its block"
-        yield f"the first {half}", _of_lines(axis, lambda k: 2 * k < len(k))
-        yield f"the last {half}", _of_lines(axis, lambda k: 2 * k >= len(k))
-        for m in (1, *_POWERS[:-1]):
-            where = f"the {name}s of its block with {name} & {m}"
-            yield f"{where} = 0", _of_lines(axis, lambda k, m=m: k & m == 0)
-            yield f"{where} = {m}", _of_lines(axis, lambda k, m=m: k & m > 0)
-
-
-def _of_lines(axis: int, chosen: Callable[..., NDArray[np.bool_]]) -> Amaxes:
-    """Return the amax of chosen rows or columns of each block, or of all if none is chosen."""
-
-    def amaxes(magnitudes: Unsigned) -> Unsigned:
-        which = chosen(np.arange(magnitudes.shape[axis]))
-        return _blocks(np.compress(which | ~which.any(), magnitudes, axis=axis))
-
-    return amaxes

@@ -204,7 +204,12 @@ def _nothing(e: Entries) -> Structure:
 def _with(nothing: Structure, one: Alternative, where: Condition | None) -> Structure:
     """Return a structure with the words and counts of an alternative, and with a condition."""
     return replace(
-        nothing, words=one.words, explained=one.explained, kept=one.kept, condition=where
+        nothing,
+        words=one.words,
+        explained=one.explained,
+        kept=one.kept,
+        condition=where,
+        also=one.also,
     )
 
 
@@ -261,11 +266,15 @@ def _where(entries: Entries, instead: Alternative) -> Condition | None:
 
 
 def _joined(one: Structure, other: Structure) -> Structure:
-    """Return one structure of two fields, with the condition of the first field."""
+    """Return one structure of two fields, with the condition of the first field.
+
+    A cause has to give the bits of both fields.
+    """
     return replace(
         one,
         fields=(*one.fields, *other.fields),
         explained=one.explained + other.explained,
         of=one.of + other.of,
         kept=one.kept + other.kept,
+        also=tuple(words for words in one.also if words in other.also),
     )

@@ -9,6 +9,7 @@ from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.diagnosing.diagnosis_records import Condition, Explanation, Structure
 
 _SHOWN = 4
+_OF = "the amax of "
 _ROWS: tuple[tuple[str, str, Collection[str]], ...] = (
     ("encode_as_", "preset", presets),
     ("nvfp4_as_", "NVFP4 profile", PROFILES),
@@ -25,7 +26,8 @@ def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
         beyond = f", after {_names(one)}" if one.beyond and not is_named else ""
         if one.words:
             is_rest = any(one is first.other for first in structures)
-            yield f"{_fields(one)}{beyond}: {one.words}, in {_share(one, is_rest=is_rest)}"
+            words = f"{one.words}{_also(one)}"
+            yield f"{_fields(one)}{beyond}: {words}, in {_share(one, is_rest=is_rest)}"
         if where is not None:
             yield f"{one.fields[0]}{beyond}: {_where(where, one)}"
     if len(shown) > _SHOWN:
@@ -49,6 +51,12 @@ def _names(one: Structure) -> str:
 def _fields(one: Structure) -> str:
     *others, last = one.fields
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _also(one: Structure) -> str:
+    """Say which other cause has the same bits, and how many more have them."""
+    more = f", or {counted(len(one.also) - 1, 'other part')}" if len(one.also) > 1 else ""
+    return f" (or of {one.also[0].partition(_OF)[2]}{more})" if one.also else ""
 
 
 def _nouns(one: Structure) -> str:

@@ -13,6 +13,7 @@ from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
 from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown_names import Unknown
 
+DOUBT = "the answers, with one wrong scale, do not distinguish the two"
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
 
 
@@ -246,6 +247,8 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     if not whole:
         for e in explanations[1:]:
             yield f"  a guess as good: {_by(e)} explains {share(e)}{in_fields(e)}"
+    if diagnosis.is_in_doubt:
+        yield f"  or by their structure: {DOUBT}"
     yield from structure_lines(diagnosis.structures)
     if diagnosis.of_parts and diagnosis.is_large:
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
