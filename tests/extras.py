@@ -58,6 +58,7 @@ HOW = {
     "g++": "apt-get install g++",
     "gcc": "apt-get install gcc",
     "iverilog": "apt-get install iverilog",
+    "ninja": "apt-get install ninja-build",
     "verilator": "apt-get install verilator",
 }
 # What the fixtures of a test need, as if it were marked.

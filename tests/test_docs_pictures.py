@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 from explorer_browser import ROOT, context_of
 from extras import needs
-from mor_docs.shown import checkpoint, error_pictures, format_pictures, integers, markup, slider
+from mor_docs.shown import (
+    checkpoint,
+    dot_pictures,
+    error_pictures,
+    format_pictures,
+    integers,
+    markup,
+    slider,
+)
 
 import mor_ref
 from mor_ref import formats
+from mor_ref.definitions.dot import DOT_PROFILES
 
 
 def rows_of(shown):
@@ -55,6 +64,31 @@ def test_integers_with_a_zero_point_use_their_whole_range():
     assert (len(torch), len(peg), len(zero_point)) == (6, 6, 8)
     assert max(peg) == 3 > max(torch)
     assert min(zero_point) > -1.2 > min(torch)
+
+
+@pytest.fixture
+def few_dots(monkeypatch):
+    """Draw pictures of few and short dot products."""
+    cached = dot_pictures._drawn, dot_pictures._codes, dot_pictures._rows, dot_pictures._error
+    for name, value in (("_ROWS", 3), ("_LENGTHS", (6, 8)), ("_LONG", 8)):
+        monkeypatch.setattr(dot_pictures, name, value)
+    for function in cached:
+        function.cache_clear()
+    yield
+    for function in cached:
+        function.cache_clear()
+
+
+@pytest.mark.tier("full")
+@pytest.mark.usefixtures("few_dots")
+def test_errors_are_of_every_profile_of_floating_point_sums():
+    """DOT-002: a profile on a curve of another one has its bits on the numbers of the picture."""
+    rows = rows_of(dot_pictures.compared())
+    assert {row["profile"] for row in rows} == {*DOT_PROFILES.specified} - {"int32", "switchback"}
+    for row in rows:
+        assert float(row["256"]) == pytest.approx(dot_pictures._error(row["profile"], 8), rel=1e-3)
+    for shown in (dot_pictures.errors(), dot_pictures.wide_errors(), dot_pictures.f16_errors()):
+        assert shown.count("<polyline") == 12
 
 
 def test_errors_against_magnitude_have_a_valley():

@@ -14,11 +14,14 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.peers.mmasim_dots import (
     dot_of_mmasim,
     is_simulated,
+    needs_compiler,
     operation,
     simulators,
 )
 
-SIMULATED = [name for name in DOT_PROFILES.specified if is_simulated(DOT_PROFILES[name])]
+ALL = [name for name in DOT_PROFILES.specified if is_simulated(DOT_PROFILES[name])]
+FUSED = [name for name in ALL if needs_compiler(DOT_PROFILES[name])]
+SIMULATED = [name for name in ALL if name not in FUSED]
 
 
 def cases_of(profile):
@@ -93,6 +96,26 @@ def test_the_engine_is_mmasim(name):
         assert (declared.engine(parameters, rows)["result"] == wanted).all(), parameters
 
 
+@pytest.mark.tier("full")
+@needs("torch", "mmasim", "g++", "ninja")
+@pytest.mark.parametrize("name", FUSED)
+def test_a_compiled_instruction_is_that_of_mmasim(name):
+    """DOT-013: both implementations, on a sum of four products."""
+    profile = DOT_PROFILES[name]
+    (parameters,) = cases_of(profile)
+    declared, rows, wanted = rows_of(profile, parameters, 400, seed=3)
+    assert (declared.engine(parameters, rows)["result"] == wanted).all()
+    some = {key: array[:40] for key, array in rows.items()}
+    assert declared.exact(parameters, some)["result"].tolist() == wanted[:40].tolist()
+
+
+def test_every_profile_of_matrix_cores_is_compared():
+    """DOT-002: but sums that are ours, promotions, and integers."""
+    ours = {"exact", "f32_fma", "f32_pairwise", "hopper_fp8_promoted", "int32", "switchback"}
+    assert {*DOT_PROFILES.specified} - {*ALL} == ours
+    assert len(FUSED) == 3
+
+
 ROUNDINGS = {"RNE-FP16": ("f16", 23), "RZ-FP32": ("f32", 23), "RZ-E8M13": ("f32", 13)}
 KINDS = {"tf32": "f32", "torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16",
          "torch.float8_e4m3fnuz": "e4m3fnuz", "torch.float8_e5m2fnuz": "e5m2fnuz"}  # fmt: skip
@@ -121,7 +144,7 @@ def instructions_of_mmasim():
 def numbers_of(found):
     """Return the numbers of MMA-Sim's object as a row of ours has them, and its formats."""
     op, name = found.arithmetic_op, type(found.arithmetic_op).__name__
-    family = name.removeprefix("MMA_").lower() if name != "object" else "f32_fma"
+    family = "f32_fma" if name in ("object", "MMA_FMA") else name.removeprefix("MMA_").lower()
     of = [getattr(found, f"{side}_type_ptx", str(getattr(found, f"{side}_type"))) for side in "ab"]
     of = {KINDS.get(fmt, fmt) for fmt in of}
     length = min(getattr(op, "L_max", getattr(op, "P", 0)), found.k)

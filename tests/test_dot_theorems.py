@@ -8,6 +8,7 @@ import pytest
 
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.exact.dot import Scales, dot, dot_chunks, in_chunks, products_of
+from mor_ref.exact.dot_binary32 import fused, product
 
 CUT = [
     "hopper_fp8",
@@ -149,6 +150,50 @@ def test_a_chunk_without_cut_bits_is_exact(name):
             assert found[0].c == found[1] < 2**128
             exact += 1
     assert exact > 10
+
+
+@pytest.mark.parametrize(("name", "bits"), [("blackwell_nvfp4", 3), ("blackwell_mxfp4", 0)])
+def test_a_chunk_of_groups_without_cut_bits_is_exact(name, bits):
+    """THM-009: the least difference of exponents that the condition takes, and c far below 2^23."""
+    profile, exact = DOT_PROFILES[name], 0
+    fmt = operand_format("e4m3" if bits else "e8m0")
+    random = np.random.default_rng(9)
+    most = profile.fraction_bits - 2 - 2 * bits  # of E - e_g
+    for _ in range(20):
+        a, b = random.integers(0, 16, (2, profile.chunk)).tolist()
+        lowest, span = (1, min(most // 2, 14)) if bits else (120, most // 2)
+        fields = lowest + np.array([0, span, *random.integers(0, span + 1, 2)])
+        codes = (fields << bits | (random.integers(0, 8, 4) if bits else 0)).tolist()
+        part = Scales(codes, codes, fmt, 16)
+        row = a, b, profile, (operand_format("e2m1"),) * 2, part
+        (products,) = in_chunks(products_of(*row), profile)
+        (chunk,) = dot_chunks(row[0], row[1], 0.0, *row[2:])
+        least = min(2 * int(field) for field in fields) - 2 * fmt.bias
+        if chunk.exponent - least > most:
+            continue
+        whole, _ = exact_terms(products, 0.0)
+        assert chunk.cut_sum * Fraction(2) ** (chunk.exponent - profile.fraction_bits) == whole
+        if abs(chunk.cut_sum) < 2 ** (profile.kept_bits + 1):
+            assert chunk.c == whole
+        exact += 1
+    assert exact > 10
+
+
+def test_partial_sums_without_cut_bits_are_exact():
+    """THM-009: sums of 1 and -1 in promoted, with scales, from chunks that have no cut bits."""
+    promoted, plain = DOT_PROFILES["hopper_fp8_promoted"], DOT_PROFILES["hopper_fp8"]
+    fmt, random, c = operand_format("e5m2"), np.random.default_rng(9), 0.75
+    numbers = random.choice([-1.0, 1.0], (2, 256))
+    a, b = ([0x3C if x > 0 else 0xBC for x in row] for row in numbers.tolist())
+    scales = Scales([0x3FC00001, 0x40200003], [0x3F800005, 0x3FA00007], operand_format("f32"), 128)
+    found = dot_chunks(a, b, c, promoted, (fmt, fmt), scales)
+    for n, part in enumerate((slice(0, 128), slice(128, 256))):
+        chunks = dot_chunks(a[part], b[part], 0.0, plain, (fmt, fmt))
+        assert all(one.exponent - plain.fraction_bits + 4 <= 0 for one in chunks)
+        one, other = (scales.fmt.value(codes[n]) for codes in (scales.a, scales.b))
+        whole = float((numbers[0] * numbers[1])[part].sum())
+        c = fused(product(one, other), whole, c)
+        assert (chunks[-1].c, found[n].c) == (whole, c)
 
 
 def test_a_sum_without_cut_bits_can_overflow():

@@ -10,7 +10,7 @@ from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, DOTS_ALONE, IN_PRODUCTS, IN_SCALED_DOTS
+from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_SCALED_DOTS
 from mor_ref.exact import dot, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import FLT_MAX
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
@@ -85,7 +85,12 @@ def dot_c_added_last(
 ) -> Chunk:
     """The products of a chunk are added up and rounded first, and c is added to the result."""
     found: Chunk = reference(terms, 0.0, profile)
-    return replace(found, c=_rounded_sum(found.c, c, profile))
+    return followed(found, c, _rounded_sum(found.c, c, profile))
+
+
+def followed(found: Chunk, c: float, value: float) -> Chunk:
+    """Return the chunk of products with c added to it; an infinite or NaN c clears the fields."""
+    return replace(found, c=value) if math.isfinite(c) else Chunk(0, 0, value)
 
 
 def _rounded_sum(value: float | Fraction, c: float, profile: DotProfile) -> float:
@@ -141,25 +146,6 @@ def dot_results_to_nearest(_: Reference, value: Fraction, profile: DotProfile) -
     return dot_terms.rounded(value, profile.kept_bits, formats["f32"], "rne") + 0.0
 
 
-def _is_f16(_value: Fraction, profile: DotProfile) -> bool:
-    return profile.result == "f16"
-
-
-@deviation(
-    dot_nvidia.result,
-    where=_is_f16,
-    rules=("DOT-010",),
-    domain=(*DOTS_ALONE, *IN_PRODUCTS),
-    exemptions=dict.fromkeys(IN_PRODUCTS, "Sums of FP8 products on Hopper have 20 bits at most."),
-)
-def dot_f16_results_rounded_twice(
-    reference: Reference, value: Fraction, profile: DotProfile
-) -> float:
-    """A sum in f16 is rounded to binary32 first."""
-    fmt = formats["f32"]
-    return float(reference(Fraction(dot_terms.rounded(value, 23, fmt, "rne")), profile))
-
-
 def _is_short(_value: Fraction, profile: DotProfile) -> bool:
     return profile.kept_bits < formats["f32"].mantissa_bits and profile.result == "f32"
 
@@ -181,14 +167,6 @@ def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotPr
 @deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
 def dot_subnormal_sums_flushed(reference: Reference, value: Fraction, profile: DotProfile) -> float:
     """A subnormal sum becomes zero."""
-    return flushed(float(reference(value, profile)), profile.result) or 0.0
-
-
-@deviation(dot_nvidia.result, where=_is_f16, rules=("DOT-010",), domain=(*DOTS_ALONE, *IN_PRODUCTS))
-def dot_f16_subnormal_sums_flushed(
-    reference: Reference, value: Fraction, profile: DotProfile
-) -> float:
-    """A subnormal sum in f16 becomes zero."""
     return flushed(float(reference(value, profile)), profile.result) or 0.0
 
 
@@ -279,7 +257,7 @@ def dot_scaled_after_the_sum(
     """The products of a block are added up first; the scales multiply the rounded sum."""
     found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
     value = dot_terms.exact_product(found.c, part[0].of_scales)
-    return replace(found, c=_rounded_sum(value, c, profile))
+    return followed(found, c, _rounded_sum(value, c, profile))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -13,54 +13,13 @@ from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_PRODUCTS, IN_SCALED_DOTS
 from mor_ref.deviations.dot import is_tf32
-from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.exact import dot, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term, cut, fraction_bits
 from mor_ref.exact.encoding import encode
 
 Reference = Callable[..., Any]
 
 
-def _zeros_are_of(operand: str) -> Deviation:
-    """Return the deviation in which the test for zero reads only one operand."""
-
-    def has_exponent(one: Product) -> bool:
-        return bool(getattr(one, operand).value != 0)
-
-    def product(reference: Reference, one: Product, profile: DotProfile) -> Term:
-        found: Term = reference(one, profile)
-        exponents = one.a.exponent, one.b.exponent, one.scale_a.exponent, one.scale_b.exponent
-        return Term(found.value, sum(exponents)) if has_exponent(one) else found
-
-    def group(reference: Reference, part: list[Product], profile: DotProfile) -> Term:
-        found: Term = reference(part, profile)
-        exponent = part[0].scale_a.exponent + part[0].scale_b.exponent
-        return Term(found.value, exponent) if any(map(has_exponent, part)) else found
-
-    def products(
-        reference: Reference, part: list[Product], profile: DotProfile
-    ) -> tuple[Fraction, int | None]:
-        exponents = [one.a.exponent + one.b.exponent for one in part if has_exponent(one)]
-        if not exponents:
-            return Fraction(0), None
-        del reference
-        unit = max(exponents) - fraction_bits(profile)
-        values = (Fraction(one.of_elements) for one in part)
-        return sum(cut(value, unit) for value in values) * Fraction(2) ** unit, max(exponents)
-
-    return Deviation(
-        f"dot_zeros_are_of_{operand}",
-        f"A product counts as zero only if its element of {operand} is zero.",
-        ("DOT-007", "DOT-009", "DOT-017"),
-        DOTS,
-        (
-            Change(dot_nvidia.term_of_product, product),
-            Change(dot_nvidia.term_of_group, group),
-            Change(dot_amd.cut_products, products),
-        ),
-    )
-
-
-DOT_ZEROS_ARE_OF_A, DOT_ZEROS_ARE_OF_B = map(_zeros_are_of, "ab")
 _SUMS = (dot_nvidia.t_fdpa, dot_nvidia.gst_fdpa)
 
 
@@ -142,10 +101,21 @@ def dot_tf32_nan_before_cut(
 
 def adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:
     """Return whether products are added to a given number."""
-    return c != 0 and profile.family not in WITHOUT_C
+    del c
+    return profile.family not in WITHOUT_C
 
 
-@deviation(dot.dot_chunks, where=adds_to_c, rules=("DOT-003",), domain=(*DOTS_ALONE, "dot_scaled"))
+def _starts_from_c(_a: Any, _b: Any, _c: float, profile: DotProfile, *_: Any) -> bool:
+    """Return whether c is not the last summand already."""
+    return profile.family not in (*WITHOUT_C, "f32_pairwise")
+
+
+FROM_ZERO = dict.fromkeys(IN_PRODUCTS, "A piece is added up from +0 on.")
+
+
+@deviation(
+    dot.dot_chunks, where=_starts_from_c, rules=("DOT-003",), domain=DOTS, exemptions=FROM_ZERO
+)
 def dot_c_added_to_the_row(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
 ) -> list[Chunk]:

@@ -132,26 +132,6 @@ def dot_unfused(_: Reference, part: list[Product], c: float, profile: DotProfile
     return Chunk(None, None, total(product(one.a.value, one.b.value), c))
 
 
-@deviation(dot_binary32.f32_pairwise, rules=("DOT-014",), domain=_IN_DOT_ALONE)
-def dot_pairs_in_order(_: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Rounded products are added from the left to the right, c last."""
-    del profile
-    row = [product(one.a.value, one.b.value) for one in part]
-    return Chunk(None, None, total(functools.reduce(total, row), c))
-
-
-@deviation(dot_binary32.f32_pairwise, rules=("DOT-014",), domain=_IN_DOT_ALONE)
-def dot_pairs_from_c_on(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """C is added to the first product."""
-    first, *others = part
-    joined = total(product(first.a.value, first.b.value), c)
-    ahead = Product(dot_terms.Factor(joined, 0), dot_terms.ONE)
-    found: Chunk = reference([ahead, *others], -0.0, profile)
-    return found
-
-
 @deviation(dot_binary32.exact_chunk, rules=("DOT-012",), domain=IN_DOT)
 def dot_exact_in_binary64(
     reference: Reference, part: list[Product], c: float, profile: DotProfile

@@ -18,6 +18,7 @@ from mor_ref.exact.dot_terms import Chunk, Factor, Product, exact_product
 Reference = Callable[..., Any]
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _SQUARE = STEPS_OF_INT8**2
+_OF_BITSANDBYTES = rn32(Fraction("6.200124e-05"))
 
 
 def _is_integer(_code: int, fmt: Format, _profile: DotProfile) -> bool:
@@ -115,6 +116,18 @@ def dot_switchback_flushed(reference: Reference, n: float, x: float, w: float) -
     """A subnormal result becomes zero."""
     found = float(reference(n, x, w))
     return math.copysign(0.0, found) if abs(found) < math.ldexp(1.0, -126) else found
+
+
+@deviation(dot_binary32.epilogue, rules=("DOT-020",), domain=DOT_INTEGERS)
+def dot_switchback_of_bitsandbytes(_: Reference, n: float, x: float, w: float) -> float:
+    """1 / 127^2 is 6.200124e-05, as in int8_mm_dequant of bitsandbytes, a digit away from it."""
+    return product(w, product(x, product(n, _OF_BITSANDBYTES)))
+
+
+@deviation(dot_binary32.epilogue, rules=("DOT-020",), domain=DOT_INTEGERS)
+def dot_switchback_factor_last(_: Reference, n: float, x: float, w: float) -> float:
+    """Both scales multiply the sum before 1 / 127^2 does, from the left to the right."""
+    return product(product(product(n, x), w), rn32(Fraction(1, _SQUARE)))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

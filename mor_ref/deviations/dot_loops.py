@@ -8,7 +8,7 @@ from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
-from mor_ref.deviations.dot import ONE_CHUNK
+from mor_ref.deviations.dot import ONE_CHUNK, followed
 from mor_ref.deviations.dot_exponents import total
 from mor_ref.exact import dot, dot_binary32, dot_terms, matmul
 from mor_ref.exact.dot import Scales
@@ -136,6 +136,37 @@ def _factor(scales: Scales | None, k: int) -> float:
     return dot_binary32.product(*both)
 
 
+@deviation(
+    dot.dot_chunks,
+    where=_has_chunks,
+    rules=("DOT-003",),
+    domain=DOTS,
+    exemptions=ONE_CHUNK,
+)
+def dot_k_in_halves(
+    reference: Reference,
+    a: Any,
+    b: Any,
+    c: float,
+    profile: DotProfile,
+    of: Any,
+    scales: Scales | None = None,
+) -> list[Chunk]:
+    """The second half of the chunks is added up from 0 on, apart, and added to the first half."""
+    length = dot.chunk_length(profile)
+    half = (-(-len(a) // length) + 1) // 2 * length
+    ends = (0, half, c), (half, len(a), 0.0)
+    found: list[list[Chunk]] = []
+    for first, last, start in ends:
+        part = slice(first, last)
+        own = scales and _of_part(scales, part)
+        found.append(reference(a[part], b[part], start, profile, of, own))
+    chunks, others = found
+    if others:
+        chunks = [*chunks[:-1], replace(others[-1], c=total(chunks[-1].c, others[-1].c, profile))]
+    return chunks
+
+
 @deviation(dot.dot_chunks, where=_is_of_chunks, rules=("DOT-003", "DOT-007"), domain=DOTS)
 def dot_chunks_added_in_binary32(
     reference: Reference,
@@ -152,8 +183,9 @@ def dot_chunks_added_in_binary32(
         part = slice(k, k + profile.chunk)
         own = scales and _of_part(scales, part)
         found += reference(a[part], b[part], 0.0, profile, of, own)
-        c = total(found[-1].c, c, profile)
-        found[-1] = replace(found[-1], c=c)
+        value = total(found[-1].c, c, profile)
+        found[-1] = followed(found[-1], c, value)
+        c = value
     return found
 
 
@@ -170,8 +202,9 @@ def dot_blocks_scaled_by_fma(
     for k in range(0, len(a), scales.block):
         part = slice(k, k + scales.block)
         last = reference(a[part], b[part], 0.0, profile, of, None)[-1]
-        c = dot_binary32.fused(_factor(scales, k), last.c, c)
-        found.append(replace(last, c=c))
+        value = dot_binary32.fused(_factor(scales, k), last.c, c)
+        found.append(followed(last, c, value))
+        c = value
     return found
 
 

@@ -10,7 +10,7 @@ from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_DOT, IN_PRODUCTS
 from mor_ref.deviations.dot import flushed
-from mor_ref.deviations.dot_exponents import adds_to_c
+from mor_ref.deviations.dot_exponents import FROM_ZERO, adds_to_c
 from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia
 from mor_ref.exact.dot_terms import Chunk, Product, Term
 
@@ -127,7 +127,8 @@ def dot_subnormal_c_flushed(
     dot.dot_chunks,
     where=adds_to_c,
     rules=("DOT-003", "DOT-004"),
-    domain=(*DOTS_ALONE, "dot_scaled"),
+    domain=DOTS,
+    exemptions=FROM_ZERO,
 )
 def dot_subnormal_given_c_flushed(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any

@@ -87,6 +87,12 @@ def matmul_exact_with_rounded_factors(_: Reference, block: Block) -> float:
     return matmul.factor(block)
 
 
+@deviation(matmul.decode_scale, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_scales_not_inverted(_: Reference, block: Block) -> float:
+    """Sums are multiplied by the scales of records, which multiplied their numbers."""
+    return block.scale
+
+
 @deviation(matmul.factor, rules=("GEM-003",), domain=IN_PRODUCTS)
 def matmul_without_the_overall_scale(_: Reference, block: Block) -> float:
     """The scale of the whole tensor does not count in pieces."""

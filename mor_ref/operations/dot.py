@@ -32,8 +32,9 @@ _U64 = 1 << 64
 
 
 def profile_of(parameters: Parameters) -> DotProfile:
-    """Return the profile of a case."""
-    return DOT_PROFILES[parameters["dot_profile"]]
+    """Return the profile of a case; a diagnosis tries rows that no catalogue has."""
+    given = parameters["dot_profile"]
+    return given if isinstance(given, DotProfile) else DOT_PROFILES[given]
 
 
 def formats_of(parameters: Parameters) -> tuple[Format, Format]:

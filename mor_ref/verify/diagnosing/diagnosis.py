@@ -115,10 +115,9 @@ class _Search:
         self._guesses = Guesses(
             self._model, self._cases, self.differing, self._turns, of_rows=self._of_rows
         )
-        self._witnesses = evidence.witnesses
+        self._witnesses, self._untried = evidence.witnesses, 0
         self._known: list[Together] = []
         self._paired: list[Together] = []
-        self._untried = 0
 
     def explaining(self, known: list[Together]) -> list[Together]:
         """Return the deviations that explain all mismatches: single ones if possible, else pairs.

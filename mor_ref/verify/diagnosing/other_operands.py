@@ -2,31 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.definitions.dot import DOT_PROFILES
-from mor_ref.exact.dot import chunk_length
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Bits, Entries
+from mor_ref.verify.diagnosing.other_dot_numbers import (
+    Change,
+    chunk_of,
+    of_blocks,
+    other_dot_numbers,
+)
 from mor_ref.verify.diagnosing.sample import Sample
 
 _CASES = 3  # cases that differ most, on which each change is tried first
 _TILES = (2, 4, 8, 16, 32, 64)
 _LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256)
-_IN_BLOCKS = ("choice_a", "choice_b", "scale_a", "scale_b")  # with an entry for each block of K
-
-Changed = Callable[[Parameters, Arrays], Arrays]
-
-
-class _Change(NamedTuple):
-    """A function that returns other inputs of a case, and its words."""
-
-    words: str
-    inputs: Changed
 
 
 def other_operands(e: Entries) -> Iterator[Alternative]:
@@ -48,40 +41,43 @@ def other_operands(e: Entries) -> Iterator[Alternative]:
             yield Alternative(words, values.astype(np.uint64), there, e, is_of_place=False)
 
 
-def _computed(change: _Change, one: Sample, field: str) -> Bits:
+def _computed(change: Change, one: Sample, field: str) -> Bits:
     """Return a field of a case with changed inputs: c, or 0, if no element is left."""
     asked, operation = one.question, OPERATIONS[one.operation]
     inputs = change.inputs(asked.parameters, asked.arrays)
     if inputs["a"].shape[1]:
-        return operation.engine(asked.parameters, inputs)[field].ravel()
+        parameters = change.parameters(asked.parameters)
+        return operation.engine(parameters, inputs)[field].ravel()
     rest = inputs.get("c") if field == "result" else None
     found = one.pairs[field].expected.ravel()
     return np.zeros_like(found) if rest is None else rest
 
 
-def _changes(e: Entries) -> Iterator[_Change]:
+def _changes(e: Entries) -> Iterator[Change]:
     """Yield the changes that are tried, the simplest first."""
     inputs = e.samples[0].question.arrays
     for size in _TILES:
         for name in "ba":
             words = f"of {name} with its {size} x {size} tiles transposed"
-            yield _Change(words, partial(_with, name, partial(_transposed, size)))
+            yield Change(words, partial(_with, name, partial(_transposed, size)))
             filled = f"{words}, zeros beyond the last row and column"
-            yield _Change(filled, partial(_with, name, partial(_transposed_with_zeros, size)))
+            yield Change(filled, partial(_with, name, partial(_transposed_with_zeros, size)))
             words = f"of {name} with the rows of {size} x {size} entries transposed"
-            yield _Change(words, partial(_with, name, partial(_rows_transposed, size)))
+            yield Change(words, partial(_with, name, partial(_rows_transposed, size)))
     for name in ("b", "a", *(one for one in ("scale_b", "scale_a") if one in inputs)):
         for words, by in (("before", 1), ("after", -1)):
-            yield _Change(
+            yield Change(
                 f"of {name} of the row {words} it", partial(_with, name, partial(_rolled, by))
             )
     for name, other in ("ba", "ab") if "scale_b" in inputs else ():
         words = f"with scale_{other} in place of scale_{name}"
-        yield _Change(words, partial(_instead, f"scale_{name}", f"scale_{other}"))
-    yield from _shorter(e.samples[0].question.parameters)
+        yield Change(words, partial(_instead, f"scale_{name}", f"scale_{other}"))
+    asked = e.samples[0].question
+    yield from _shorter(asked.parameters)
+    yield from other_dot_numbers(asked.parameters, asked.arrays)
 
 
-def _shorter(parameters: Parameters) -> Iterator[_Change]:
+def _shorter(parameters: Parameters) -> Iterator[Change]:
     """Yield the changes that leave out the elements of a part of K."""
     lengths: list[tuple[str, Callable[[Parameters], int]]] = [
         (str(size), partial(_always, size)) for size in _LENGTHS
@@ -89,24 +85,19 @@ def _shorter(parameters: Parameters) -> Iterator[_Change]:
     if "scale_block" in parameters:
         lengths.append(("scale_block", lambda parameters: int(parameters["scale_block"])))
     if "dot_profile" in parameters:
-        lengths.append(("its chunk", _chunk))
+        lengths.append(("its chunk", chunk_of))
     for said, length in lengths:
         words = f"without the elements of K past the last multiple of {said}"
-        yield _Change(words, partial(_cut, lambda k, size: (0, k // size * size), length))
+        yield Change(words, partial(_cut, lambda k, size: (0, k // size * size), length))
     for said, length in lengths:
         words = f"without the last block of K, of {said} elements or less"
-        yield _Change(words, partial(_cut, lambda k, size: (0, (k - 1) // size * size), length))
+        yield Change(words, partial(_cut, lambda k, size: (0, (k - 1) // size * size), length))
         words = f"without the first {said} elements of K"
-        yield _Change(words, partial(_cut, lambda k, size: (min(size, k), k), length))
+        yield Change(words, partial(_cut, lambda k, size: (min(size, k), k), length))
 
 
 def _always(size: int, _: Parameters) -> int:
     return size
-
-
-def _chunk(parameters: Parameters) -> int:
-    """Return the number of products of a chunk; 0 if all are one."""
-    return chunk_length(DOT_PROFILES[parameters["dot_profile"]])
 
 
 # ---------------------------------------------------------------- changed inputs
@@ -166,15 +157,6 @@ def _cut(
     """Return inputs with a part of K, and the blocks of that part."""
     size, k = length(parameters), arrays["a"].shape[1]
     start, end = ends(k, size) if size else (0, k)
-    block = parameters.get("scale_block", 1)
-    if start % block:
+    if start % parameters.get("scale_block", 1):
         return dict(arrays)
-    there = {
-        "nk": slice(start, end),
-        "nb": slice(start // block, -(-end // block)),
-    }
-    kinds = {name: "nb" if name in _IN_BLOCKS else "nk" for name in arrays}
-    return {
-        name: np.ascontiguousarray(array[:, there[kinds[name]]]) if array.ndim == 2 else array
-        for name, array in arrays.items()
-    }
+    return of_blocks(parameters, arrays, slice(start, end))

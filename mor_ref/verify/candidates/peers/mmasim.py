@@ -10,7 +10,9 @@ from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.peers.mmasim_dots import (
     dot_of_mmasim,
+    fused,
     is_simulated,
+    needs_compiler,
     operation,
     simulators,
 )
@@ -46,15 +48,16 @@ def dot(parameters: Parameters, inputs: Arrays) -> Answer | None:
     """Add up by the instruction of the profile; zeros fill its last chunk.
 
     On CDNA 1 and 3 the last instruction is as many chunks as there are: a whole chunk of zeros
-    would lose the sign of a -0.
+    would lose the sign of a -0. Nothing fills an instruction of FMA.
     """
     profile = DOT_PROFILES[parameters["dot_profile"]]
-    if not is_simulated(profile):
+    if not is_simulated(profile) or (needs_compiler(profile) and fused() is None):
         return None
     of = formats[parameters["format_a"]], formats[parameters["format_b"]]
     name, block = parameters.get("scale_format"), parameters.get("scale_block")
     _, length = operation(profile, of, name, block)
-    more = -inputs["a"].shape[1] % (profile.chunk if profile.family in _ENDS_EARLY else length)
+    size = {"f32_fma": 1}.get(profile.family, length)
+    more = -inputs["a"].shape[1] % (profile.chunk if profile.family in _ENDS_EARLY else size)
     a, b = (np.pad(inputs[one], ((0, 0), (0, more))) for one in "ab")
     scales, fmt = None, formats[name] if name else None
     if fmt is not None and block:

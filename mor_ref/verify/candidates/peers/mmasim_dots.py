@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from functools import cache
+from subprocess import CalledProcessError
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,11 @@ _AMD = {
     "cdna3_bf16_k4": ("CDNA3", "f32_32x32x4_2b_bf16"),
     "cdna3_fp8": ("CDNA3", "f32_16x16x32_fp8_fp8"),
 }
+_FUSED = {  # with code for FMA, which MMA-Sim compiles when it is imported
+    "cdna1_fp32": ("CDNA1", "f32_16x16x4f32"),
+    "cdna2_fp32": ("CDNA2", "f32_16x16x4f32"),
+    "cdna3_fp32": ("CDNA3", "f32_16x16x4_f32"),
+}
 _ARCHITECTURES = {"ada": "Ada Lovelace", "rtx_blackwell": "RTX Blackwell"}
 _PTX = {"f32": "tf32"}
 _DTYPES = {
@@ -56,22 +62,40 @@ _DTYPES = {
 }
 
 
+_FMA = "mmasim.arithmetic.fma"
 Bits = NDArray[np.unsignedinteger[Any]]
 
 
 def is_simulated(profile: DotProfile) -> bool:
-    """Return whether MMA-Sim has the instruction of a profile, without a compiler."""
-    return profile.name in _AMD or bool(_NVIDIA.fullmatch(profile.name))
+    """Return whether MMA-Sim has the instruction of a profile."""
+    return profile.name in {**_AMD, **_FUSED} or bool(_NVIDIA.fullmatch(profile.name))
+
+
+def needs_compiler(profile: DotProfile) -> bool:
+    """Return whether the instruction is one of FMA, whose code MMA-Sim compiles."""
+    return profile.name in _FUSED
 
 
 @cache
 def simulators() -> tuple[Any, Any]:
     """Return the modules of NVIDIA and AMD, without the code for FMA, which needs a compiler."""
     importlib.import_module("mmasim")
-    stub: Any = ModuleType("mmasim.arithmetic.fma")
+    stub: Any = ModuleType(_FMA)
     stub.MMA_FMA = object
-    sys.modules.setdefault("mmasim.arithmetic.fma", stub)
+    sys.modules.setdefault(_FMA, stub)
     return importlib.import_module("mmasim.nv_ptx.sim"), importlib.import_module("mmasim.amd.sim")
+
+
+@cache
+def fused() -> Any:
+    """Return MMA-Sim's module for FMA, which ninja and a compiler build once; None without them."""
+    simulators()
+    stub = sys.modules.pop(_FMA)
+    try:
+        return importlib.import_module(_FMA)
+    except (ImportError, OSError, RuntimeError, CalledProcessError):
+        sys.modules[_FMA] = stub
+        return None
 
 
 @cache
@@ -85,6 +109,10 @@ def operation(
     nvidia, amd = simulators()
     if profile.name in _AMD:
         found = amd.MFMA(*_AMD[profile.name])
+        return found, found.k
+    if profile.name in _FUSED:
+        amd.fma = fused()
+        found = amd.MFMA(*_FUSED[profile.name])
         return found, found.k
     match = _NVIDIA.fullmatch(profile.name)
     parts: dict[str, Any] = match.groupdict() if match else {}
