@@ -166,6 +166,8 @@ def scaling_by_fma(products, c, row, block):
     for k in range(0, len(products), block):
         part = products[k : k + block]
         e, n, p = chunks(without_scales(part), 0.0, row)
+        if not math.isfinite(c):  # DOT-003
+            e = n = 0
         c = add(multiply(*part[0][0][2:]) * p, c)  # the product is exact in binary64
     return e, n, c
 

@@ -40,7 +40,7 @@ _TALL_OF_TE_2_13 = {**_TALL, 16: ((2100, 66), 295)}
 
 
 # An infinity is the amax, behind 512 columns or 512 rows. Rows are odd.
-_LOST = {"lost_wide": (1, 529), "lost_tall": (513, 17)}
+_LOST = {"lost_wide": (1, 545), "lost_tall": (513, 17)}
 
 
 def _every_profile_and_tile() -> Iterator[LargeCase]:
