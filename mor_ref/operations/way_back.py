@@ -95,12 +95,17 @@ def is_outside(code: NDArray[Any], codes: tuple[int, int]) -> NDArray[np.bool_]:
     return found
 
 
+def signed(code: np.integer[Any]) -> int:
+    """Return a code as an integer with a sign, if it is a word in two's complement."""
+    return int(code.astype(np.int64).astype(np.int32))
+
+
 def check_codes(code: NDArray[Any], codes: tuple[int, int]) -> None:
     """Refuse codes that are not from the lowest to the highest of an operation."""
     lowest, highest = codes
     wrong = code[is_outside(code, codes)]
     if wrong.size:
-        first = int(wrong[:1].astype(np.int64).astype(np.int32)[0])
+        first = signed(wrong[0])
         raise ValueError(
             f"code has {first}; codes of this recipe are {lowest} to {highest}; "
             "give the recipe that made them"

@@ -30,10 +30,6 @@ def _of(profile: Nvfp4Profile, tile: tuple[int, int]) -> Mapping[str, Any]:
     return found
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(bits, 16) for bits in text.split()]
-
-
 def late_tiles(
     profile: Nvfp4Profile,
     tile: tuple[int, int],
@@ -64,7 +60,7 @@ def late_tiles(
 
 def _placed(text: str, first: int, height: int, column: int) -> Iterator[Entry]:
     """Yield the rows of a tile."""
-    numbers = _numbers(text)
+    (numbers,) = rows_of(text)
     numbers += [0] * (height * _COLUMNS - len(numbers))
     for row in range(height):
         yield [first + row, column, *numbers[row * _COLUMNS : (row + 1) * _COLUMNS]]

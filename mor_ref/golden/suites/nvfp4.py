@@ -40,7 +40,7 @@ from mor_ref.golden.inputs.tensors import Tensor, bell_in_bf16, ladders, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
-_SOURCES = ("bf16", "f16", "f32")
+SOURCES = ("bf16", "f16", "f32")
 
 
 def is_normative(profile: Nvfp4Profile) -> bool:
@@ -110,15 +110,15 @@ def _as_line(tensor: Tensor) -> Tensor:
 def _of_scales(profile: Nvfp4Profile, tile: tuple[int, int]) -> Iterator[Tensor]:
     """Yield the tensors with every scale, and those with infinite errors or errors of NaN."""
     is_line = tile[0] > 1 or profile.per_row
-    for source in _SOURCES:
+    for source in SOURCES:
         of_some = is_line and source != "f32"  # a line has sixteen numbers for each scale
         yield (lost_scale if of_some else every_scale)(profile, tile, source)
-    for source in _SOURCES if _has_errors(profile) else ("f16",):
+    for source in SOURCES if _has_errors(profile) else ("f16",):
         yield unordered_errors(tile, source)
     if _has_errors(profile):
         for source in ("bf16", "f32"):
             yield infinite_errors(profile, tile, source)
-        for source in _SOURCES:
+        for source in SOURCES:
             yield nan_and_four(tile, source)
 
 

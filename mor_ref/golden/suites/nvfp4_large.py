@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.found_late import late_tiles, tensors_of_few
@@ -19,9 +20,8 @@ from mor_ref.golden.suites.large import (
     name_with,
     of_few,
 )
-from mor_ref.golden.suites.nvfp4 import is_normative
+from mor_ref.golden.suites.nvfp4 import SOURCES, is_normative
 
-_SOURCES = ("bf16", "f16", "f32")
 _TE = {"profile": "te", "tile": [1, 16]}
 _LARGE = (
     LargeCase("te.1x16", "bf16", (150, 170), 246, _TE),
@@ -51,7 +51,7 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
             case = functools.partial(_with_late_tiles, profile, tile)
             sides = {"wide": ((tile[0] + 1, 2100), LARGEST_LATE), "tall": tall[tile[0]]}
             for word, (shape, stream) in sides.items():
-                yield from (case(word, source, shape, stream) for source in _SOURCES)
+                yield from (case(word, source, shape, stream) for source in SOURCES)
             for word, shape in _LOST.items():
                 yield case(word, "bf16", shape, LARGEST_LATE)
             yield from _of_few(profile, tile)
@@ -68,19 +68,24 @@ def _with_late_tiles(
     """Return a case that ends in tiles that were found, its largest number and a NaN."""
     ends = [End.NAN] if is_normative(profile) and word not in _LOST else []
     placed = late_tiles(profile, tile, f"{word}.{source}", shape, before_last=bool(ends))
-    return LargeCase(
-        name_with(f"{word}.{profile.name}.{tile[0]}x{tile[1]}", source),
-        source, shape, stream, {"profile": profile.name, "tile": list(tile)},
-        ends=ends if placed else [End.LARGEST, *ends], placed=placed,
-    )  # fmt: skip
+    ends = ends if placed else [End.LARGEST, *ends]
+    name, parameters = _named(word, profile, tile, source)
+    return LargeCase(name, source, shape, stream, parameters, ends=ends, placed=placed)
 
 
 def _of_few(profile: Nvfp4Profile, tile: tuple[int, int]) -> Iterator[LargeCase]:
     """Yield tensors of few numbers, such as the smallest ones."""
     for number, (source, rows) in enumerate(tensors_of_few(profile, tile)):
-        name = name_with(f"few_{number}.{profile.name}.{tile[0]}x{tile[1]}", source)
-        parameters = {"profile": profile.name, "tile": list(tile), "source": source}
-        yield of_few(name, rows, parameters)
+        name, parameters = _named(f"few_{number}", profile, tile, source)
+        yield of_few(name, rows, {**parameters, "source": source})
+
+
+def _named(
+    word: str, profile: Nvfp4Profile, tile: tuple[int, int], source: str
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of a case, and its parameters without the source."""
+    parameters = {"profile": profile.name, "tile": list(tile)}
+    return name_with(f"{word}.{profile.name}.{tile[0]}x{tile[1]}", source), parameters
 
 
 LARGE = large_suite(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.way_back import is_outside
+from mor_ref.operations.way_back import is_outside, signed
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure
 from mor_ref.verify.diagnosing.sample import Sample
 
@@ -37,8 +37,7 @@ def _codes_outside(samples: Sequence[Sample]) -> Iterator[Structure]:
         wrong = pair.given[pair.differs & is_outside(pair.given, known)]
         explained, of = explained + wrong.size, of + int(np.count_nonzero(pair.differs))
         if wrong.size and not first:
-            value = int(wrong[0].astype(np.int64).astype(np.int32))
-            first = f"{value} where codes are {known[0]} to {known[1]}"
+            first = f"{signed(wrong[0])} where codes are {known[0]} to {known[1]}"
     if first:
         yield Structure(
             (_CODE,), f"each entry is not a code of its case, such as {first}", explained, of, 0
