@@ -13,7 +13,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
-from mor_ref.verify import by_rows
+from mor_ref.verify import quantize_by_rows
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.coverage import SuiteAnswers
 from mor_ref.verify.comparing.domain import as_domain
@@ -256,7 +256,7 @@ def test_an_amax_outside_may_show_in_any_field(recipe):
 @pytest.mark.parametrize("recipe", ["nvfp4", "e4m3:gam:4x16"])
 def test_so_it_may_where_a_tensor_is_large(recipe, monkeypatch):
     """It is not compared in strips: their rows do not show where the amax is."""
-    monkeypatch.setattr(by_rows, "AT_ONCE", 384)
+    monkeypatch.setattr(quantize_by_rows, "AT_ONCE", 384)
     x = a_tensor("nonnegative")
     x[5, 20] = -300
 
@@ -289,7 +289,7 @@ def test_no_amax_of_a_tensor_is_outside_if_nothing_follows_from_it(recipe):
 @pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("at_once", [1 << 22, 256], ids=["whole", "in strips"])
 def test_a_case_does_not_count_what_is_left_out(at_once, monkeypatch):
-    monkeypatch.setattr(by_rows, "AT_ONCE", at_once)  # numbers of a strip
+    monkeypatch.setattr(quantize_by_rows, "AT_ONCE", at_once)  # numbers of a strip
     x = np.ones((24, 36), np.float32)
     x[[3, -5], 7] = np.nan
 

@@ -345,7 +345,7 @@ NO_CHAPTERS = {
         "steps": "single steps of all chapters",
         "strips": "cuts tensors for all loops",
         "widening": "reads numbers of 16 bits for all loops",
-        "y_of_units": "a part of the chapter errors",
+        "unrounded_y": "a part of the chapter errors",
     },
     "api": {
         "coded_blocks": "records as codes and scales, of the chapter dot",

@@ -44,6 +44,8 @@ from mor_ref.workers.shards import WorkersError
 
 __all__ = ["two_processes"]  # a fixture
 
+LONG = 1e6  # seconds, for candidates that answer: a machine may be as busy as it is
+
 CASES = [
     Case(formats["e4m3"], "rne", "satfinite"),
     Case(formats["bf16"], "rtp", "ieee"),
@@ -86,7 +88,7 @@ def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, g
     assert found[-1] == 2
     if given is None:
         found.clear()
-        list(verify_chunks_by(threads(1), "numba", 60.0, CASES[0], range(1)))
+        list(verify_chunks_by(threads(1), "numba", LONG, CASES[0], range(1)))
         assert set(found) == used
 
 
@@ -194,7 +196,7 @@ def test_what_workers_find_is_what_is_found_here(candidate, function):
     """Also if a candidate fails in some cases."""
     found = [
         verify(candidate(function), suites_in(bundled_files(), list(SMALL)), ask=ask)
-        for ask in (ask_here, ask_workers(threads(), 60.0))
+        for ask in (ask_here, ask_workers(threads(), LONG))
     ]
     assert found[0] == found[1]
     assert found[0].verdict == {"wrong": "mismatch", "failing": "failed"}[function]
@@ -206,12 +208,12 @@ def test_answers_that_changed_between_processes_are_noticed(candidate, monkeypat
     honest, load, sums = zlib.crc32, pickle.load, []
     monkeypatch.setattr(shards.zlib, "crc32", lambda text: sums.append(text) or honest(text))
     asked = candidate("wrong"), suites_in(bundled_files(), ["error_steps"])
-    found = verify(*asked, ask=ask_workers(threads(), 60.0))
+    found = verify(*asked, ask=ask_workers(threads(), LONG))
     assert (found.verdict, len(sums)) == ("match", 1)
     monkeypatch.setattr(
         pickle, "load", lambda pipe: replace(one := load(pipe), written=one.written[:-1] + b"!")
     )
-    found = verify(*asked, ask=ask_workers(threads(), 60.0))
+    found = verify(*asked, ask=ask_workers(threads(), LONG))
     assert "the result of a shard changed on its way from the worker" in found.failures[0].message
 
 
@@ -229,7 +231,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
         with candidate_named(name) as candidate:
             found = [
                 verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]), ask=ask)
-                for ask in (ask_here, ask_workers(processes(), 60.0))
+                for ask in (ask_here, ask_workers(processes(), LONG))
             ]
         assert report_files.as_json(found[0]) == report_files.as_json(found[1])
 
@@ -256,7 +258,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
         found = verify(
             candidate,
             suites_in(bundled_files(), ["decisions", "error_steps"]),
-            ask=ask_workers(processes(), 60.0),
+            ask=ask_workers(processes(), LONG),
         )
         assert found.verdict == "failed"
         assert said in found.failures[0].message
@@ -290,7 +292,7 @@ def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch)
     name = "corrected_of_workers:function"
     with ProcessPoolExecutor(1) as executor:
         here = executor.submit(Path.cwd).result()
-        ask = ask_workers(Workers.of(executor), 60.0)
+        ask = ask_workers(Workers.of(executor), LONG)
         for folder, wrong, verdict in (
             ("a", " | {'accepted': np.zeros(3, np.uint8)}", "mismatch"),
             ("a", "", "match"),
@@ -314,7 +316,7 @@ def test_a_directory_that_a_worker_has_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
-    ask = ask_workers(threads(), 60.0)
+    ask = ask_workers(threads(), LONG)
     found = verify(
         PythonFunction("a:b", lambda *_: None), suites_in(bundled_files(), ["decisions"]), ask=ask
     )
@@ -324,7 +326,7 @@ def test_a_directory_that_a_worker_has_not(tmp_path, monkeypatch):
 def test_chunks_of_a_candidate_by_workers():
     """Up to the first that differs, whoever is done first."""
     case, chunks = CASES[0], range(0x3D, 0x41)
-    assert list(verify_chunks_by(threads(), "numba", 60.0, case, chunks)) == list(
+    assert list(verify_chunks_by(threads(), "numba", LONG, case, chunks)) == list(
         verify_chunks(Engine(), case, chunks)
     )
 

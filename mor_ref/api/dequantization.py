@@ -17,7 +17,7 @@ from mor_ref.definitions.scales import ScalingBlocks
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
-    from mor_ref.engine.y_of_units import Fill
+    from mor_ref.engine.unrounded_y import Fill
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +129,7 @@ class OutcomeOfCodes(NamedTuple, Generic[Record]):
 
     def fill_of_y(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
-        from mor_ref.engine.y_of_units import from_codes
+        from mor_ref.engine.unrounded_y import from_codes
 
         return from_codes(self.codes, self.fmt, self.scales, units, choice, rung)
 
@@ -195,7 +195,7 @@ class OutcomeOfValues(NamedTuple):
 
     def fill_of_y(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
         """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
-        from mor_ref.engine.y_of_units import from_numbers
+        from mor_ref.engine.unrounded_y import from_numbers
 
         return from_numbers(self.y, units, choice, rung, rounds=False)
 

@@ -101,7 +101,7 @@ def measures(
     A choice beyond the last rung is bfloat16.
     """
     from mor_ref.engine.squares import measure
-    from mor_ref.engine.y_of_units import from_numbers
+    from mor_ref.engine.unrounded_y import from_numbers
 
     fills = [one.fill_of_y(units, choice, index) for index, one in enumerate(rungs)]
     fills.append(from_numbers(numbers, units, choice, len(rungs), rounds=True))

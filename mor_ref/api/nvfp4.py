@@ -14,7 +14,7 @@ from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def quantize_nvfp4(
     x: "ArrayLike",
     *,
     profile: str = "te",
-    tile: tuple[int, int] = (1, 16),
+    tile: tuple[int, int] = ROW_TILE,
     amax: float | None = None,
     global_scale: float | None = None,
     random_bits: "ArrayLike | None" = None,

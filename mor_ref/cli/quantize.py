@@ -6,9 +6,9 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file, file_of_arrays
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.treatments import own_recipe
-from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import from_files, lines_of_skipped
+from mor_ref.verify.quantize_by_rows import FieldOf, fields_of, quantized_rows
 from mor_ref.verify.way_back import metadata_for
 
 
@@ -45,7 +45,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
 
 def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:
     """Write the fields of a tensor, some rows at a time."""
-    for first, arrays in by_rows(operation, case):
+    for first, arrays in quantized_rows(operation, case):
         for name, array in arrays.items():
             rows = fields[name].rows
             if first == 0 or rows < case.arrays["x"].shape[0]:  # else it is one of all rows

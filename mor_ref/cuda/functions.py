@@ -27,7 +27,7 @@ from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import (
     SCALINGS,
     Scaling,
@@ -216,7 +216,7 @@ def quantize_nvfp4(
     x: Any,
     *,
     profile: str = "te",
-    tile: tuple[int, int] = (1, 16),
+    tile: tuple[int, int] = ROW_TILE,
     amax: float | None = None,
     global_scale: float | None = None,
 ) -> Nvfp4:

@@ -12,8 +12,8 @@ from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_boun
 from mor_ref.engine.intrinsics import double_of, float_of, leading_zeros, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.strips import STRIP, segment
+from mor_ref.engine.unrounded_y import Fill
 from mor_ref.engine.widening import widen
-from mor_ref.engine.y_of_units import Fill
 
 _U = np.uint32
 _W = np.uint64

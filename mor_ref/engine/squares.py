@@ -16,8 +16,8 @@ from mor_ref.engine.errors import add_errors, counted, error_terms
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.strips import STRIP
+from mor_ref.engine.unrounded_y import Fill
 from mor_ref.engine.widening import widen
-from mor_ref.engine.y_of_units import Fill
 
 _U = np.uint32
 _W = np.uint64

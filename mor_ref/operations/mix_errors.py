@@ -59,7 +59,7 @@ def engine(_: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.definitions.blocks import partition
     from mor_ref.engine.mixed import joined, least, squared_errors
     from mor_ref.engine.scales import amax_of_blocks
-    from mor_ref.engine.y_of_units import from_numbers
+    from mor_ref.engine.unrounded_y import from_numbers
 
     numbers = numbers_from(arrays["x"].view(np.float32), "x")
     units = partition(numbers.shape, "row")

@@ -27,7 +27,6 @@ from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
-from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of, needs_amax
 from mor_ref.verify.candidates.by_name import SECONDS, candidate_named
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -37,6 +36,7 @@ from mor_ref.verify.comparing.domain import Domain, has_outside
 from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
 from mor_ref.verify.own_rungs import name_of, with_rungs
+from mor_ref.verify.quantize_by_rows import NOT_OF_RUNGS, fields_of, needs_amax
 from mor_ref.verify.reporting.report import Report
 from mor_ref.verify.running.ask import Ask, Parts, ask_parts
 from mor_ref.verify.running.large_cases import CaseInStrips, is_cut

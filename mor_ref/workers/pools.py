@@ -18,7 +18,7 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
 from mor_ref.workers.package_digest import digest_of_sources
 from mor_ref.workers.progress import OnStep, listening, send_steps_to
-from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
+from mor_ref.workers.shards import Executors, Outcome, WorkersError, outcomes
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -49,7 +49,7 @@ class Workers:
         `losses` are the errors that mean no more than that workers were lost; BrokenExecutor does.
         """
         most = available_threads() if count is None else whole_number("count", count, 1, _MOST)
-        self._crew = Crew(opened, _FOR_EACH * most, losses)
+        self._executors = Executors(opened, _FOR_EACH * most, losses)
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Workers:
         shards: Sequence[tuple[Any, ...]],
     ) -> Iterator[tuple[int, Result]]:
         """Yield the number of each shard and the function's result for it, as they are done."""
-        for number, outcome in outcomes(self._crew, function, shards, ()):
+        for number, outcome in outcomes(self._executors, function, shards, ()):
             yield number, outcome.result()
 
     def in_order(
@@ -93,7 +93,7 @@ class Workers:
         """Yield the outcome of each shard, a result or an error, in the order of the shards."""
         early: dict[int, Outcome[Result]] = {}
         following = 0
-        for number, outcome in outcomes(self._crew, function, shards, early):
+        for number, outcome in outcomes(self._executors, function, shards, early):
             early[number] = outcome
             while following in early:
                 yield early.pop(following)

@@ -69,7 +69,7 @@ class Outcome(Generic[Result]):
 
 
 @dataclass(frozen=True)
-class Crew:
+class Executors:
     """Executors: how one is opened, and how many shards it works on at a time.
 
     An executor that is broken raises BrokenExecutor. One that goes on raises one of `losses` if a
@@ -119,23 +119,23 @@ def _sendable(error: Exception) -> Exception:
 
 
 def outcomes(
-    crew: Crew,
+    executors: Executors,
     function: Callable[..., Result | Outcome[Result]],
     shards: Sequence[tuple[Any, ...]],
     held: Sized,
 ) -> Iterator[tuple[int, Outcome[Result]]]:
     """Yield the number and the outcome of each shard, as they are done.
 
-    There are at most `crew.window` that were submitted and whose outcomes were not taken; `held`
-    are outcomes that were given here and are not taken yet.
+    At most `executors.window` shards are submitted whose outcomes were not taken; `held` are
+    outcomes that were given here and are not taken yet.
     """
-    pending: _Pending[Result] = _Pending(function, shards, crew.losses)
+    pending: _Pending[Result] = _Pending(function, shards, executors.losses)
     while pending.is_left:
         pending.is_broken = False
-        with crew.opened() as executor:
+        with executors.opened() as executor:
             try:
                 while pending.is_left and not pending.is_broken:
-                    pending.fill(executor, crew.window - len(held))
+                    pending.fill(executor, executors.window - len(held))
                     done = pending.done()
                     while done:
                         yield done.pop()

@@ -63,7 +63,7 @@ OTHER_TESTS = {
     "steps": (),
     "strips": ("quantization", "policies"),
     "widening": ("widening", "encoding"),
-    "y_of_units": ("measures",),
+    "unrounded_y": ("measures",),
 }
 MODULES = sorted(path.stem for path in (ROOT / "mor_ref/engine").glob("[!_]*.py"))
 SUITES = "tests/test_golden.py::test_the_engine_matches_every_bundled_suite"

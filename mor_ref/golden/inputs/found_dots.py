@@ -6,26 +6,16 @@ suite and case, as hexadecimal codes of a, b, c and the scales, without the zero
 """
 
 import functools
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.found_files import contents_of
 from mor_ref.operations.dot import formats_of, profile_of
 from mor_ref.operations.operation import Arrays, Parameters
-
-_FILE = Path(__file__).with_name("found_dots.json")
-
-
-@functools.cache
-def _found() -> Mapping[str, Mapping[str, list[str]]]:
-    found: Mapping[str, Mapping[str, list[str]]] = json.loads(_FILE.read_text(encoding="ascii"))
-    return found
 
 
 @functools.cache
@@ -41,7 +31,7 @@ def with_found_rows(suite: str, parameters: Parameters, rows: Arrays) -> Arrays:
     """Return the rows of a case of a suite, and the found rows below them."""
     first = first_with_numbers_of(profile_of(parameters))
     name = ".".join(map(str, {**parameters, "dot_profile": first}.values()))
-    texts = [text.split(" ") for text in _found()[suite].get(name, ())]
+    texts = [text.split(" ") for text in contents_of("dots")[suite].get(name, ())]
     if not texts:
         return rows
     of = [*formats_of(parameters), formats["f32"]]

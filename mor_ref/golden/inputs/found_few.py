@@ -3,13 +3,11 @@
 `found_few.json` lists them by operation: the parameters of a case, and the rows of its numbers.
 """
 
-import functools
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-_FILE = Path(__file__).with_name("found_few.json")
+from mor_ref.golden.inputs.found_files import contents_of, numbers_of
+
 _X = "x"
 
 
@@ -21,19 +19,13 @@ class Few(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-@functools.cache
-def _found() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
-    return found
-
-
 def rows_of(text: str) -> list[list[int]]:
     """Return the rows of a text: a semicolon between two, and hexadecimal bits."""
-    return [[int(bits, 16) for bits in row.split()] for row in text.split(";")]
+    return numbers_of(text.split(";"))
 
 
 def found_few(operation: str) -> Iterator[Few]:
     """Yield the tensors of an operation."""
-    for name, case in _found()[operation].items():
+    for name, case in contents_of("few")[operation].items():
         parameters = {key: value for key, value in case.items() if key != _X}
         yield Few(name, rows_of(case[_X]), parameters)

@@ -4,29 +4,20 @@
 or row, without the zeros that a tile ends in. Cases of few numbers are whole tensors.
 """
 
-import functools
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.golden.inputs.found_few import rows_of
+from mor_ref.golden.inputs.found_files import contents_of
 from mor_ref.golden.inputs.placed import Entry
 
-_FILE = Path(__file__).with_name("found_late.json")
 _COLUMNS = 16
 _HALVED = {"f32": 1 << 23, "f16": 1 << 10, "bf16": 1 << 7}  # the last bit of the exponent
 
 
-@functools.cache
-def _found() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
-    return found
-
-
 def _of(profile: Nvfp4Profile, tile: tuple[int, int]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = _found()[profile.name][f"{tile[0]}x{tile[1]}"]
+    found: Mapping[str, Any] = contents_of("late")[profile.name][f"{tile[0]}x{tile[1]}"]
     return found
 
 

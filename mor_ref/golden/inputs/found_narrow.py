@@ -5,38 +5,27 @@ that expose it. `found_narrow.json` lists the tensors: by profile and tile for N
 parameters for other operations.
 """
 
-import functools
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from mor_ref.golden.inputs.found_files import contents_of, numbers_of
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Case
 
-_FILE = Path(__file__).with_name("found_narrow.json")
-
-
-@functools.cache
-def _found() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
-    return found
-
 
 def _rows(texts: list[str]) -> np.ndarray:
-    return np.array([[int(bits, 16) for bits in text.split()] for text in texts], np.uint16)
+    return np.array(numbers_of(texts), np.uint16)
 
 
 def found_in_sources(profile: str, tile: tuple[int, int]) -> Iterator[Tensor]:
     """Yield tensors for each source: a tile with the amax, then the tiles found."""
-    for source, of_profiles in _found()["nvfp4"].items():
+    for source, of_profiles in contents_of("narrow")["nvfp4"].items():
         for name, texts in of_profiles.get(f"{profile}.{tile[0]}x{tile[1]}", {}).items():
             yield Tensor(name, source, _rows(texts))
 
 
 def found_cases(operation: str) -> Iterator[Case]:
     """Yield the cases of another operation."""
-    for name, case in _found()[operation].items():
+    for name, case in contents_of("narrow")[operation].items():
         yield Case(name, case["parameters"], {"x": _rows(case["x"])})

@@ -7,33 +7,22 @@ of `squares` has 16 rows and columns. A tile of `lines` is 16 x 16 as well, but 
 row. All others have 16 numbers.
 """
 
-import functools
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
 from mor_ref.golden.inputs.edges import Bits
+from mor_ref.golden.inputs.found_files import contents_of, numbers_of
 from mor_ref.golden.inputs.tensors import Tensor
 
-_FILE = Path(__file__).with_name("found_tiles.json")
 _TILE = 16
 Kind = Literal["blocks", "tensors", "squares", "lines"]
 
 
-@functools.cache
-def _found() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
-    return found
-
-
 def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
     """Return the amaxes of tensors, and one tile for each."""
-    rows = [
-        [int(bits, 16) for bits in row.split()] for row in _found().get(profile, {}).get(of, ())
-    ]
+    rows = numbers_of(contents_of("tiles").get(profile, {}).get(of, ()))
     if not rows:
         return np.zeros(0, np.uint32), np.zeros((0, _TILE), np.uint32)
     amaxes, tiles = np.split(np.array(rows, np.uint32), [1], axis=1)

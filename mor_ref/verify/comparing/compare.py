@@ -24,7 +24,7 @@ from mor_ref.verify.comparing.digests import with_allowed_nans
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 from mor_ref.verify.comparing.integers import bits_given
 from mor_ref.verify.comparing.kinds import MismatchKind, kinds_of
-from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_otherwise
+from mor_ref.verify.comparing.moving_layouts import is_moving, moved_back, named_otherwise
 from mor_ref.verify.comparing.names_given import misnamed
 from mor_ref.verify.comparing.nibbles import first_unlike, format_of_nibbles, of_halves
 from mor_ref.verify.comparing.outside_domain import in_views

@@ -7,9 +7,9 @@ from functools import partial
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.verify.by_rows import amax_of
 from mor_ref.verify.diagnosing.amaxes_of_parts import Part, named, parts_of_blocks
 from mor_ref.verify.diagnosing.sample import Sample
+from mor_ref.verify.quantize_by_rows import amax_of
 
 AmaxOf = Callable[[int], float]
 

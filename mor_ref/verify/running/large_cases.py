@@ -16,11 +16,11 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
-from mor_ref.verify.by_rows import FieldOf, fields_of, rows_at_once, strips_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
 from mor_ref.verify.comparing.integers import taken
+from mor_ref.verify.quantize_by_rows import FieldOf, fields_of, rows_at_once, strips_of
 
 
 def is_cut(operation: str, case: Case) -> bool:

@@ -14,8 +14,8 @@ import mor_ref
 from mor_ref.cli import main
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.treatments import own_recipe
-from mor_ref.verify import by_rows
 from mor_ref.verify import own_tensors as own_module
+from mor_ref.verify import quantize_by_rows
 from mor_ref.verify.candidates import changeable
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.reporting import report_files as reports
@@ -60,7 +60,7 @@ def tensors():
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_parts_have_the_bits_of_the_exact_model(run, tmp_path, monkeypatch, recipe):
     save_file(tensors(), tmp_path / "in.safetensors")
-    monkeypatch.setattr(by_rows, "AT_ONCE", 700)
+    monkeypatch.setattr(quantize_by_rows, "AT_ONCE", 700)
     files = tmp_path / "out.safetensors", tmp_path / "out.npz"
     for out in files:
         assert run(tmp_path / "in.safetensors", "--recipe", recipe, "--out", out) == (0, "")
@@ -81,11 +81,11 @@ def parts(recipe, tensor):
     """Return how many parts a tensor is quantized in."""
     own = own_recipe(recipe)
     (case,) = cases_of(own, from_arrays({"x": tensor}))
-    return len(list(by_rows.by_rows(own.asked.operation, case)))
+    return len(list(quantize_by_rows.quantized_rows(own.asked.operation, case)))
 
 
 def test_which_tensors_are_cut(monkeypatch):
-    monkeypatch.setattr(by_rows, "AT_ONCE", 700)
+    monkeypatch.setattr(quantize_by_rows, "AT_ONCE", 700)
     x = tensors()["x"]
     for recipe, count in {
         "mxfp8:rceil": 5,  # of 17 rows
@@ -180,7 +180,7 @@ def test_a_verification_in_strips_says_what_one_of_the_whole_says(
     asked = {"inputs": tmp_path / "in" / "x.safetensors", "recipe": recipe}
     monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 10)
     whole = as_json(mor_ref.verify(candidate, **asked))
-    monkeypatch.setattr(by_rows, "AT_ONCE", 300)
+    monkeypatch.setattr(quantize_by_rows, "AT_ONCE", 300)
     monkeypatch.setattr(own_module, "_TOGETHER", 1)
     cut = mor_ref.verify(candidate, **asked)
     assert as_json(cut) == whole

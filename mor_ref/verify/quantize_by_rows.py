@@ -70,7 +70,7 @@ def _named(rung: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{rung}.{name}", field
 
 
-def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
+def quantized_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
     """Yield the number of a first row, and the fields of the rows from there on.
 
     The tensor is whole if it is small, or if its rows depend on each other in another way than by
