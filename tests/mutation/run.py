@@ -6,7 +6,7 @@ can notice it. Prints each module once it has been tried. Ends with status 1 if 
 or if a survivor is not listed.
 
 `run.py MODULE ...` tries some modules alone, and `--sample N` that many mutants of each, chosen at
-random but the same each time. Works on copies: the source tree is never changed.
+random, the same for the same `--seed`. Works on copies: the source tree is never changed.
 """
 
 import argparse
@@ -129,7 +129,7 @@ def arguments_for(modules):
     return ["-x", "-q", "-pno:cacheprovider", *(f"tests/test_{name}.py" for name in names), SUITES]
 
 
-def mutants_of(module, sample):
+def mutants_of(module, sample, seed):
     """Return the mutants of a module of the engine that were tried, in a copy of the tree."""
     with copy_of_the_tree() as copy:
         arguments = " ".join(arguments_for([module]))
@@ -138,7 +138,7 @@ def mutants_of(module, sample):
         run_in(copy, "cosmic-ray", "init", "config.toml", database)
         run_in(copy, "cr-filter-operators", database, "config.toml")
         if sample is not None:
-            leave(sample, database)
+            leave(sample, seed, database)
         run_in(copy, "cosmic-ray", "exec", "config.toml", database)
         with use_db(str(database), WorkDB.Mode.open) as tried:
             return [
@@ -159,11 +159,11 @@ def run_in(copy, program, *arguments):
     subprocess.run(command, cwd=copy, env=environment, check=True)
 
 
-def leave(sample, database):
+def leave(sample, seed, database):
     """Skip all mutants but some."""
     with use_db(str(database), WorkDB.Mode.open) as found:
         pending = list(found.pending_work_items)
-        kept = random.Random(0).sample(pending, min(sample, len(pending)))  # noqa: S311
+        kept = random.Random(seed).sample(pending, min(sample, len(pending)))  # noqa: S311
         for item in pending:
             if item not in kept:
                 found.set_result(item.job_id, WorkResult(WorkerOutcome.SKIPPED))
@@ -183,6 +183,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE", choices=[[], *MODULES])
     parser.add_argument("--sample", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
     asked = parser.parse_args()
     modules = asked.modules or MODULES
     with copy_of_the_tree() as copy:  # the tests have to pass without a mutant
@@ -191,7 +192,9 @@ def main():
     known = {(entry["before"], entry["after"]) for entry in listed}
     mutants = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tried = {pool.submit(mutants_of, module, asked.sample): module for module in modules}
+        tried = {
+            pool.submit(mutants_of, module, asked.sample, asked.seed): module for module in modules
+        }
         for of_module in as_completed(tried):
             report(tried[of_module], of_module.result(), known)
             mutants += of_module.result()
