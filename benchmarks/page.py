@@ -44,8 +44,7 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 * **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
   a row take turns, and the best call of each counts.
-* **bytes** are read and written for a number: the input of a call and its result, each
-  counted once, however often it is gone over. **of a copy** is the rate of these bytes as a share
+* **bytes** are read and written for a number: the input of a call and its result, each counted once. **of a copy** is the rate of these bytes as a share
   of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
   most calls of ours make room for their results. It is empty where a call makes its numbers
   itself.
@@ -55,8 +54,7 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
   blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. If a
   library only rounds, its numbers are encoded first. They are the same if nothing else is said.
 * **wanted** has the limits, and the measured ratios. Ratios to a `copy` compare times, not
-  rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
-  and all, and the time of the call.
+  rates of bytes. `numpy.copyto` copies the numbers that the call is given, with their dtype.
 
 {table}
 
@@ -82,8 +80,8 @@ results, which the system clears page by page, and Python.
 LOOPS = """\
 Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
 instructions by the width of their vectors, and which of them divide. The rest of a row, in which no
-full vector fits, is done by narrower copies of the loop, which are not counted here; rows are cut
-into strips of {strip:,}, so that only the last strip of a row meets them. Nor is the joining of the
+full vector fits, is done by narrower copies of the loop, which are not counted here. Rows are cut
+into strips of {strip:,}, so only the last strip of a row meets them. Nor is the joining of the
 columns of a block at its end, which counts where a block has few.
 
 {loops}
