@@ -108,9 +108,9 @@ CLAIMS = (
     ),
     Claim(
         """\
-* The GPU and `mor_ref.ptx` on a CPU return the same bits of the same PTX, and stay within its bounds
-  where PTX leaves bits open. The launches are those of the tests of `mor_ref.ptx`, and all forms of
-  arithmetic instructions that the GPU has.
+* The GPU and `mor_ref.ptx` on a CPU return the same bits of the same PTX, and stay within its
+  bounds where PTX leaves bits open. The launches are those of the tests of `mor_ref.ptx`, and all
+  forms of arithmetic instructions that the GPU has.
 """,
         ("test_ptx_on_a_cpu_has_the_bits_of_the_gpu",),
     ),

@@ -44,17 +44,17 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 * **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
   a row take turns, and the best call of each counts.
-* **bytes** are read and written for a number: the input of a call and its result, each counted once. **of a copy** is the rate of these bytes as a share
-  of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
-  most calls of ours make room for their results. It is empty where a call makes its numbers
-  itself.
+* **bytes** are read and written for a number: the input of a call and its result, each counted
+  once. **of a copy** is the rate of these bytes as a share of the rate at which `numpy.copyto`
+  reads and writes as many, into room that is there already. Most calls of ours make room for their
+  results. It is empty where a call makes its numbers itself.
 * **next to it** is the time of another library as a multiple of ours. A row that names roundings or
   other arguments also has our times with these, the slowest {shown}.
 * **compared** are the results of every other library with ours, bit for bit: codes, scales of
   blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. If a
   library only rounds, its numbers are encoded first. They are the same if nothing else is said.
-* **wanted** has the limits, and the measured ratios. Ratios to a `copy` compare times, not
-  rates of bytes. `numpy.copyto` copies the numbers that the call is given, with their dtype.
+* **wanted** has the limits, and the measured ratios. Ratios to a `copy` compare times, not rates
+  of bytes. `numpy.copyto` copies the numbers that the call is given, with their dtype.
 
 {table}
 
