@@ -6,7 +6,7 @@ import ptxas
 import pytest
 from ptx_programs import HEADER
 
-from mor_ref.ptx import PtxError
+from mor_ref.ptx import Module, PtxError
 from mor_ref.ptx.parsing import parsed
 
 KERNEL = ".visible .entry run() { ret; }\n"
@@ -55,3 +55,13 @@ def test_the_definition_counts_and_not_what_is_declared_after_it():
     assert parsed(text).variables["x"].initial == ((0, "7"),)
     text = f"{HEADER}.extern .global .b32 x;\n.visible .global .b32 x = 7;\n{KERNEL}"
     assert parsed(text).variables["x"].initial == ((0, "7"),)
+
+
+@pytest.mark.parametrize("space", ["global", "const"])
+def test_a_kernel_that_reads_a_variable_of_another_module_is_refused(space):
+    reads = f".visible .entry reads() {{ .reg .b32 %r<1>; ld.{space}.b32 %r0, [x]; ret; }}\n"
+    module = Module(f"{HEADER}.extern .{space} .b32 x;\n{KERNEL}{reads}")
+    module["run"][1, 1]()
+    words = f"line 4: .extern .{space} x: this module does not define it; give a module that does"
+    with pytest.raises(PtxError, match=words):
+        module["reads"][1, 1]()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import Function, Instruction, Program, Variable
 
 _WORD = re.compile(r"[\w$%]+")
@@ -46,7 +47,13 @@ def variables_of(program: Program, functions: Sequence[Function]) -> list[Variab
         named |= new
         found = [program.variables[word] for word in new if word in program.variables]
         texts = [text for variable in found for _, text in variable.initial]
-    return [each for each in program.variables.values() if each.name in named]
+    used = [each for each in program.variables.values() if each.name in named]
+    for each in used:
+        if each.linking == "extern" and each.space != "shared":
+            text = f".extern .{each.space} {each.name}"
+            why = "this module does not define it; give a module that does"
+            raise refusal(each.line, text, why)
+    return used
 
 
 def own_of(functions: Sequence[Function]) -> list[Variable]:
