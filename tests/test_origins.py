@@ -52,6 +52,14 @@ def test_a_block_shows_its_own_number_or_its_largest():
     assert other == ("group_amax[3]", group)
 
 
+def test_integers_of_a_signed_grid_are_shown_with_their_sign():
+    case = case_of("affine_steps", lambda one: one.parameters["grid"] == "int8")
+    zeros = case.arrays["zero_point"].view(np.int32)
+    at = int(np.flatnonzero(zeros < 0)[0])
+    found = shown("affine_steps", case, "code", "code", (at,))
+    assert found[f"zero_point[{at}]"] == zeros[at] < 0
+
+
 def as_f32(bits, source):
     """Return the bits of the magnitude of a number as binary32."""
     dtype = {"f32": np.float32, "f16": np.float16, "bf16": None}[source]

@@ -254,3 +254,12 @@ def test_results_before_another_line_are_named():
     assert status == 1
     assert out.startswith("line 4: x 0x")
     assert err.startswith("mor-ref: line 10 has x 0x")
+
+
+def test_integers_of_a_signed_grid_have_their_sign():
+    line = b"bf800000 3f800000 fffffffd fffffffb 00000000\n"
+    (found,) = checked(stream_named("affine_steps/int8.torchao_0_18"), iter([line, b""]).__next__)
+    assert found.describe(0).startswith(
+        "line 1: x 0xBF800000 (-1), scale 0x3F800000 (1), zero_point -3: "
+        "code is -5, but -4 is expected, -1; y is"
+    )

@@ -94,6 +94,13 @@ def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
     return integer_grid(parameters["grid"]) if is_of_grid else None
 
 
+def integer_meant(bits: int, field: str, parameters: Mapping[str, Any]) -> int:
+    """Return bits as they are, or the integer of a signed grid that a word of 32 bits has."""
+    grid = grid_of(field, parameters)
+    is_negative = grid is not None and grid.signed and bits >> 31 == 1
+    return bits - (1 << 32) if is_negative else bits
+
+
 def sign_is_open(field: str, parameters: Mapping[str, Any]) -> bool:
     """Return whether the numbers of a tensor decide if a field's integers are signed (AFF-005)."""
     if grid_of(field, parameters) is None or not parameters.get("symmetric", True):

@@ -13,7 +13,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import INTEGERS, Fields, format_meant
+from mor_ref.operations.fields import INTEGERS, Fields, format_meant, integer_meant
 from mor_ref.operations.shapes import shapes_of, sides_of
 
 Index = tuple[int, ...]
@@ -22,7 +22,7 @@ _FEW = 2  # numbers that are shown one by one, as those of a byte with two codes
 
 
 class Input(NamedTuple):
-    """A number that goes in: which one, its bits, and the format that they are of."""
+    """A number that goes in: which one, its bits or its integer, and the format."""
 
     what: str
     bits: int
@@ -74,7 +74,8 @@ def _of_part(question: Case, inputs: Fields, part: _Part, first_row: int) -> Ite
         if math.prod(map(len, ends)) <= _FEW:
             for place in itertools.product(*ends):
                 named = ", ".join(map(str, (place[0] + first_row, *place[1:])))
-                yield Input(f"{name}[{named}]", int(array[place]), meant)
+                bits = integer_meant(int(array[place]), name, question.parameters)
+                yield Input(f"{name}[{named}]", bits, meant)
         elif meant not in INTEGERS:
             starts = (first_row, *(0 for _ in ends[1:]))
             where = ", ".join(

@@ -12,7 +12,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.streams.lines import NEWLINE, LineField
 from mor_ref.golden.streams.stream import Stream, inputs_of
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import INTEGERS
+from mor_ref.operations.fields import INTEGERS, integer_meant
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.distance import distance, shown
@@ -68,14 +68,15 @@ class Checked:
         )
         wrong = np.flatnonzero(self._differs(column, place))
         at = int(wrong[0])
-        bits = int(found[at]), int(right[at])
+        bits = _meant(self.stream, column, found[at]), _meant(self.stream, column, right[at])
         said = (
             f"{_entry(column, at)} is {shown(bits[0], column.format)}, but "
             f"{shown(bits[1], column.format)} is expected{_apart(*bits, column.format)}"
         )
         own = self.stream.inputs[0]
         if column.count and own.count:
-            said += f", of {_entry(own, at)} {_shown_at(own, self.given, place, at)}"
+            of = _meant(self.stream, own, self.given[own.name][place, at])
+            said += f", of {_entry(own, at)} {shown(of, own.format)}"
         if wrong.size > 1:
             said += f"; {column.name} differs at {counted(int(wrong.size) - 1, 'more place')}"
         return said
@@ -242,13 +243,14 @@ def _inputs(
     for column in stream.inputs:
         bits = arrays[column.name][place]
         if column.count is None:
-            said.append(f"{column.name} {shown(int(bits), column.format)}")
+            number = _meant(stream, column, bits)
+            said.append(f"{column.name} {shown(number, column.format)}")
         elif entries is None and column.format not in INTEGERS:  # which are codes
             top = largest_of(column.name, bits, column.format)
             said.append(f"{top.what} is {shown(top.bits, top.format)}")
         elif entries is not None:
             said += [
-                f"{_entry(column, at)} {shown(int(bits[at]), column.format)}"
+                f"{_entry(column, at)} {shown(_meant(stream, column, bits[at]), column.format)}"
                 for at in entries[column.name].tolist()
             ]
     return ", ".join(said)
@@ -276,8 +278,9 @@ def _fault_of(line: str, stream: Stream) -> str:
     return f"it has more than {len(digits)} numbers"
 
 
-def _shown_at(column: LineField, arrays: Arrays, place: int, at: int) -> str:
-    return shown(int(arrays[column.name][place, at]), column.format)
+def _meant(stream: Stream, column: LineField, bits: Any) -> int:
+    """Return the bits of an entry, or the integer that they mean."""
+    return integer_meant(int(bits), column.name, stream.parameters)
 
 
 def _entry(column: LineField, at: int) -> str:
