@@ -144,11 +144,13 @@ def test_any_dot_product(profile, seed):
         ("blackwell_nvfp4", "e2m1", [1, -1] + [0] * 14 + [0.5], [1] * 17, 0.0, [0x7E, 0x08]),
         ("cdna3_fp8", "e4m3fnuz", [1], [1], -(2.0**-25), None),  # the smallest c that counts
         ("cdna3_fp8", "e4m3fnuz", [1], [1], -(2.0**-26), None),
+        ("f32_fma", "f32", [1 + 2.0**-12], [1 + 2.0**-12], 2.0**-60, None),  # more than a tie
+        ("f32_fma", "f32", [1 + 2.0**-12], [1 + 2.0**-12], -(2.0**-60), None),  # less than a tie
         ("cdna2_bf16", "bf16", [-(2.0**-80)] * 2, [2.0**-80] * 2, -0.0, None),  # flushed products
     ],
 )
 def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
-    """DOT-009, DOT-010, DOT-016, DOT-018."""
+    """DOT-009, DOT-010, DOT-013, DOT-016, DOT-018."""
     pair = (mor_ref.encode(np.array([row], np.float32), fmt) for row in (a, b))
     arguments = {"formats": (formats[fmt],) * 2, "profile": DOT_PROFILES[profile]}
     arguments |= {"c": np.array([c], np.float32)}
