@@ -153,14 +153,14 @@ def gam_without_decrement(_: Reference, ideal: IdealScale | None, shared: int) -
 
 @deviation(gam_scale, rules=("GAM-003",), domain=SCALES)
 def gam_decrement_at_equality(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
-    """The exponent is lowered where the mantissas are equal as well: >= for >."""
+    """The exponent is also lowered if both mantissas are equal: >= for >."""
     exponent = ideal.exponent - (shared >= ideal.mantissa) if ideal else 0
     return rebuilt(min(exponent, 127), shared)
 
 
 @deviation(gam_scale, rules=("GAM-003",), domain=SCALES)
 def gam_decrement_the_wrong_way(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
-    """The exponent is lowered where the mantissa of the group is the smaller one: < for >."""
+    """The exponent is lowered if the mantissa of the group is below the ideal one: < for >."""
     exponent = ideal.exponent - (shared < ideal.mantissa) if ideal else 0
     return rebuilt(min(exponent, 127), shared)
 

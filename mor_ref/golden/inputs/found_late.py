@@ -17,7 +17,8 @@ _HALVED = {"f32": 1 << 23, "f16": 1 << 10, "bf16": 1 << 7}  # the last bit of th
 
 
 def _of(profile: Nvfp4Profile, tile: tuple[int, int]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = contents_of("late")[profile.name][f"{tile[0]}x{tile[1]}"]
+    of_tiles: Mapping[str, Any] = contents_of("late").get(profile.name, {})
+    found: Mapping[str, Any] = of_tiles.get(f"{tile[0]}x{tile[1]}", {})
     return found
 
 

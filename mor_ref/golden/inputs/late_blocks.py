@@ -80,8 +80,9 @@ def down_a_column(blocks: Sequence[Block], column: int, source: str) -> Iterator
 
 # Codes of scales: numbers of bfloat16 show wrong entries of a table at three of them.
 _CODES_OF_POWERS, _CODE_OF_TURN = (36, 78, 110), 203
-# Steps of binary32 from a change of the scale to the amax that a rounded logarithm moves beyond it.
-_FROM_TURN = {"floor": -1, "ceil": 1, "even": 0, "rceil": 1}
+# Steps of binary32 from a change of the scale to the amax that a rounded logarithm moves beyond it;
+# none with another rule.
+_FROM_TURN = {"floor": -1, "ceil": 1, "rceil": 1}
 _RAW_BITS = 0x7F0000  # half a step of even, added to these bits, makes an exponent
 # The last two numbers of rows of 34: an infinity and a NaN with a sign and without the quiet bit,
 # and an infinity below zero before the one above zero that the row ends in.
@@ -101,7 +102,7 @@ def numbers_of_mx(fmt: Format, rule: str, source: str) -> list[int]:
     is_quotient = divides(rule)
     exponent = _CODE_OF_TURN - 128 + (0 if is_quotient else last) + (2 if rule == "floor" else 0)
     turn = SCALE_RULES[rule].turn_of(fmt) * Fraction(2) ** exponent
-    found = [_bits(turn) + _FROM_TURN[rule], _bits(values_of(fmt)[1] / 2**127), 0x80000000]
+    found = [_bits(turn) + _FROM_TURN.get(rule, 0), _bits(values_of(fmt)[1] / 2**127), 0x80000000]
     if is_quotient:  # a quotient just above 2^-127, and one between 2^-127 and 2^-126
         largest = Fraction(fmt.largest) / 2**127
         found += [_bits(largest) + 1, _bits(largest * 3 / 2)]

@@ -48,7 +48,7 @@ def _large_cases() -> Iterator[LargeCase]:
         yield LargeCase(f"tall.{name}", source, (2101, 1), 510 + n, tall, ends=ends)
         late = {**of, "block": "tensor" if n % 2 else [16, 24]}
         yield LargeCase(f"late.{name}", source, (37, 61), 520 + n, late, ends=ends)
-        shape, block = (((1, 2101), "row"), ((2101, 1), "column"), ((37, 61), "tensor"))[n // 2]
+        shape, block = (((1, 2101), "row"), ((2101, 1), "column"), ((37, 61), "tensor"))[n // 2 % 3]
         lost = {**of, "block": block}
         yield LargeCase(f"lost.{name}", source, shape, 530 + n, lost, ends=(*ends, *_LOST))
     yield from (of_few(*few) for few in found_few("mix"))
