@@ -169,7 +169,11 @@ def to_numbers():
         limits,
         compared="numbers",
     )
-    slow = {OURS: decoding("e4m3"), "gfloat": peers.gfloat_decoding("e4m3")}
+    slow = {
+        OURS: decoding("e4m3"),
+        "gfloat": peers.gfloat_decoding("e4m3"),
+        c_library.NAME: c_library.decoding(),
+    }
     yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow, compared="numbers")
     for fmt in ("bf16", "f16"):
         everyone = {

@@ -247,6 +247,22 @@ def to_mx():
     yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few, compared="numbers")
 
 
+def in_c():
+    """Yield rows next to the library in C99, which takes one number after the other."""
+    x = inputs.normal(SMALL)
+    rows = {
+        "MX e4m3 of f32, floor, few": (mx("e4m3", "floor"), c_library.in_mx(), CODES_AND_SCALES),
+        "NVFP4 of f32, te, few": (nvfp4("te"), c_library.in_nvfp4(), CODES_AND_SCALES),
+        "mor of f32, three_way, few": (
+            Contender(mor_under("three_way").prepare, lambda m: (m.choice,)),
+            c_library.deciding(),
+            "choices",
+        ),
+    }
+    for name, (ours, in_c99, compared) in rows.items():
+        yield Row(name, x, {OURS: ours, c_library.NAME: in_c99}, compared=compared)
+
+
 ROWS = [
     *quantizing(),
     *by_tensor(),
@@ -255,4 +271,5 @@ ROWS = [
     *analysing(),
     *to_nvfp4(),
     *to_mx(),
+    *in_c(),
 ]

@@ -93,6 +93,59 @@ def test_a_tensor_with_the_amax_of_a_part_is_named(recipe, made, part):
     assert all("with the given scale, in all" in line for line in others)
 
 
+def codes_alone(recipe, kernel):
+    """Return the lines on a kernel that returns codes, without scales."""
+    return said_of(recipe, lambda x: {"code": kernel(x)["code"]})
+
+
+@pytest.mark.tier("full", but=["[first 64 numbers]"])
+@pytest.mark.parametrize("part", PARTS)
+def test_codes_of_a_tensor_with_the_amax_of_a_part_are_named(part):
+    """SCL-001. The scale is not returned."""
+    text = codes_alone("e4m3:fp32:tensor", lambda x: e4m3(x, np.abs(PARTS[part](x)).max()))
+    words = f"code: each entry is that of x with the scale of the amax of [^;]*the {part}"
+    assert re.match(rf"{words}[^;]*, in all [\d,]+ entries that differ$", text), text
+
+
+def gam(x, amax):
+    """Return codes of e4m3 with a GAM scale of this amax."""
+    scale = mor_ref.quantize(np.full((1, 1), amax, np.float32), "e4m3", block="tensor").scale
+    return {"code": np.clip(x * scale, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)}
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize(
+    ("recipe", "kernel", "says"),
+    [
+        (
+            "e4m3:fp32:row",
+            lambda x: e4m3(x, np.abs(x[:, :64]).max(1)),
+            "with the scale of the amax of the first 64 columns of its row",
+        ),
+        (
+            "e4m3:gam:tensor",
+            lambda x: gam(x, np.abs(x).ravel()[:64].max()),
+            "with the scale of the amax of the first 64 numbers of the tensor",
+        ),
+    ],
+)
+def test_codes_with_the_scale_of_another_amax_are_named(recipe, kernel, says):
+    """SCL-001, GAM-002. Mantissa and exponent are those of the part."""
+    text = codes_alone(recipe, kernel)
+    assert re.match(rf"code: each entry is that of x {says}, in all ", text), text
+
+
+def test_codes_rounded_otherwise_are_not_those_of_another_amax():
+    text = codes_alone("e4m3:fp32:tensor", lambda x: toward_zero(e4m3(x, np.abs(x).max()), x))
+    assert "the amax of" not in text, text
+
+
+def toward_zero(found, x):
+    exact = np.abs(x * found["scale"].view(np.float32))
+    value = np.abs(found["code"].view(ml_dtypes.float8_e4m3fn).astype(np.float32))
+    return {"code": found["code"] - (value > exact)}
+
+
 @pytest.mark.tier("full", but=["without the last columns % 32 columns]"])
 @pytest.mark.parametrize(
     ("columns", "says"),
@@ -171,3 +224,15 @@ def test_every_part_of_a_block_is_of_its_own_block():
     assert parts["the last 32 numbers of its block"].of(x, (4, 8)) is None
     found = parts["the last 32 numbers of its block"].of(x, (8, 8))
     assert np.argwhere(found[:, :8] == 0)[:, 0].max() == 2
+
+
+def test_scales_that_share_a_mantissa_are_no_evidence_for_another_amax():
+    """GAM-002. The first block of a row has the largest amax in it: a few exponents say no more."""
+    (x,) = tensors((96, 64)).values()
+    x[:, :32] *= 2
+
+    def kernel(x):
+        scale = words(mor_ref.quantize(x, "e4m3", block=(16, 32)).scale)
+        return {"scale": np.broadcast_to(scale[:, :1], scale.shape).copy()}
+
+    assert said_of("e4m3:gam:16x32", kernel, {"x": x}) == ""

@@ -219,6 +219,8 @@ def test_scale_code_0_is_applied_as_torchao_does(rule):
 
 # ---------------------------------------------------------------------- gguf
 
+MXFP4_OF_GGUF = {"format": "e2m1", "scale_rule": "floor", "source": "f32"}
+
 
 @needs("gguf")
 def test_scale_codes_wrap_as_those_of_gguf_do():
@@ -228,8 +230,7 @@ def test_scale_codes_wrap_as_those_of_gguf_do():
     x[:, 3] = np.ldexp(np.float32(1.5), np.arange(-148, 1))
     with np.errstate(all="ignore"):
         theirs = quants.MXFP4.quantize_blocks(x)[:, 0]
-    parameters = {"format": "e2m1", "scale_rule": "floor", "source": "f32"}
-    inputs = {"x": x.view(np.uint32)}
+    parameters, inputs = MXFP4_OF_GGUF, {"x": x.view(np.uint32)}
     ours = computed("mx_scale_code_wraps", "mx_block", parameters, inputs)["scale"]
     assert np.array_equal(theirs, ours)
     plain = right("mx_block", parameters, inputs)["scale"]
@@ -247,6 +248,45 @@ def test_scales_saturate_as_those_of_gguf_do():
         ours = [block_scale_code(float(one)) for one in s]
     assert ours == theirs
     assert ours != [block_scale_code(float(one)) for one in s]
+
+
+def mx_by_gguf(operation, parameters, inputs):
+    """Return the fields of gguf's MXFP4 for blocks; None for another recipe."""
+    quants = imported("gguf.quants")
+    if (operation, parameters["format"], parameters["scale_rule"]) != ("mx_block", "e2m1", "floor"):
+        return None
+    if inputs["x"].shape[1] != 32:
+        return None
+    with np.errstate(all="ignore"):
+        found = quants.MXFP4.quantize_blocks(inputs["x"].view(np.float32))
+        y = quants.MXFP4.dequantize_blocks(found).astype(np.float32)
+    code = np.concatenate([found[:, 1:] & 15, found[:, 1:] >> 4], axis=1)
+    return {"scale": found[:, 0], "code": code, "y": y.view(np.uint32)}
+
+
+@pytest.mark.tier("full")
+@needs("gguf")
+def test_gguf_is_explained_whole():
+    """MXS-002, MXS-007: ties, zeros, and scale codes that wrap or follow from infinities."""
+    found = on(mx_by_gguf, "mx_blocks")
+    (explained,) = causes(found).values()
+    assert ("mx_as_gguf",) in explained
+
+
+@needs("gguf")
+def test_mxfp4_is_that_of_gguf():
+    """Bit for bit: also numbers that its scale makes infinite, and blocks with an infinity."""
+    random = np.random.default_rng(5)
+    x = np.ldexp(
+        random.choice(np.arange(-12, 13) / 2, (60, 32)), random.integers(-149, 126, (60, 1))
+    )
+    x = x.astype(np.float32)
+    x[0] = np.finfo(np.float32).max * np.linspace(-1, 1, 32, dtype=np.float32)
+    x[1, 5], x[2, 7], x[3, 9], x[3, 11] = np.inf, np.nan, -np.inf, -np.nan
+    parameters, inputs = MXFP4_OF_GGUF, {"x": x.view(np.uint32)}
+    theirs = mx_by_gguf("mx_block", parameters, inputs)
+    ours = computed("mx_as_gguf", "mx_block", parameters, inputs)
+    assert all(np.array_equal(theirs[field], ours[field]) for field in theirs)
 
 
 @pytest.mark.tier("full")

@@ -337,7 +337,14 @@ def test_several_arrays_are_not_written_to_a_file_of_one(run, tmp_path):
             "tensor 'a' has no field block_scale; for nvfp4:te:1x16, give code or packed and",
         ),
         (("decode", "--format", "e2m1"), "tensor 'a': codes holds 200, which does not fit 4 bits;"),
-        (("decode", "--format", "e4m3", "--field", "x"), "has no array TENSOR/x; name the field"),
+        (
+            ("decode", "--format", "e4m3", "--field", "x"),
+            "has no array TENSOR/x; give --field with one of code\n",
+        ),
+        (
+            ("decode", "--format", "int4"),
+            "format is 'int4', a recipe whose codes have scales; write their numbers with mor-ref ",
+        ),
         (("decode", "--format", "e9m3"), "'e9m3', which is not known; did you mean"),
     ],
 )
@@ -493,3 +500,16 @@ def test_a_file_that_is_not_finished_is_not_there(tmp_path):
     with pytest.raises(KeyError), array_file(tmp_path / "x.npz", entries) as file:
         file.put("b", np.zeros(2, np.uint8))
     assert not list(tmp_path.iterdir())
+
+
+def test_codes_of_integers_are_refused_with_the_recipe_of_their_file(run, tmp_path):
+    """Their numbers follow from scales, which decode does not read."""
+    x, codes, out = (tmp_path / f"{name}.safetensors" for name in ("x", "codes", "y"))
+    save_file({"w": np.ones((2, 32), np.float32)}, x)
+    assert run("quantize", x, "--recipe", "int4:1x32", "--out", codes)[0] == 0
+    status, _, errors = run("decode", codes, "--format", "int4", "--out", out)
+    assert status == 2
+    assert f"mor-ref dequantize {codes} --recipe int4:torch_fake_tensor:1x32:" in errors
+    status, _, errors = run("decode", codes, "--format", "e4m3", "--field", "sc", "--out", out)
+    assert status == 2
+    assert "has no array TENSOR/sc; give --field with one of code, inverse_scale, ma" in errors

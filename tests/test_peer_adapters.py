@@ -345,3 +345,16 @@ def test_on_the_suites(peer, suite, field, answered):
     assert (evidence.answered, evidence.failures) == (answered, ())
     assert {*evidence.answers} <= cases
     assert field in {one.suite_field for one in evidence.differences() if one.problem is None}
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize(
+    ("peer", "names"),
+    [of("torchao", ("mx_as_torchao", "nan_is_7fc00000")), of("gguf", ("mx_as_gguf",))],
+)
+def test_every_difference_on_the_suite_of_mx_has_a_name(peer, names):
+    """MXS-002, MXS-006, MXS-007. The report explains all of them."""
+    found = verify(candidate_named(f"peer:{peer}"), suites_in(bundled_files(), ["mx"]))
+    (diagnosis,) = found.diagnosis.suites
+    best = diagnosis.explanations[0]
+    assert (best.deviations, best.is_whole) == (names, True)

@@ -113,7 +113,15 @@ def test_a_treatment_is_an_operation_with_its_parameters(text):
         ("nvfp5", "recipe is 'nvfp5', which is not known; did you mean 'nvfp4'? take one"),
         ("three_way", "is 'three_way', which is not known; did you mean 'mor:three_way'? take"),
         ("mxfp9:8", "the first word of recipe 'mxfp9:8' is 'mxfp9', which is not known; did you"),
-        ("mor:thre_way", "'thre_way' is not known; give a word for policy or scaling or block or"),
+        (
+            "mor:sub_tensor",
+            "'sub_tensor' is not known; did you mean 'tensor'? give a word for policy (tensor, two",
+        ),
+        (
+            "mor:nearly",
+            "'nearly' is not known; give a word for policy (tensor, two_way, three_way, ",
+        ),
+        ("mor:nearly", "nvfp4), or for scaling (gam, e8m0, fp32), or for block, or for threshold"),
         ("mxfp8:ceil:16:16", "where '16' is given twice; give it once"),
         ("mxfp8:rceil:rceil", "where 'rceil' is given twice; give it once"),
         ("mxfp8:rceil:floor", "where 'floor' is a second word for scale_rule; give one"),

@@ -1,5 +1,7 @@
 """`mor-ref dequantize` and `mor-ref decode`: codes in files, back to numbers."""
 
+import contextlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,8 @@ from mor_ref import decode
 from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.stored_tensors import SkippedTensor, name_shown
+from mor_ref.argument_checks import UnknownNameError
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import ArrayEntry, array_file, file_of_arrays, metadata_of
 from mor_ref.treatments import own_recipe
@@ -16,6 +20,7 @@ from mor_ref.verify.way_back import RECIPE, WayBackOf, sources_in
 
 _F32 = np.dtype(np.float32)
 _LONGEST = 200  # characters of a recipe that is shown
+_MOST_NAMES = 24  # of fields, in an error
 _FEW = 3  # skipped tensors of an error
 
 
@@ -53,14 +58,17 @@ def run(file: str, recipe: str, out: str) -> None:
 
 def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> None:
     """Write the numbers of codes without scales."""
-    form, path = as_format(fmt), file_of_arrays("out", out, [file])
+    form, path = _format_of_codes(fmt, file), file_of_arrays("out", out, [file])
     found, skipped = _codes_in(file, form.name, field, wanted)
     if not found and skipped:
         reasons = "; ".join(map(str, skipped[:_FEW]))
         raise ValueError(f"{file} has no codes of {form.name}: {reasons}; give the right --format")
     if not found:
         chosen = "" if wanted == Selection() else " of the chosen names"
-        raise ValueError(f"{file} has no array TENSOR/{field}{chosen}; name the field with --field")
+        raise ValueError(
+            f"field is {field!r}, but {file} has no array TENSOR/{field}{chosen}; "
+            f"{_fields_to_choose(file)}"
+        )
     with array_file(
         path, (ArrayEntry(name, _F32, one.shape) for name, one in found.items())
     ) as written:
@@ -70,6 +78,29 @@ def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> 
     for line in lines_of_skipped(skipped):
         print(line)
     print(f"{out}: {counted(len(found), 'tensor')} from {form.name}")
+
+
+def _format_of_codes(fmt: str, file: str) -> Format:
+    """Return the format of codes that need no scale; refuse the name of a recipe."""
+    with contextlib.suppress(UnknownNameError):
+        return as_format(fmt)
+    try:
+        own_recipe(fmt)
+    except ValueError:
+        return as_format(fmt)
+    made_by = metadata_of(file).get(RECIPE, fmt)
+    raise ValueError(
+        f"format is {fmt!r}, a recipe whose codes have scales; write their numbers with "
+        f"mor-ref dequantize {file} --recipe {_recipe(made_by)}"
+    )
+
+
+def _fields_to_choose(file: str) -> str:
+    """Return what to give as --field, with the fields that a file has."""
+    names = sorted({name for _, fields in bits_in(file) for name in fields if name})
+    said = ", ".join(map(name_shown, names[:_MOST_NAMES]))
+    more = f" or {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
+    return f"give --field with one of {said}{more}" if names else "give another file"
 
 
 def _codes_in(

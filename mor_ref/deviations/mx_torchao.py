@@ -63,22 +63,26 @@ def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, ru
 def _element(reference: Reference, x: float, code: int, fmt: Format, rule: str) -> Element:
     """Return an element of torchao, also in a block with a NaN."""
     if code == _NAN_CODE:
-        xs = math.nan if rule == "rceil" or math.isnan(x) else math.copysign(0.0, x)
-        return Element(xs, _code(xs, x, fmt), math.nan)
+        xs = math.copysign(0.0, x) if rule != "rceil" and math.isfinite(x) else math.nan
+        return Element(xs, _code(xs, x, fmt, rule), math.nan)
     if code == 0:
         return _times(x, 1.0 if rule == "rceil" else 2.0 ** (_BIAS - 1), code, fmt)
     found: Element = reference(x, code, fmt, rule)
     return found
 
 
-def _code(xs: float, x: float, fmt: Format) -> int:
-    """Return the code of a NaN or a zero; a NaN of the input keeps its sign."""
+def _code(xs: float, x: float, fmt: Format, rule: str) -> int:
+    """Return the code of a NaN or a zero.
+
+    A NaN of the input keeps its sign, but not with rceil. On x86, infinity divided by infinity is a
+    NaN with a sign.
+    """
     if not math.isnan(xs):
         return encode(xs, fmt, "rne")
-    is_negative = math.isnan(x) and math.copysign(1.0, x) < 0
+    is_signed = math.isinf(x) or math.copysign(1.0, x) < 0
     code = _MADE_BY_SHIFTS.get(fmt.name)
     code = encode(math.nan, fmt, "rne") if code is None else code
-    return code | (fmt.sign_bit if is_negative else 0)
+    return code | (fmt.sign_bit if is_signed and rule != "rceil" else 0)
 
 
 mx_as_torchao = Deviation(

@@ -1,7 +1,7 @@
 """Treatments with floating-point formats: one alone, or several mixed by a policy."""
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -25,9 +25,15 @@ from mor_ref.treatments.treatment import OfRow, Situation, Treatment, alone
 BITS = "n_random_bits"  # of the random words that round elements (QNT-005)
 
 
-def one_of(names: Container[str]) -> Callable[[str], str | None]:
-    """Return a reader of words that are among these names."""
-    return lambda word: word if word in names else None
+@dataclass(frozen=True)
+class OneOf:
+    """A reader of words that are among these names."""
+
+    names: Collection[str]
+
+    def __call__(self, word: str) -> str | None:
+        """Return the word if it is one of the names."""
+        return word if word in self.names else None
 
 
 def _number(word: str) -> str | None:
@@ -39,7 +45,7 @@ def _whole_number(word: str) -> int | None:
 
 
 _BLOCKS_AND_SCALES: Mapping[str, Callable[[str], object]] = {
-    "scaling": one_of(SCALINGS),
+    "scaling": OneOf(SCALINGS),
     "block": cut_in,
 }
 
@@ -91,7 +97,7 @@ class Mor(_InBlocks):
     threshold: str = ""
     name = "mor"
     words: ClassVar = {
-        "policy": one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
+        "policy": OneOf(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
     }  # fmt: skip
 
     def check(self) -> None:
@@ -188,7 +194,7 @@ class Mx(OfRow):
     scale_rule: str = "floor"
     block: int = 32
     name = "mx"
-    words: ClassVar = {"scale_rule": one_of(SCALE_RULES), "block": _whole_number}
+    words: ClassVar = {"scale_rule": OneOf(SCALE_RULES), "block": _whole_number}
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -215,7 +221,7 @@ class Nvfp4(OfRow):
     rounding: Literal["rne", "sr"] = "rne"
     hadamard: int | None = None
     name = "nvfp4"
-    words: ClassVar = {"profile": one_of(PROFILES), "tile": sides_in}
+    words: ClassVar = {"profile": OneOf(PROFILES), "tile": sides_in}
 
     @property
     def to_nearest(self) -> "Nvfp4":

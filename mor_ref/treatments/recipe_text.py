@@ -1,6 +1,7 @@
 """Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
 
 import contextlib
+import difflib
 import json
 import re
 import tomllib
@@ -13,7 +14,7 @@ from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.policies import POLICIES
 from mor_ref.representations import REPRESENTATIONS, as_representation, known_names, words_of
 from mor_ref.treatments.catalogue import TREATMENTS
-from mor_ref.treatments.floats import Mor, Nvfp4, Scaled
+from mor_ref.treatments.floats import Mor, Nvfp4, OneOf, Scaled
 from mor_ref.treatments.schemes import Row
 from mor_ref.treatments.treatment import Treatment
 
@@ -93,9 +94,28 @@ def _wrong_word(
     small = word.lower()
     if any(field not in given and read(small) is not None for field, read in kind.words.items()):
         return f"{word!r} is not known; did you mean {small!r}?"
-    left = [field for field in kind.words if field not in given]
-    wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
-    return f"{word!r} is not known; give {wanted}"
+    left = {field: read for field, read in kind.words.items() if field not in given}
+    wanted = f"a word for {_choices(left)}" if left else "nothing more"
+    return f"{word!r} is not known; {_hint(small, left)}give {wanted}"
+
+
+def _names_of(read: object) -> Collection[str]:
+    return tuple(read.names) if isinstance(read, OneOf) else ()
+
+
+def _choices(left: Mapping[str, object]) -> str:
+    """Return the fields that a word may be of, with the names that it may be."""
+    said = [
+        f"{field} ({', '.join(names)})" if (names := _names_of(read)) else field
+        for field, read in left.items()
+    ]
+    return ", or for ".join(said)
+
+
+def _hint(word: str, left: Mapping[str, object]) -> str:
+    names = [name for read in left.values() for name in _names_of(read)]
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:

@@ -18,7 +18,7 @@ from mor_ref.representations import (
     as_representation,
     mixture,
 )
-from mor_ref.treatments.floats import one_of
+from mor_ref.treatments.floats import OneOf
 from mor_ref.treatments.treatment import OfRow
 
 _ZEROS = ("symmetric", "asymmetric")
@@ -55,7 +55,7 @@ class Shared(_OfKind):
     of: str = "mx9"
     profile: str = "quark_torch"
     name = "shared"
-    words: ClassVar = {"profile": one_of(SHARED_PROFILES)}
+    words: ClassVar = {"profile": OneOf(SHARED_PROFILES)}
 
     @property
     def row(self) -> SharedBlocks:
@@ -70,7 +70,7 @@ class Levels(_OfKind):
     of: str = "seq2"
     arithmetic: str = "f32"
     name = "levels"
-    words: ClassVar = {"arithmetic": one_of(ARITHMETICS)}
+    words: ClassVar = {"arithmetic": OneOf(ARITHMETICS)}
 
     @property
     def row(self) -> LevelRows:
@@ -91,9 +91,9 @@ class Integers(OfRow):
     zeros: Literal["symmetric", "asymmetric"] = "symmetric"
     name = "integers"
     words: ClassVar = {
-        "profile": one_of(AFFINE_PROFILES),
+        "profile": OneOf(AFFINE_PROFILES),
         "block": affine_cut_in,
-        "zeros": one_of(_ZEROS),
+        "zeros": OneOf(_ZEROS),
     }
 
     def check(self) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks, spread
 
 LEAST_BITS = 40.0  # of surprise: by accident, values agree with chance 2^-40
+_MANTISSA = np.uint64(0x7FFFFF)  # of binary32
 _ENDS_IN = np.uint64(0xFF)  # bits that are 0 in a round number of 32 bits
 _COUNTED = 2048  # entries whose surprise is counted
 _NEAR = 2  # places among the sorted expected values, as far as another rounding can lead
@@ -73,9 +74,14 @@ class Alternative:
         return is_most and surprise(self, far) >= 2 * LEAST_BITS
 
 
-def sure_of(values: Bits) -> NDArray[np.float64]:
-    """Return the surprise of numbers of 32 bits: enough for each that is not round, else none."""
-    return np.where(values & _ENDS_IN, LEAST_BITS, 0.0)
+def sure_of(values: Bits, expected: Bits) -> NDArray[np.float64]:
+    """Return the surprise of numbers of 32 bits: enough for each that is not round, else none.
+
+    A number that differs from the expected one in the exponent alone has none: scales may share a
+    mantissa, as those of gam do.
+    """
+    is_sure = (values & _ENDS_IN != 0) & ((values ^ expected) & _MANTISSA != 0)
+    return np.where(is_sure, LEAST_BITS, 0.0)
 
 
 def surprise(one: Alternative, marks: Marks) -> float:

@@ -24,6 +24,8 @@ _PAIRED = 24  # descriptions that are tried in pairs
 _COST = 12.0  # bits of a property in a description
 _SAVED = 40.0  # bits that a description must save, to exclude an accident
 _EXCLUDING = 4  # a further term keeps at most one in 4 of the matching entries
+_SHOWN = 8  # and excludes one for 8 entries that differ, or the last ones if these are 8
+_OF_FURTHER = 8.0  # bits that it must save, and its own: some hundred properties are tried
 _FEW_NAMES = 2
 
 
@@ -56,7 +58,7 @@ def condition(
     terms = [
         term for one in properties for term in _terms(one, at, others) if term.count < len(others)
     ]
-    best = min(_descriptions(terms), key=lambda one: _length(one, len(at)), default=None)
+    best = min(_descriptions(terms, len(at)), key=lambda one: _length(one, len(at)), default=None)
     if best is None:
         return None
     saved = _bits_of_choice(len(at), len(others)) - _length(best, len(at))
@@ -83,23 +85,30 @@ def _bits_of_choice(some: int, others: int) -> float:
     return found / math.log(2)
 
 
-def _descriptions(terms: list[_Term]) -> Iterator[_Term]:
-    """Yield each term, pairs of terms, and the best pair with a third term.
-
-    A further term has to exclude most of the matching entries that are left.
-    """
+def _descriptions(terms: list[_Term], differing: int) -> Iterator[_Term]:
+    """Yield each term, pairs of terms, and the best pair with a third term."""
     yield from terms
     few = sorted(terms, key=lambda one: (one.count, one.cost))[:_PAIRED]
-    pairs = [
-        both
-        for a, b in itertools.combinations(few, 2)
-        if (both := _both(a, b)).count * _EXCLUDING <= a.count
-    ]
+    combined = itertools.combinations(few, 2)
+    pairs = [both for a, b in combined if _earns(both := _both(a, b), a, differing)]
     yield from pairs
     best = min(pairs, key=lambda one: (one.count, one.cost), default=None)
     if best is not None and best.count:
         triples = (_both(best, one) for one in few)
-        yield from (one for one in triples if one.count * _EXCLUDING <= best.count)
+        yield from (one for one in triples if _earns(one, best, differing))
+
+
+def _earns(both: _Term, one: _Term, differing: int) -> bool:
+    """Return whether a further term shows in the counts, and excludes most of the entries left.
+
+    A few matching entries, next to each other, are excluded by some property or other, even if none
+    is left. So are more of them if few entries differ.
+    """
+    excluded = one.count - both.count
+    is_shown = excluded * _SHOWN >= (differing if both.count else _SHOWN * _SHOWN)
+    saved = _bits_of_choice(differing, one.count) - _bits_of_choice(differing, both.count)
+    is_saving = saved >= both.cost - one.cost + _OF_FURTHER
+    return is_shown and is_saving and both.count * _EXCLUDING <= one.count
 
 
 def _both(one: _Term, other: _Term) -> _Term:

@@ -16,8 +16,8 @@ from mor_ref.verify.diagnosing.other_grids import other_grids
 from mor_ref.verify.diagnosing.other_layouts import other_layouts
 from mor_ref.verify.diagnosing.other_operands import other_operands
 from mor_ref.verify.diagnosing.other_parameters import other_parameters
-from mor_ref.verify.diagnosing.other_reaches import other_reaches
 from mor_ref.verify.diagnosing.other_scales import other_scales
+from mor_ref.verify.diagnosing.scales_of_other_numbers import scales_of_other_numbers
 
 _SCREENED = 2048  # entries that each map is tried on first
 _TRIED_ON_ALL = 6  # maps that explain the most of these
@@ -42,7 +42,7 @@ def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | No
     if not any(one.explained == len(entries.differing) and not one.kept for one in claims):
         more = (
             *other_parameters(entries),
-            *other_reaches(entries),
+            *scales_of_other_numbers(entries),
             *other_scales(entries),
             *other_operands(entries),
         )

@@ -27,9 +27,8 @@ class Entries:
 
     `axes` is 1 or 2: a field with one axis has one column. `rows` and `columns` are the sides of
     the array of an entry; `tile_rows` and `tile_columns` are the sides of its block. `start` is the
-    first entry of the case, and `case` its number. `before` is the first entry of the previous
-    case, which has `before_size` entries: 0 for the first case. If it `is_of_sample`, cases were
-    left out. Entries that are `left_out` are outside the domain: they neither differ nor match, but
+    first entry of the case, and `case` its number. If it `is_of_sample`, cases were left out.
+    Entries that are `left_out` are outside the domain: they neither differ nor match, but
     their expected bits may be found elsewhere.
     """
 
@@ -48,8 +47,6 @@ class Entries:
     columns: Integers
     tile_rows: Integers
     tile_columns: Integers
-    before: Integers
-    before_size: Integers
     noun: str = "entry"
     is_of_sample: bool = False
 
@@ -147,8 +144,6 @@ def joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entries
         columns,
         tile_rows,
         tile_columns,
-        np.concatenate([[0], starts[:-1]])[case],
-        np.concatenate([[0], sizes[:-1]])[case],
         "nibble" if is_packed else "entry",
     )
 

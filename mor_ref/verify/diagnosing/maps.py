@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from mor_ref.verify.diagnosing.cases_before import NONE, cases_before
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 
 _POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -22,7 +24,6 @@ class Map:
 
     words: str
     source: Callable[[Entries, Integers], Integers]
-    is_of_other_case: bool = False
 
 
 def maps(entries: Entries) -> Iterator[Map]:
@@ -33,7 +34,7 @@ def maps(entries: Entries) -> Iterator[Map]:
     yield from _grouping(entries)
     yield from _exchanging(entries)
     yield from _mirroring(entries)
-    yield Map("the same place in the preceding case", _of_case_before, is_of_other_case=True)
+    yield from _of_cases_before(entries)
 
 
 def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
@@ -240,6 +241,16 @@ def _of_one_line(words: str, moved: Callable[[Integers, Integers], Integers], na
     return _of_places(words, lambda e, at: (moved(e.row[at], e.rows[at]), e.column[at]))
 
 
-def _of_case_before(e: Entries, at: Integers) -> Integers:
-    place = at - e.start[at]
-    return np.where(place < e.before_size[at], e.before[at] + place, -1)
+def _of_cases_before(entries: Entries) -> Iterator[Map]:
+    """Yield the maps to the same place in the case that was asked before."""
+    for words, before in cases_before(entries.samples):
+        said = f"the same place in the preceding case{words}"
+        yield Map(said, partial(_of_case, np.array(before)))
+
+
+def _of_case(before: Integers, e: Entries, at: Integers) -> Integers:
+    """Return the same place in another case, row by row; -1 if that case is smaller."""
+    bounds = np.array([(places.start, places.stop) for places in e.slices])
+    other, place = before[e.case[at]], at - e.start[at]
+    source = bounds[other, 0] + place
+    return np.where((other != NONE) & (source < bounds[other, 1]), source, -1)

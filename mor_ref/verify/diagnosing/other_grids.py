@@ -28,7 +28,7 @@ def other_grids(e: Entries) -> Iterator[Alternative]:
         steps, width, every = grid.highest - grid.lowest, _width(e), np.ones(e.size, np.bool_)
         for other in (steps - 1, steps + 1):
             values = (width / np.float32(other)).view(np.uint32).astype(np.uint64)
-            sure = sure_of(values)
+            sure = sure_of(values, e.expected)
             words = f"each entry is that of a grid of {other:,} steps, not {steps:,}"
             yield Alternative(words, values, every, e, is_of_place=False, of_all=True, sure=sure)
 

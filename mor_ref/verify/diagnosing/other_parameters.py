@@ -17,8 +17,8 @@ from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
 from mor_ref.verify.diagnosing.amaxes_of_parts import joined_parts
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.other_amaxes import AmaxOf, other_amaxes
-from mor_ref.verify.diagnosing.other_reaches import has_32_bits
 from mor_ref.verify.diagnosing.sample import Sample
+from mor_ref.verify.diagnosing.scales_of_other_numbers import has_32_bits
 
 _CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
@@ -61,7 +61,7 @@ def _alternative(e: Entries, words: str, other: Other, computed: Computed) -> Al
             values[places], is_there[places] = found, True
     one = Alternative(words, values, is_there, e, is_of_place=False)
     is_sure = has_32_bits(e) and one.kept <= one.explained
-    return replace(one, sure=sure_of(values)) if is_sure else one
+    return replace(one, sure=sure_of(values, e.expected)) if is_sure else one
 
 
 def _others(samples: Sequence[Sample]) -> Iterator[tuple[str, Other, bool]]:

@@ -12,6 +12,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import BITS
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.alternative import LEAST_BITS, Alternative, surprise
+from mor_ref.verify.diagnosing.codes_of_other_numbers import of_reaches
 from mor_ref.verify.diagnosing.entries import MOST, Entries, Integers, joined, spread
 from mor_ref.verify.diagnosing.maps import Map, maps
 from mor_ref.verify.diagnosing.sample import Pair
@@ -79,6 +80,8 @@ def other_scales(e: Entries) -> Iterator[Alternative]:
         is_sure = _is_sure(e, choice, cases)
         yield Alternative(words, values, is_there, e, is_of_place=False, needs_a_place=not is_sure)
     yield from _of_few_blocks(field, cases)
+    if not field.is_of_codes and (names := [n for n in _own(field) if field.axes(n) == "grid"]):
+        yield from of_reaches(field, cases, names, partial(_with_scales, field))
 
 
 def _of_few_blocks(field: ScaledField, cases: list[ScaledCase]) -> Iterator[Alternative]:

@@ -10,6 +10,8 @@ from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
+_LAUNCHED = (256, 512, 1024, 2048, 4096)  # entries of a thread block
+_QUARTERS = {"half": 2, "a quarter": 1, "three quarters": 3}
 _LINES = 3  # wrong rows or columns: with fewer, a distance is not evidence
 
 
@@ -86,12 +88,38 @@ def of_places(e: Entries) -> Iterator[Property]:
             )
             yield Flag(words, words.replace(" is ", " is not ", 1), after)
         yield Number(f"last {name} - {name}", side - 1 - line)
+        yield from _of_shares(name, line, side)
+    if e.axes == 2:
+        yield from _of_places_row_by_row(e)
     if has_blocks:
         yield from _of_places_in_blocks(e)
     if e.axes == 2:
         for m in (1, *_POWERS):
             tiles = f"row // {m} + column // {m}" if m > 1 else "row + column"
             yield Number(f"({tiles}) mod 2", (e.row // m + e.column // m) % 2, has_order=False)
+
+
+def _of_shares(name: str, line: Integers, side: Integers) -> Iterator[Property]:
+    """Yield whether a line is after a share of all lines, if cases have different sizes."""
+    if len(np.unique(side)) == 1:
+        return  # the number of the line says as much
+    lines = "entries" if name == "index" else f"{name}s"
+    for share, quarters in _QUARTERS.items():
+        down, up = line >= side * quarters // 4, line >= -(-side * quarters // 4)
+        is_same = np.array_equal(down, up)
+        for marks, rounded in ((down, "" if is_same else ", rounded down"), (up, ", rounded up")):
+            if marks is down or not is_same:
+                where = f"{share} of the {lines}{rounded}"
+                yield Flag(f"{name} >= {where}", f"{name} < {where}", marks)
+
+
+def _of_places_row_by_row(e: Entries) -> Iterator[Property]:
+    """Yield the place among all entries of a case, and whether it is in the tail of a launch."""
+    place, size = e.row * e.columns + e.column, e.rows * e.columns
+    yield Number("the place, row by row,", place)
+    for m in (*_POWERS, *_LAUNCHED):
+        words = f"it is after the last whole {m:,} of all entries"
+        yield Flag(words, words.replace(" is ", " is not ", 1), place >= size - size % m)
 
 
 def _step_of(e: Entries, line: Integers) -> Iterator[int]:

@@ -10,8 +10,8 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.shapes import Sides, of_numbers, sides_of
 from mor_ref.verify.diagnosing.amaxes_of_blocks import grouped
-from mor_ref.verify.diagnosing.other_reaches import is_finite, with_amaxes
 from mor_ref.verify.diagnosing.sample import Sample
+from mor_ref.verify.diagnosing.scales_of_other_numbers import is_finite, with_amaxes
 
 _TIMES = ((1, 2), (1, 4), (2, 1), (4, 1), (2, 2), (4, 4))
 

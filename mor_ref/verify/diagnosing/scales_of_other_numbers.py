@@ -1,7 +1,6 @@
 """Scales of blocks with extremes from other numbers, or with another global scale."""
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +29,7 @@ from mor_ref.verify.diagnosing.amaxes_of_parts import (
     named,
     parts_of_blocks,
 )
+from mor_ref.verify.diagnosing.amaxes_of_tensors import amaxes_of_tensors
 from mor_ref.verify.diagnosing.entries import MOST, Entries
 from mor_ref.verify.diagnosing.sample import Sample
 
@@ -39,36 +39,39 @@ _NUMBERS = ("f32", "e8m0", "e4m3")  # formats of fields that follow from an amax
 _OF_EXTREMES = (*_NUMBERS, "u32")  # formats of fields that follow from a minimum and a maximum
 
 
-class _Reach(NamedTuple):
-    """A function that computes a field of a case with other amaxes, or None, and its words."""
+class Reach(NamedTuple):
+    """A function that computes a field of a case with other amaxes, or None, and its words.
+
+    If it `needs_finite`, it takes cases whose numbers are all finite.
+    """
 
     words: str
     computed: Callable[[Sample, str], Unsigned | None]
     is_of_part: bool = False
+    needs_finite: bool = True
 
 
-def other_reaches(e: Entries) -> Iterator[Alternative]:
+def scales_of_other_numbers(e: Entries) -> Iterator[Alternative]:
     """Yield the scales of blocks whose amax is taken from other numbers.
 
     Each reach is tried on some cases that differ; a reach that explains these is tried on all.
-    Cases with numbers that are not finite are left out.
+    Cases with numbers that are not finite are left out, unless the amax is of another tensor.
     """
-    operation = OPERATIONS[e.samples[0].operation]
-    if not _is_of_amax(e, operation):
-        return
-    yield from joined_parts(_fitting(e))
+    if follows_amax(e):
+        yield from joined_parts(_fitting(e))
 
 
 def _fitting(e: Entries) -> Iterator[tuple[Alternative, bool]]:
     """Yield the reaches that explain some cases, each with whether it is the amax of a part."""
-    known = [k for k, one in enumerate(e.samples) if is_finite(one)]
-    some = [k for k in e.worst_cases if k in known][:_CASES]
-    for reach in _reaches(e) if some else ():
-        if all(e.is_given(k, reach.computed(e.samples[k], e.field)) for k in some):
+    finite = [k for k, one in enumerate(e.samples) if is_finite(one)]
+    for reach in reaches(e):
+        known = finite if reach.needs_finite else range(len(e.samples))
+        some = [k for k in e.worst_cases if k in known][:_CASES]
+        if some and all(e.is_given(k, reach.computed(e.samples[k], e.field)) for k in some):
             yield _alternative(e, reach, known), reach.is_of_part
 
 
-def _alternative(e: Entries, reach: _Reach, known: Sequence[int]) -> Alternative:
+def _alternative(e: Entries, reach: Reach, known: Sequence[int]) -> Alternative:
     """Return the field of the known cases with other amaxes."""
     values, is_there = e.expected.copy(), np.zeros(e.size, np.bool_)
     for k in known:
@@ -79,11 +82,12 @@ def _alternative(e: Entries, reach: _Reach, known: Sequence[int]) -> Alternative
     words = f"{_EACH}{reach.words}"
     one = Alternative(words, values, is_there, e, is_of_place=False, of_all=is_known)
     is_sure = has_32_bits(e) and not one.kept
-    return replace(one, sure=sure_of(values)) if is_sure else one
+    return replace(one, sure=sure_of(values, e.expected)) if is_sure else one
 
 
-def _is_of_amax(e: Entries, operation: Operation) -> bool:
+def follows_amax(e: Entries) -> bool:
     """Return whether the entries follow from the amax, or from the extremes, of blocks."""
+    operation = OPERATIONS[e.samples[0].operation]
     way, of_extremes = operation.way_back, operation.follows_extremes
     follows = operation.ignores_zeros or of_extremes
     is_of_amax = follows and way is not None and way.coded is not None
@@ -128,9 +132,14 @@ def _with_part(part: Part, one: Sample, field: str) -> NDArray[Any]:
     return _with_found(found, one, field)
 
 
-def _with_tensor(other: Mapping[Sample, int], one: Sample, field: str) -> NDArray[Any] | None:
+def _with_tensor(other: Mapping[Sample, float], one: Sample, field: str) -> NDArray[Any] | None:
     """Return a field of a case with the amax of another tensor; None if there is none."""
-    return _with_found(np.full((1, 1), other[one]), one, field) if one in other else None
+    if one not in other:
+        return None
+    asked = one.question
+    amax = np.full((1, 1), other[one], np.float32).view(np.uint32)
+    parameters = {**asked.parameters, "source": "f32"}  # tensors may have other formats
+    return OPERATIONS[one.operation].engine(parameters, {**asked.arrays, "x": amax})[field].ravel()
 
 
 def magnitudes_of(one: Sample) -> Unsigned:
@@ -147,12 +156,14 @@ def _grid(one: Sample) -> Sides:
 def _with_found(found: Unsigned, one: Sample, field: str) -> NDArray[Any]:
     """Return a field of a case with given amaxes of blocks.
 
-    All numbers of a block are replaced by its amax. The amax of the whole tensor stays.
+    All numbers of a block are replaced by its amax. The amax of the whole tensor stays, unless the
+    tensor is the block.
     """
     asked, operation = one.question, OPERATIONS[one.operation]
     x, parameters, magnitudes = asked.arrays["x"], asked.parameters, magnitudes_of(one)
-    other = np.ascontiguousarray(of_numbers(found, _grid(one), x.shape).astype(x.dtype))
-    if other.max(initial=0) < magnitudes.max(initial=0):
+    sides = _grid(one)
+    other = np.ascontiguousarray(of_numbers(found, sides, x.shape).astype(x.dtype))
+    if sides != x.shape and other.max(initial=0) < magnitudes.max(initial=0):
         parameters = _with_whole_amax(operation, parameters, magnitudes.max())
     return operation.engine(parameters, {**asked.arrays, "x": other})[field].ravel()
 
@@ -197,7 +208,7 @@ _GIVEN = {"amax", "scale", "global_scale"}
 # ---------------------------------------------------------------- reaches
 
 
-def _reaches(e: Entries) -> Iterator[_Reach]:
+def reaches(e: Entries) -> Iterator[Reach]:
     """Yield the reaches that kernels confuse, the simplest first."""
     sides = {_grid(one) for one in e.samples}
     rows, columns = sides.pop() if len(sides) == 1 else (0, 0)
@@ -207,28 +218,23 @@ def _reaches(e: Entries) -> Iterator[_Reach]:
         ("minimum and maximum", _with_extremes) if of_extremes else ("amax", with_amaxes)
     )
     for words, amaxes in (*of_more(rows, columns), *of_halves(noun)):
-        yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
+        yield Reach(f"of the {name} of {words}", partial(computed, amaxes))
     if not of_extremes:
         for words, other in _of_tensors(e):
-            yield _Reach(f"of the amax of {words}", partial(_with_tensor, other))
+            of_other = partial(_with_tensor, other)
+            yield Reach(f"of the amax of {words}", of_other, needs_finite=False)
         for part in parts_of_blocks(noun):
-            yield _Reach(f"of the amax of {named(part, noun)}", partial(_with_part, part), True)
+            yield Reach(f"of the amax of {named(part, noun)}", partial(_with_part, part), True)
     for words, amaxes in of_lanes(noun):
-        yield _Reach(f"of the {name} of {words}", partial(computed, amaxes))
+        yield Reach(f"of the {name} of {words}", partial(computed, amaxes))
 
 
-def _of_tensors(e: Entries) -> Iterator[tuple[str, dict[Sample, int]]]:
-    """Yield the amaxes of other tensors for each case, if blocks are whole tensors."""
-    if any(_grid(one) != one.question.arrays["x"].shape for one in e.samples):
-        return
-    if len({one.question.parameters["source"] for one in e.samples}) > 1:
-        return  # bits of one format are not those of another
-    own = [int(magnitudes_of(one).max(initial=0)) for one in e.samples]
-    yield "the tensor before it", dict(zip(e.samples[1:], own, strict=False))
-    yield "the tensor after it", dict(zip(e.samples, own[1:], strict=False))
-    yield "all tensors together", dict.fromkeys(e.samples, max(own))
-    so_far = itertools.accumulate(own, max)
-    yield "the tensor and all before it", dict(zip(e.samples, so_far, strict=True))
+def _of_tensors(e: Entries) -> Iterator[tuple[str, dict[Sample, float]]]:
+    """Yield the amaxes of other tensors, for the cases whose block is the whole tensor."""
+    is_whole = [_grid(one) == one.question.arrays["x"].shape for one in e.samples]
+    for words, amaxes in amaxes_of_tensors(e.samples) if any(is_whole) else ():
+        each = zip(e.samples, amaxes, is_whole, strict=True)
+        yield words, {one: amax for one, amax, whole in each if whole and amax is not None}
 
 
 def _noun(e: Entries) -> str:
@@ -238,14 +244,14 @@ def _noun(e: Entries) -> str:
     return known.get(cuts.pop(), "its block") if len(cuts) == 1 else "its block"
 
 
-def _of_global_scales(e: Entries) -> Iterator[_Reach]:
+def _of_global_scales(e: Entries) -> Iterator[Reach]:
     """Yield other global scales, if they can be given: 1, and the scales of the candidate."""
     operation = OPERATIONS[e.samples[0].operation]
     if "global_scale" in operation.optional:
-        yield _Reach("with a global scale of 1", partial(_with_global_scale, ""))
+        yield Reach("with a global scale of 1", partial(_with_global_scale, ""))
         for name, (fmt, axes) in operation.outputs.items():
             if (fmt, axes) == ("f32", "ends"):
-                yield _Reach(f"with the given {name}", partial(_with_global_scale, name))
+                yield Reach(f"with the given {name}", partial(_with_global_scale, name))
 
 
 def _with_global_scale(name: str, one: Sample, field: str) -> NDArray[Any] | None:

@@ -14,10 +14,10 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.amaxes_of_blocks import over
 from mor_ref.verify.diagnosing.entries import entries_of
-from mor_ref.verify.diagnosing.other_reaches import _with_extremes
 from mor_ref.verify.diagnosing.other_scales import other_scales
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 from mor_ref.verify.diagnosing.scales_of_other_blocks import block_of, other_block_sizes
+from mor_ref.verify.diagnosing.scales_of_other_numbers import _with_extremes
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting.structure_text import structure_lines
 
