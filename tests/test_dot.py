@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -65,7 +66,52 @@ IMPOSSIBLE = [
     (("mine", "t_fdpa", (), 8, 3, -133.5), "zero_exponent is -133.5; give an int"),
     (("mine", "t_fdpa", (), 8, 3, -133, "f32", 24), "kept_bits is 24; give 1 to 23"),
     (("mine", "t_fdpa", (), 8, 3, -133, "f32", -3), "kept_bits is -3; give 1 to 23"),
+    (("mine", "exact", (), 8), "chunk is 8, which exact does not use; leave it out, or give 0"),
+    (("mine", "e_fdpa", (), 4, 3), "fraction_bits is 3, which e_fdpa does not use; leave it out"),
+    (("mine", "tr_fdpa", (), 4, 24, -133), "zero_exponent is -133, which tr_fdpa does not use; le"),
+    (("mine", "promoted", (), 32, 13, -133, "f16"), "result is 'f16', which promoted does not use"),
+    (
+        ("mine", "gst_fdpa", (), 64, 35, -139),
+        "scales is (), and gst_fdpa needs some; give pairs of",
+    ),
+    (
+        ("mine", "gst_fdpa", (), 64, 35, -139, "f32", 23, (("e4m3", 8),)),
+        "scales has a block of 8; for gst_fdpa, give a multiple of 16",
+    ),
+    (
+        ("mine", "t_fdpa", (), 64, 35, -139, "f32", 23, (("f32", 32),)),
+        "scales is (('f32', 32),), which t_fdpa does not use; leave it out, or give ()",
+    ),
+    (
+        ("mine", "st_fdpa", (), 64, 35, -139, "f32", 23, ("e8m0", 32)),
+        "scales has 'e8m0'; give pairs of the name of a format and a block",
+    ),
+    (("mine", "t_fdpa", "e4m3", 8, 3, -133), "formats is 'e4m3'; give a tuple"),
+    (("mine", "t_fdpa", (), 8, 3, -133, "f32", 23, (), -1), "ignored_bits is -1; give 0 to 23"),
+    (
+        ("mine", "t_fdpa", (), 8, 3, -133, "f32", 23, (), 0, 8),
+        "flushed_every is 8, which t_fdpa does not use; leave it out, or give 0",
+    ),
+    (
+        ("mine", "ftz_mul_add", (), 4, 0, 0, "f32", 23, (), 0, -4),
+        "flushed_every is -4; give 0, or a multiple of chunk, which is 4",
+    ),
+    (
+        ("mine", "exact", (), 0, 0, 0, "f32", 23, (), 0, 0, "f16"),
+        "first_c is 'f16', which exact does not use; leave it out, or give ''",
+    ),
+    (
+        ("mine", "t_fdpa", (), 8, 3, -133, "f16", 10),
+        "kept_bits is 10, which a result in f16 does not use; leave it out, or give 23",
+    ),
 ]
+
+
+@pytest.mark.parametrize("name", ["exact", "f32_pairwise", "cdna1_fp16", "cdna3_fp16", "cdna3_fp8"])
+def test_only_profiles_that_cut_their_results_keep_fewer_bits(name):
+    """DOT-012, DOT-014, DOT-015, DOT-017: they round to binary32."""
+    with pytest.raises(FormatError, match="kept_bits is 13, which .* does not use; leave it out"):
+        replace(DOT_PROFILES[name], kept_bits=13)
 
 
 @pytest.mark.parametrize(("row", "message"), IMPOSSIBLE, ids=[message for _, message in IMPOSSIBLE])

@@ -10,6 +10,7 @@ import mor_ref
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
+from mor_ref.engine.dot_operands import exponents_of, operand_of
 from mor_ref.exact import dot as exact_dot
 
 ANY_FORMAT = ("e4m3", "e5m2", "e2m1", "bf16", "f16", "f32", "e3m2", "e4m3fnuz", "int8_mx", "e8m0")
@@ -158,3 +159,20 @@ def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
         codes = np.array([scale], np.uint8)
         arguments |= {"scales": (codes, codes), "scale_format": "e4m3", "block": 16}
     check(*pair, arguments)
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e2m1", "e4m3fnuz", "bf16"])
+def test_numbers_that_are_looked_up_are_those_of_single_codes(fmt):
+    """DOT-004, DOT-005: in more than one strip of codes, each with its exponent."""
+    own, row = formats[fmt], DOT_PROFILES["exact"]
+    codes = np.arange(own.code_count)
+    codes = np.resize(codes, (100, max(own.code_count // 50, 400))).astype(code_dtype(own))
+    found = operand_of(codes, own, row)
+    few = operand_of(codes[:1, :3], own, row)
+    numbers = values(np.arange(own.code_count), own)
+    np.testing.assert_array_equal(found.value, numbers[codes])
+    assert found.exponent is not None
+    if own.code_count > few.value.size:
+        assert few.exponent is None
+    with_search = exponents_of(found.value, own.smallest_exponent, found.exponent.min())
+    np.testing.assert_array_equal(found.exponent, with_search)

@@ -306,6 +306,7 @@ NO_CHAPTERS = {
     "definitions": {
         "catalogue": "the type of the tables of rows",
         "dot_arguments": "what functions of the chapter dot are given",
+        "dot_faults": "why a profile of the chapter dot cannot exist",
         "format": "the type of a row of the chapter formats",
         "matmul": MATMUL,
     },

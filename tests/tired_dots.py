@@ -50,6 +50,7 @@ class Program:
         yield by_text, "FAMILIES", {**FAMILIES, **self.families()}
         yield by_text, "chunks", changed
         yield matmul_by_text, "chunks", changed
+        yield matmul_by_text, "exact", self.families().get("exact", FAMILIES["exact"])
         yield matmul_by_text, "in_pieces", self.pieces
         yield by_text, "by_ieee", self.fallback
 
@@ -61,21 +62,43 @@ def flushed(x, low):
 
 def low_of(row):
     """Return the exponent of the smallest normal number of the results of a row."""
-    return -14 if row[3] == 10 else -126
+    return -14 if row and row[3] == 10 else -126
 
 
 # ---------------------------------------------------------------- sums and c
 
 
 def flushing(of_sum, lows=(-14, -126)):
-    """Return families of NVIDIA that change sums which are subnormal in some formats."""
+    """Return families that change sums which are subnormal in some formats."""
 
-    def chunk(products, c, row, **more):
-        e, n, r = t_fdpa(products, c, row, **more)
-        is_subnormal = low_of(row) in lows and abs(r) < 2.0 ** low_of(row)
-        return e, n, of_sum(r) if is_subnormal else r
+    def changed(function):
+        def chunk(products, c, row, **more):
+            e, n, r = function(products, c, row, **more)
+            is_subnormal = low_of(row) in lows and abs(r) < 2.0 ** low_of(row)
+            return e, n, of_sum(r) if is_subnormal else r
 
-    return lambda: dict.fromkeys(OF_NVIDIA, chunk)
+        return chunk
+
+    return lambda: {name: changed(function) for name, function in FAMILIES.items()}
+
+
+def flushing_operations(of_sum):
+    """Return the operations of binary32, each followed by a change of subnormal numbers."""
+
+    def flush(x):
+        return of_sum(x) if abs(x) < 2.0**-126 else x
+
+    def chunk(products, c, row):
+        if row[0] != "f32_pairwise":
+            e, n, r = by_ieee(products, c, row)
+            return e, n, r if row[0] == "ftz_mul_add" else flush(r)  # which flushes already
+        sums = [flush(multiply(v[0], v[1])) for v, _ in products]
+        while len(sums) > 1:
+            pairs = [flush(add(*sums[i : i + 2])) for i in range(0, len(sums) - 1, 2)]
+            sums = pairs + sums[len(pairs) * 2 :]
+        return 0, 0, flush(add(c, sums[0])) if sums else c
+
+    return chunk
 
 
 def to_zero(_):
@@ -309,9 +332,13 @@ LONG = {
 
 
 PROGRAMS = {
-    "dot_subnormal_sums_flushed": Program(SUITES, flushing(to_zero, [-126])),
+    "dot_subnormal_sums_flushed": Program(
+        SUITES, flushing(to_zero, [-126]), fallback=flushing_operations(to_zero)
+    ),
     "dot_f16_subnormal_sums_flushed": Program((*ALONE, *PRODUCTS), flushing(to_zero, [-14])),
-    "dot_subnormal_sums_flushed_with_sign": Program(SUITES, flushing(to_signed_zero)),
+    "dot_subnormal_sums_flushed_with_sign": Program(
+        SUITES, flushing(to_signed_zero), fallback=flushing_operations(to_signed_zero)
+    ),
     "dot_subnormal_c_flushed": Program(
         SUITES,
         lambda: {name: taking_c(function) for name, function in FAMILIES.items()},

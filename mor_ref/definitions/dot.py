@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.dot_faults import fault_of_scales, fault_of_use
 from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import as_format, formats
 
@@ -44,6 +45,18 @@ _KEPT_BITS = 23  # at most, as in binary32
 _WORDS = {"family": get_args(Family), "result": ("f32", "f16"), "first_c": ("", "f16")}
 _COUNTS = ("chunk", "fraction_bits", "kept_bits", "ignored_bits", "flushed_every")
 _NUMBERS = (*_COUNTS, "zero_exponent")
+_WITH_SCALES = ("exact", "st_fdpa", "gst_fdpa", "promoted", "switchback")
+_USED_BY: dict[str, tuple[str, ...]] = {  # fields that other families do not use, and have not
+    "chunk": (*CUTS, "promoted", "e_fdpa", "ftz_mul_add"),
+    "fraction_bits": (*CUTS, "promoted"),
+    "zero_exponent": ROUNDED_ONCE,
+    "kept_bits": ROUNDED_ONCE,
+    "result": ROUNDED_ONCE[:3],
+    "first_c": ROUNDED_ONCE[:3],
+    "flushed_every": ("ftz_mul_add",),
+    "scales": _WITH_SCALES,
+}
+_WHOLE_BLOCKS = {"gst_fdpa": GROUP, "promoted": PERIOD}  # products that have one scale
 _LENGTHS: dict[str, tuple[range, str]] = {  # of chunks that groups of the family fill
     "gst_fdpa": (range(GROUP, _LONGEST + 1, GROUP), f"a multiple of {GROUP}"),
     "ftz_mul_add": (range(2, 5, 2), "2 or 4"),
@@ -79,7 +92,9 @@ class DotProfile:
     wide: str = ""
 
     def __post_init__(self) -> None:
-        fault = fault_of_name(self.name) or self._fault_of_types() or self._fault()
+        fault = fault_of_name(self.name) or self._fault_of_types()
+        fault = fault or fault_of_use(self, _USED_BY) or self._fault()
+        fault = fault or fault_of_scales(self, _WHOLE_BLOCKS.get(self.family, 1))
         if fault:
             raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
 
@@ -93,6 +108,9 @@ class DotProfile:
             given = getattr(self, name)
             if type(given) is not int:
                 return f"{name} is {given!r}; give an int"
+        for name in ("formats", "scales"):
+            if not isinstance(getattr(self, name), tuple):
+                return f"{name} is {getattr(self, name)!r}; give a tuple"
         return None
 
     def _fault(self) -> str | None:
@@ -113,7 +131,9 @@ class DotProfile:
             return (
                 f"fraction_bits is {self.fraction_bits}; for {self.family}, give 0 to {RIGHT_BITS}"
             )
-        if self.chunk and self.flushed_every % self.chunk:
+        if not 0 <= self.ignored_bits <= _KEPT_BITS:
+            return f"ignored_bits is {self.ignored_bits}; give 0 to {_KEPT_BITS}"
+        if self.flushed_every < 0 or (self.chunk and self.flushed_every % self.chunk):
             return (
                 f"flushed_every is {self.flushed_every}; give 0, or a multiple of chunk, which is "
                 f"{self.chunk}"

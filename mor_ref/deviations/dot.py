@@ -164,31 +164,12 @@ def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotPr
     return math.copysign(FLT_MAX, found) if math.isinf(found) else found
 
 
-@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
-def dot_subnormal_sums_flushed(reference: Reference, value: Fraction, profile: DotProfile) -> float:
-    """A subnormal sum becomes zero."""
-    return flushed(float(reference(value, profile)), profile.result) or 0.0
-
-
 def flushed(x: float, name: str) -> float:
     """Return a number, or a zero of its sign if it is subnormal in a format.
 
     The flush of DOT-016 is a step of its own, which deviations may change.
     """
     return math.copysign(0.0, x) if abs(x) < math.ldexp(1.0, formats[name].smallest_exponent) else x
-
-
-def _has_exponents(_code: int, fmt: Format, _profile: DotProfile) -> bool:
-    return fmt.exponent_bits > 0
-
-
-@deviation(dot_terms.number, where=_has_exponents, rules=("DOT-001", "DOT-004"), domain=DOTS)
-def dot_subnormal_operands_flushed(
-    reference: Reference, code: int, fmt: Format, profile: DotProfile
-) -> Factor:
-    """A subnormal operand becomes zero."""
-    found: Factor = reference(code, fmt, profile)
-    return replace(found, value=0.0) if abs(found.value) < (fmt.smallest_normal or 0) else found
 
 
 @deviation(
@@ -250,14 +231,40 @@ def _is_scaled(_part: list[Product], _c: float, profile: DotProfile) -> bool:
     return profile.family == "st_fdpa"
 
 
-@deviation(dot_nvidia.t_fdpa, where=_is_scaled, rules=("DOT-007",), domain=IN_SCALED_DOTS)
-def dot_scaled_after_the_sum(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The products of a block are added up first; the scales multiply the rounded sum."""
-    found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
-    value = dot_terms.exact_product(found.c, part[0].of_scales)
-    return followed(found, c, _rounded_sum(value, c, profile))
+def _scaled_after(
+    name: str, summary: str, clears: Callable[[list[Product], float], bool]
+) -> Deviation:
+    """Return the deviation of scales behind the sum; some terms clear the fields of a chunk."""
 
+    def chunk(reference: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
+        found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
+        value = dot_terms.exact_product(found.c, part[0].of_scales)
+        last = _rounded_sum(value, c, profile)
+        return Chunk(0, 0, last) if clears(part, c) else replace(found, c=last)
+
+    changes = (Change(dot_nvidia.t_fdpa, chunk, _is_scaled),)
+    return Deviation(name, summary, ("DOT-007",), IN_SCALED_DOTS, changes)
+
+
+def _is_special(part: list[Product], c: float) -> bool:
+    terms = (dot_terms.exact_product(one.of_elements, one.of_scales) for one in part)
+    return not all(map(math.isfinite, (*terms, c)))
+
+
+DOT_SCALED_AFTER_THE_SUM = _scaled_after(
+    "dot_scaled_after_the_sum",
+    "The products of a block are added up first; the scales multiply the rounded sum.",
+    lambda _, c: not math.isfinite(c),
+)
+DOT_SCALED_AFTER_THE_SUM_OF_PRODUCTS = _scaled_after(
+    "dot_scaled_after_the_sum_of_products",
+    "The scales multiply a rounded sum; the fields are of the products alone, whatever c is.",
+    lambda *_: False,
+)
+DOT_SCALED_AFTER_THE_SUM_OF_NUMBERS = _scaled_after(
+    "dot_scaled_after_the_sum_of_numbers",
+    "The scales multiply a rounded sum; a special scale clears the fields of a chunk, as c does.",
+    _is_special,
+)
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

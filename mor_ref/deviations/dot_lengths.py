@@ -16,7 +16,7 @@ _FILLED = {"dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, o
 
 
 def _is_halved(profile: DotProfile) -> bool:
-    return profile.family in (*CUTS, "e_fdpa")
+    return profile.family in (*CUTS, "e_fdpa", "ftz_mul_add")
 
 
 def _longer(

@@ -48,13 +48,6 @@ def dot_nan_scale_is_a_number(reference: Reference, code: int, fmt: Format) -> F
     return Factor(2 * found.value, found.exponent + 1) if code == fmt.code_count - 1 else found
 
 
-@deviation(dot_terms.scale, where=_is_ue4m3, rules=("DOT-006",), domain=IN_SCALED_DOTS)
-def dot_subnormal_scales_flushed(reference: Reference, code: int, fmt: Format) -> Factor:
-    """A subnormal scale in e4m3 becomes zero."""
-    found: Factor = reference(code, fmt)
-    return replace(found, value=0.0) if found.value < (fmt.smallest_normal or 0) else found
-
-
 @deviation(dot_terms.scale, rules=("DOT-006", "DOT-008"), domain=(*IN_SCALED_DOTS, *DOT_INTEGERS))
 def dot_nan_scale_is_infinite(reference: Reference, code: int, fmt: Format) -> Factor:
     """A scale of NaN is infinite."""

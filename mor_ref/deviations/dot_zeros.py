@@ -6,12 +6,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.dot import WITHOUT_C, DotProfile
+from mor_ref.definitions.dot import DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_DOT, IN_PRODUCTS
-from mor_ref.deviations.dot import flushed
-from mor_ref.deviations.dot_exponents import FROM_ZERO, adds_to_c
-from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia
+from mor_ref.exact import dot_amd, dot_binary32, dot_nvidia
 from mor_ref.exact.dot_terms import Chunk, Product, Term
 
 Reference = Callable[..., Any]
@@ -100,42 +98,6 @@ def dot_cdna1_small_sums_are_plus_zero(
     """A negative sum that rounds to zero on CDNA 1 is +0, as it is on tensor cores."""
     found: Chunk = reference(part, c, profile)
     return replace(found, c=found.c + 0.0)
-
-
-@deviation(dot_nvidia.result, rules=("DOT-010",), domain=DOTS)
-def dot_subnormal_sums_flushed_with_sign(
-    reference: Reference, value: Fraction, profile: DotProfile
-) -> float:
-    """A subnormal sum becomes a zero of its sign."""
-    return flushed(float(reference(value, profile)), profile.result)
-
-
-def _takes_c(_c: float, _start: int, profile: DotProfile) -> bool:
-    return profile.family not in WITHOUT_C
-
-
-@deviation(dot_amd.c_of_chunk, where=_takes_c, rules=("DOT-003", "DOT-004"), domain=DOTS)
-def dot_subnormal_c_flushed(
-    reference: Reference, c: float, start: int, profile: DotProfile
-) -> float:
-    """Each chunk takes a subnormal c as a zero."""
-    name = profile.result if start else profile.start
-    return flushed(float(reference(c, start, profile)), name)
-
-
-@deviation(
-    dot.dot_chunks,
-    where=adds_to_c,
-    rules=("DOT-003", "DOT-004"),
-    domain=DOTS,
-    exemptions=FROM_ZERO,
-)
-def dot_subnormal_given_c_flushed(
-    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
-) -> list[Chunk]:
-    """A given c becomes zero if it is subnormal, and later ones stay."""
-    found: list[Chunk] = reference(a, b, flushed(c, profile.start), profile, *more)
-    return found
 
 
 def _has_c_of_its_own(_c: float, profile: DotProfile) -> bool:

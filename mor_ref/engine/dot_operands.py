@@ -4,17 +4,20 @@ Each number is a binary64 that stands for an integer times a power of two: produ
 are exact, and no mode of the processor changes an exact result.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits
+from mor_ref.arrays import Bits, code_dtype
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.engine.decoding import decode
 
 _WHOLE_ROW = 1 << 62
+_TABLE_BITS = 16  # of formats whose numbers are looked up
+_STRIP = 1 << 14  # codes that are looked up at once
 _NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits 16 bits
 
 
@@ -33,6 +36,7 @@ class Operand(NamedTuple):
     scale_unit: int = 0
     scale_top: int = 0
     lowest_scale: int = 0
+    exponent: NDArray[np.int16] | None = None  # of the numbers, if it is known already
 
     def scaled(self, scales: NDArray[np.float64], fmt: Format, block: int) -> "Operand":
         """Return the same rows with scales, which are numbers of a format."""
@@ -55,7 +59,11 @@ def operand_of(
     block: int = 1,
 ) -> Operand:
     """Return rows of codes, with the codes of their scales (DOT-005, DOT-006)."""
-    plain = Operand(numbers_of(codes, fmt, profile.ignored_bits), fmt)
+    exponent = (
+        _looked_up(_exponents(fmt), codes) if _is_known(codes, fmt, profile.ignored_bits) else None
+    )
+    numbers = numbers_of(codes, fmt, profile.ignored_bits)
+    plain = Operand(numbers, fmt, exponent=exponent)
     if scales is None or scale_format is None:
         return plain
     return plain.scaled(scale_numbers(scales, scale_format), scale_format, block)
@@ -105,6 +113,38 @@ def chunk_count(profile: DotProfile, columns: int) -> int:
 
 def numbers_of(codes: Bits, fmt: Format, ignored_bits: int = 0) -> NDArray[np.float64]:
     """DOT-005: the numbers of codes whose lowest bits are read as 0."""
+    is_known = _is_known(codes, fmt, ignored_bits)
+    return _looked_up(_numbers(fmt), codes) if is_known else _computed(codes, fmt, ignored_bits)
+
+
+def _is_known(codes: Bits, fmt: Format, ignored_bits: int) -> bool:
+    """Return whether a table has the numbers of codes, and is not longer than they are."""
+    return fmt.bits <= _TABLE_BITS and not ignored_bits and codes.size >= fmt.code_count
+
+
+def _looked_up(table: NDArray[Any], codes: Bits) -> NDArray[Any]:
+    """Return the entries of codes, in strips: the indices of a strip stay in the cache."""
+    found = np.empty(codes.shape, table.dtype)
+    flat, room = codes.reshape(-1), found.reshape(-1)
+    for first in range(0, flat.size, _STRIP):
+        part = slice(first, first + _STRIP)
+        table.take(flat[part], out=room[part], mode="clip")  # no code is outside of the table
+    return found
+
+
+@functools.cache
+def _numbers(fmt: Format) -> NDArray[np.float64]:
+    """Return the number of each code of a format."""
+    return _computed(np.arange(fmt.code_count, dtype=code_dtype(fmt)), fmt, 0)
+
+
+@functools.cache
+def _exponents(fmt: Format) -> NDArray[np.int16]:
+    """DOT-004: return the exponent of each code of a format."""
+    return exponents_of(_numbers(fmt), fmt.smallest_exponent, _NO_EXPONENT)
+
+
+def _computed(codes: Bits, fmt: Format, ignored_bits: int) -> NDArray[np.float64]:
     read = codes >> ignored_bits << ignored_bits if ignored_bits else codes
     words = np.ascontiguousarray(read).reshape(-1)
     words.flags.writeable = False
@@ -123,14 +163,18 @@ def _widened(words: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def exponents_of(numbers: NDArray[np.float64], lowest: int, of_zero: int) -> NDArray[np.int16]:
     """DOT-004: the exponents of numbers; a zero has another one, as no rule needs its own."""
-    floor_log2 = (numbers.view(np.int64) >> 52 & 0x7FF) - 1023
-    return np.where(numbers == 0, of_zero, np.maximum(floor_log2, lowest)).astype(np.int16)
+    floor_log2 = ((numbers.view(np.int64) >> 52).astype(np.int16) & np.int16(0x7FF)) - np.int16(
+        1023
+    )
+    return np.where(numbers == 0, np.int16(of_zero), np.maximum(floor_log2, np.int16(lowest)))
 
 
 def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     """Return an operand in whole chunks: the last one is filled with zeros (DOT-003)."""
     value = operand.value
-    exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
+    exponent = operand.exponent
+    if exponent is None:
+        exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
     scale, scale_exponent = _scales_of(operand)
     if profile.family == "st_fdpa" and operand.scales is not None:
         each = np.arange(value.shape[1]) // operand.block
@@ -140,7 +184,8 @@ def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
         value = np.where(np.abs(value) < 2.0**operand.fmt.smallest_exponent, 0.0, value)
     value, exponent = (_in_chunks(x, profile, z) for x, z in ((value, 0), (exponent, _NO_EXPONENT)))
-    special = np.any(~np.isfinite(value), axis=2)
+    with np.errstate(invalid="ignore"):  # opposite infinities; no sum of numbers is that large
+        special = ~np.isfinite(value.sum(axis=2))
     if profile.family == "exact":
         special |= ~np.isfinite(scale).all(axis=1, keepdims=True)
     whole = wholes_of(value, operand.fmt) if has_wholes else value[:0]
@@ -156,7 +201,7 @@ def _in_chunks(x: NDArray[Any], profile: DotProfile, zero: int) -> NDArray[Any]:
         return x.reshape(rows, 1, columns)
     room = chunk_count(profile, columns) * length - columns
     inner = 1 if profile.family == "f32_fma" else profile.chunk
-    filled = np.pad(x, ((0, 0), (0, room)), constant_values=zero)
+    filled = np.pad(x, ((0, 0), (0, room)), constant_values=zero) if room else x
     return filled.reshape(rows, (columns + room) // inner, inner)
 
 

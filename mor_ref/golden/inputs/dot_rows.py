@@ -24,6 +24,7 @@ Row = tuple[Pairs, float]  # the numbers of products, and c
 _IEEE = SpecialCases(overflow="ieee")
 # Two binary32 numbers whose product is above 2^-24 by less than 2^-62.
 _ABOVE_A_TIE = (math.ldexp(0x801001, -36), math.ldexp(0xFFE002, -35))
+_TIE = 1 + 2.0**-12  # its square is a tie of binary32
 HIGHEST = 6  # exponent of the large numbers, if a format has it
 
 
@@ -69,7 +70,8 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
     """Return sums that a second rounding, a lost bit or another order of four products changes.
 
     In f16, sums are above a tie by a bit that binary32 does not hold. In f32_fma, a product is
-    above a tie of c by less than 2^-62. In pairs, two small products count together.
+    above a tie of c by less than 2^-62, or a tie next to a tiny c. In pairs, two small products
+    count together.
     """
     one, small = (1.0, 1.0), 2.0**-12
     rows: list[Row] = [
@@ -78,6 +80,8 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
         ([one, (0.0, 1.0), (small, small), (small, small)], 0.0),
         ([_ABOVE_A_TIE], 1.0),
         ([(-_ABOVE_A_TIE[0], _ABOVE_A_TIE[1])], -1.0),
+        ([(_TIE, _TIE)], 2.0**-60),
+        ([(_TIE, _TIE)], -(2.0**-60)),
     ]
     found = [row for row in rows if has_all(row, of)]
     return arrays_of(found, profile, of, length)

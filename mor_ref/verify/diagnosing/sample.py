@@ -163,11 +163,12 @@ def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
 def few_cases(samples: list[Sample], *, of_rows: bool) -> list[Sample]:
     """Return cases up to a number of elements, each case once.
 
-    If rows are independent, the cases have all sizes. Otherwise they are the first ones, because
-    tensors may be too large.
+    If rows are independent, the cases have all sizes up to this number. Otherwise they are the
+    first ones, because tensors may be too large.
     """
     once = list({sample.question.name: sample for sample in reversed(samples)}.values())[::-1]
     if of_rows:
+        once = [e for e in once if e.size <= _ENOUGH] or once[:1]
         once = once[:: math.ceil(sum(sample.size for sample in once) / _ENOUGH)]
     sizes = itertools.accumulate(sample.size for sample in once)
     return [e for e, size in zip(once, sizes, strict=True) if size <= _ENOUGH] or once[:1]
