@@ -27,6 +27,7 @@ def test_elements_of_the_units_that_took_a_rung_are_counted(shape, tile, unit, d
     random = np.random.default_rng(5)
     x = (random.standard_normal(shape) * 300).astype(dtype)
     x[0, :3] = np.inf, np.nan, -np.inf
+    x[1] = 464 * np.exp2(random.integers(-2, 3, shape[1]))  # with some scales, the limit itself
     grid = partition(shape, tile, tile).grid
     scales = np.exp2(random.integers(-2, 3, grid)).astype(np.float32)
     bits = scales.view(np.uint32)
