@@ -104,6 +104,10 @@ IMPOSSIBLE = [
         ("mine", "t_fdpa", (), 8, 3, -133, "f16", 10),
         "kept_bits is 10, which a result in f16 does not use; leave it out, or give 23",
     ),
+    (
+        ("mine", "t_fdpa", ("e4m3", "e5m2"), 32, 13, -132, "f32", 13, (), 13),
+        "ignored_bits is 13 and formats is ('e4m3', 'e5m2'); leave it out, or give formats=",
+    ),
 ]
 
 

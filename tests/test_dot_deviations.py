@@ -25,14 +25,19 @@ def results(operation, parameters, arrays, name):
         return operation.exact(parameters, arrays)["result"].tolist()
 
 
-@pytest.mark.tier("full", but=["-16]"])
+@pytest.mark.tier("full", but=["half_as_long-hopper", "twice_as_long-cdna1"])
 @pytest.mark.parametrize(
-    ("name", "chunk"),
-    [("dot_chunks_are_half_as_long", 16), ("dot_chunks_are_twice_as_long", 64)],
+    ("name", "profile", "chunk"),
+    [
+        ("dot_chunks_are_half_as_long", "hopper_fp8_promoted", 16),
+        ("dot_chunks_are_twice_as_long", "hopper_fp8_promoted", 64),
+        ("dot_chunks_are_half_as_long", "cdna1_fp16", 2),
+        ("dot_chunks_are_twice_as_long", "cdna1_fp16", 8),
+    ],
 )
-def test_promoted_sums_have_chunks_of_another_length(name, chunk):
-    """DOT-011: the engine has the same sums by another row."""
-    row = DOT_PROFILES["hopper_fp8_promoted"]
+def test_sums_have_chunks_of_another_length(name, profile, chunk):
+    """DOT-011, DOT-015: the engine has the same sums by another row."""
+    row = DOT_PROFILES[profile]
     operation, known = cases("dot", row.name)
     differing = 0
     for case in known[:3]:

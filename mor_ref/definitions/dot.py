@@ -133,6 +133,11 @@ class DotProfile:
             )
         if not 0 <= self.ignored_bits <= _KEPT_BITS:
             return f"ignored_bits is {self.ignored_bits}; give 0 to {_KEPT_BITS}"
+        if self.ignored_bits and tuple(self.formats) != ("f32",):
+            return (
+                f"ignored_bits is {self.ignored_bits} and formats is {self.formats!r}; leave it "
+                "out, or give formats=('f32',), whose last bits tf32 and xf32 ignore"
+            )
         if self.flushed_every < 0 or (self.chunk and self.flushed_every % self.chunk):
             return (
                 f"flushed_every is {self.flushed_every}; give 0, or a multiple of chunk, which is "

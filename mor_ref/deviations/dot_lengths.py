@@ -19,6 +19,10 @@ def _is_halved(profile: DotProfile) -> bool:
     return profile.family in (*CUTS, "e_fdpa", "ftz_mul_add")
 
 
+def _is_doubled(profile: DotProfile) -> bool:
+    return is_of_nvidia(profile) or profile.family == "e_fdpa"
+
+
 def _longer(
     name: str,
     summary: str,
@@ -52,7 +56,7 @@ DOT_CHUNKS_ARE_TWICE_AS_LONG = _longer(
     "dot_chunks_are_twice_as_long",
     "A chunk has twice as many products.",
     Fraction(2),
-    is_of_nvidia,
+    _is_doubled,
     _FILLED,
 )
 
