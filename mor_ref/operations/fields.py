@@ -97,8 +97,12 @@ def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
 def integer_meant(bits: int, field: str, parameters: Mapping[str, Any]) -> int:
     """Return bits as they are, or the integer of a signed grid that a word of 32 bits has."""
     grid = grid_of(field, parameters)
-    is_negative = grid is not None and grid.signed and bits >> 31 == 1
-    return bits - (1 << 32) if is_negative else bits
+    return signed_word(bits) if grid is not None and grid.signed else bits
+
+
+def signed_word(bits: int) -> int:
+    """Return the integer of a word of 32 bits in two's complement."""
+    return bits - (1 << 32) if bits >> 31 == 1 else bits
 
 
 def sign_is_open(field: str, parameters: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from mor_ref.operations.fields import signed_word
 from mor_ref.verify.comparing.cells import added
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input
@@ -114,5 +115,4 @@ class Difference:
         return distance_of_nibbles(entry.actual, entry.expected, self.nibbles)
 
     def _integer(self, bits: int) -> int:
-        is_negative = self.are_signed and bits >> 31 == 1
-        return bits - (1 << 32) if is_negative else bits
+        return signed_word(bits) if self.are_signed else bits
