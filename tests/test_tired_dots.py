@@ -16,6 +16,7 @@ from tired_dots import (
     taking_fp4_as_fp8,
     to_zero,
 )
+from tired_sums import SUMS
 
 from mor_ref import formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES
@@ -24,9 +25,10 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 
-PROFILES = ("exact", "f32_fma", "volta_fp16_from_f16", "hopper_fp16_f16_k8", "hopper_fp8_f16",
-            "hopper_bf16", "hopper_fp8_promoted", "cdna1_bf16", "cdna2_bf16_k4", "cdna3_fp16",
-            "cdna3_fp8", "blackwell_mxfp8", "blackwell_nvfp4", "blackwell_mxfp4")  # fmt: skip
+PROFILES = ("exact", "f32_fma", "f32_pairwise", "volta_fp16_from_f16", "hopper_fp16_f16_k8",
+            "hopper_fp8_f16", "hopper_bf16", "hopper_fp8_promoted", "cdna1_bf16", "cdna2_bf16_k4",
+            "cdna3_fp16", "cdna3_fp8", "blackwell_mxfp8", "blackwell_nvfp4",
+            "blackwell_mxfp4")  # fmt: skip
 # Of a row of one chunk, the given c is the only one, and the sum is the result.
 ALIKE = {
     "dot_chunks": (
@@ -56,7 +58,8 @@ def names_of(evidence):
 
 
 QUICK = "dot_subnormal_sums_flushed_with_sign-dot_chunks"
-PAIRS = [(name, suite) for name in PROGRAMS for suite in PROGRAMS[name].suites]
+NAMED = {**PROGRAMS, **SUMS}
+PAIRS = [(name, suite) for name in NAMED for suite in NAMED[name].suites]
 
 
 @pytest.mark.tier("full", but=[f"[{QUICK}]"])
@@ -64,7 +67,7 @@ PAIRS = [(name, suite) for name in PROGRAMS for suite in PROGRAMS[name].suites]
 def test_the_diagnosis_names_it(name, suite):
     """DOT-003, DOT-007, DOT-010, DOT-011."""
     wanted = next((names for names in ALIKE.get(suite, ()) if name in names), {name})
-    assert names_of(evidence_of(PROGRAMS[name], suite)) == wanted
+    assert names_of(evidence_of(NAMED[name], suite)) == wanted
 
 
 @pytest.mark.tier("full")
@@ -74,9 +77,9 @@ def test_a_flush_in_both_formats_is_one_of_results():
     assert names_of(evidence_of(both, "dot_chunks")) == {"dot_subnormal_results_flushed"}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMED)
 def test_the_suites_of_a_program_are_those_of_its_deviation(name):
-    assert PROGRAMS[name].suites == DEVIATIONS[name].suites
+    assert NAMED[name].suites == DEVIATIONS[name].suites
 
 
 @pytest.mark.tier("full", but=["[dot_chunks]"])

@@ -40,6 +40,13 @@ def dot_terms_rounded(_: Reference, value: float | Fraction, unit: int) -> int:
 
 
 @deviation(dot_terms.cut, rules=("DOT-007",), domain=DOTS)
+def dot_terms_rounded_away(_: Reference, value: float | Fraction, unit: int) -> int:
+    """Terms are rounded to nearest, ties away from zero, and not cut."""
+    size = math.floor(abs(Fraction(value)) / Fraction(2) ** unit + Fraction(1, 2))
+    return -size if value < 0 else size
+
+
+@deviation(dot_terms.cut, rules=("DOT-007",), domain=DOTS)
 def dot_terms_rounded_down(_: Reference, value: float | Fraction, unit: int) -> int:
     """Terms are shifted as integers in two's complement: negative ones are cut away from zero."""
     return math.floor(Fraction(value) / Fraction(2) ** unit)

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
 from mor_ref.deviations.dot import own_exponent
-from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.exact import dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_binary32 import exact_chunk, product, total
 from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product
@@ -29,6 +30,17 @@ def dot_groups_cut_one_by_one(
     return dot_nvidia.t_fdpa(part, c, profile)
 
 
+@deviation(dot_nvidia.gst_fdpa, rules=("DOT-006", "DOT-009"), domain=IN_SCALED_DOTS)
+def dot_first_scales_of_a_chunk(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """All groups of a chunk have the scales of its first group."""
+    first = part[0]
+    alike = [replace(one, scale_a=first.scale_a, scale_b=first.scale_b) for one in part]
+    found: Chunk = reference(alike, c, profile)
+    return found
+
+
 DOT_EXPONENTS_OF_GROUPS = Deviation(
     "dot_exponents_of_groups",
     "A group has the exponent of its scaled sum, and not that of its scales.",
@@ -36,58 +48,6 @@ DOT_EXPONENTS_OF_GROUPS = Deviation(
     IN_SCALED_DOTS,
     (Change(dot_nvidia.term_of_group, own_exponent),),
 )
-
-
-@deviation(
-    dot_nvidia.promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions=dict.fromkeys(
-        ("dot", *IN_PRODUCTS), "Without scales, the product is the partial sum itself."
-    ),
-)
-def dot_promoted_unfused(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The scaled partial sum is rounded before it is added to c."""
-    partial: Chunk = reference(part, -0.0, profile)
-    return replace(partial, c=dot_binary32.total(partial.c, c))
-
-
-@deviation(
-    dot_nvidia.promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
-)
-def dot_promoted_by_one_scale_after_the_other(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The scale of a multiplies the partial sum, and the fused operation has the scale of b."""
-    first = part[0]
-    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
-    partial = reference(unscaled, 0.0, profile).c
-    inner = dot_binary32.product(first.scale_a.value, partial)
-    return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
-
-
-@deviation(
-    dot_nvidia.promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
-)
-def dot_promoted_with_exact_scales(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The product of both scales is not rounded before it multiplies the partial sum."""
-    first, found = part[0], reference(part, c, profile)
-    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
-    factors = (first.scale_a.value, first.scale_b.value, reference(unscaled, 0.0, profile).c)
-    if not all(map(math.isfinite, (*factors, c, found.c))):
-        return Chunk(None, None, found.c)
-    exact = math.prod(map(Fraction, factors), start=Fraction(1)) + Fraction(c)
-    return Chunk(None, None, rn32(exact))
 
 
 @deviation(
@@ -106,22 +66,6 @@ def dot_exact_with_rounded_scales(
     ]
     found: Chunk = reference(rounded, c, profile)
     return found
-
-
-def _is_promoted(profile: DotProfile) -> bool:
-    return profile.family == "promoted"
-
-
-@deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
-def dot_promoted_half_as_often(reference: Reference, profile: DotProfile) -> int:
-    """A partial sum has 256 products, and not 128."""
-    return 2 * int(reference(profile))
-
-
-@deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
-def dot_promoted_twice_as_often(reference: Reference, profile: DotProfile) -> int:
-    """A partial sum has 64 products, and not 128."""
-    return int(reference(profile)) // 2
 
 
 @deviation(dot_binary32.f32_fma, rules=("DOT-013",), domain=_IN_DOT_ALONE)
@@ -166,6 +110,20 @@ def dot_cdna1_chunks_are_cut(
     """The products of CDNA 1 are added up and rounded, and then c is added."""
     found = exact_chunk(part, 0.0, profile).c
     return Chunk(None, None, total(found, c))
+
+
+@deviation(dot_amd.e_fdpa, rules=("DOT-015",), domain=(*_IN_DOT_ALONE, *IN_PRODUCTS))
+def dot_cdna1_results_cut(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The sum of a chunk of CDNA 1 is rounded toward zero, and not to nearest."""
+    terms = [*(one.of_elements for one in part), c]
+    if dot_terms.special_sum(terms) is not None:
+        found: Chunk = reference(part, c, profile)
+        return found
+    fmt = formats["f32"]
+    value = sum((Fraction(term) for term in terms), Fraction(0))
+    return Chunk(None, None, dot_terms.rounded(value, fmt.mantissa_bits, fmt, "rtz"))
 
 
 @deviation(dot_amd.flushed, rules=("DOT-016",), domain=_IN_DOT_ALONE)
@@ -218,6 +176,17 @@ def dot_cdna3_adds_fp8_together(
 ) -> Chunk:
     """Even and odd products are one sum."""
     return dot_amd.tr_fdpa(part, c, profile)
+
+
+@deviation(dot_amd.gtr_fdpa, rules=("DOT-018",), domain=DOTS_ALONE)
+def dot_cdna3_adds_fp8_in_halves(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The first half of the products is one sum, and the second half the other."""
+    half = len(part) // 2
+    in_turn = [one for pair in zip(part[:half], part[half:], strict=True) for one in pair]
+    found: Chunk = reference(in_turn, c, profile)
+    return found
 
 
 @deviation(dot_amd.gtr_fdpa, rules=("DOT-008", "DOT-018"), domain=DOTS_ALONE)

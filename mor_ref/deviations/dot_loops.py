@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mor_ref.definitions.dot import PERIOD, DotProfile
+from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_DOT, IN_PRODUCTS, IN_SCALED_DOTS
+from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, IN_SCALED_DOTS
 from mor_ref.deviations.dot import ONE_CHUNK, followed
 from mor_ref.deviations.dot_exponents import total
 from mor_ref.exact import dot, dot_binary32, dot_terms, matmul
 from mor_ref.exact.dot import Scales
+from mor_ref.exact.dot_binary32 import product
 from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.matmul import Blocks
 
@@ -24,11 +25,7 @@ def _has_chunks(_a: Any, _b: Any, _c: float, profile: DotProfile, *_: Any) -> bo
     return dot.chunk_length(profile) > 0
 
 
-def _is_promoted(_a: Any, _b: Any, _c: float, profile: DotProfile, *_: Any) -> bool:
-    return profile.family == "promoted"
-
-
-def _first(
+def first_products(
     reference: Reference, k: int, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
 ) -> list[Chunk]:
     """Return the chunks of the first k products; without one, c stays as it is."""
@@ -48,7 +45,7 @@ def dot_tail_left_out(
 ) -> list[Chunk]:
     """The last products of a row are left out if they do not fill a chunk."""
     length = dot.chunk_length(profile)
-    return _first(reference, len(a) // length * length, a, b, c, profile, *more)
+    return first_products(reference, len(a) // length * length, a, b, c, profile, *more)
 
 
 @deviation(dot.dot_chunks, where=_has_chunks, rules=("DOT-003", "DOT-011"), domain=DOTS)
@@ -58,82 +55,19 @@ def dot_last_chunk_left_out(
     """The loop over chunks ends before the last one."""
     length = dot.chunk_length(profile)
     k = max(len(a) - 1, 0) // length * length
-    return _first(reference, k, a, b, c, profile, *more)
+    return first_products(reference, k, a, b, c, profile, *more)
 
 
-@deviation(dot.dot_chunks, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
-def dot_promoted_tail_left_out(
-    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, *more: Any
-) -> list[Chunk]:
-    """The last products are lost if they are less than 128: their sum is never promoted."""
-    return _first(reference, len(a) // PERIOD * PERIOD, a, b, c, profile, *more)
-
-
-@deviation(
-    dot.dot_chunks,
-    where=_is_promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-)
-def dot_promoted_tail_added_by_instructions(
-    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, *scales: Any
-) -> list[Chunk]:
-    """The last products are added to c as in t_fdpa, without scales, if they are less than 128."""
-    k = len(a) // PERIOD * PERIOD
-    found = _first(reference, k, a, b, c, profile, of, *scales)
-    if k < len(a):
-        plain = replace(profile, family="t_fdpa", scales=())
-        last = reference(a[k:], b[k:], found[-1].c, plain, of, None)[-1]
-        found.append(Chunk(None, None, last.c))
-    return found
-
-
-@deviation(
-    dot.dot_chunks,
-    where=_is_promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
-)
-def dot_promoted_tail_without_scales(
-    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, *scales: Any
-) -> list[Chunk]:
-    """The last products are added up and then added to c, without scales, if less than 128."""
-    k = len(a) // PERIOD * PERIOD
-    found = _first(reference, k, a, b, c, profile, of, *scales)
-    if k < len(a):
-        last = reference(a[k:], b[k:], 0.0, profile, of, None)[-1]
-        found.append(Chunk(None, None, dot_binary32.total(last.c, found[-1].c)))
-    return found
-
-
-@deviation(dot.dot_chunks, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
-def dot_promoted_sums_go_on(
-    reference: Reference,
-    a: Any,
-    b: Any,
-    c: float,
-    profile: DotProfile,
-    of: Any,
-    scales: Scales | None = None,
-) -> list[Chunk]:
-    """A partial sum goes on from the one before, which is in c already, and not from 0."""
-    plain, partial, found = replace(profile, family="t_fdpa", scales=()), 0.0, []
-    for k in range(0, len(a), PERIOD):
-        part = slice(k, k + PERIOD)
-        partial = reference(a[part], b[part], partial, plain, of, None)[-1].c
-        c = dot_binary32.fused(_factor(scales, k), partial, c)
-        found.append(Chunk(None, None, c))
-    return found
-
-
-def _factor(scales: Scales | None, k: int) -> float:
+def factor_of(scales: Scales | None, k: int) -> float:
     """Return the product of both scales of an element, in binary32; 1 without scales."""
-    if scales is None:
-        return 1.0
+    return 1.0 if scales is None else product(*_both_scales(scales, k))
+
+
+def _both_scales(scales: Scales, k: int) -> tuple[float, float]:
+    """Return the scales of an element."""
     n = k // scales.block
-    both = (dot_terms.scale(codes[n], scales.fmt).value for codes in (scales.a, scales.b))
-    return dot_binary32.product(*both)
+    one, other = (dot_terms.scale(codes[n], scales.fmt).value for codes in (scales.a, scales.b))
+    return one, other
 
 
 @deviation(
@@ -190,22 +124,45 @@ def dot_chunks_added_in_binary32(
 
 
 def _takes_scales(*arguments: Any) -> bool:
-    return _has_scales(*arguments) and arguments[3].family in ("st_fdpa", "gst_fdpa")
+    return has_scales(*arguments) and arguments[3].family in ("st_fdpa", "gst_fdpa")
 
 
-@deviation(dot.dot_chunks, where=_takes_scales, rules=("DOT-007", "DOT-009"), domain=IN_SCALED_DOTS)
-def dot_blocks_scaled_by_fma(
-    reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, scales: Scales
-) -> list[Chunk]:
-    """A block is added up without its scales; a fused operation multiplies it and adds c."""
-    found: list[Chunk] = []
-    for k in range(0, len(a), scales.block):
-        part = slice(k, k + scales.block)
-        last = reference(a[part], b[part], 0.0, profile, of, None)[-1]
-        value = dot_binary32.fused(_factor(scales, k), last.c, c)
-        found.append(followed(last, c, value))
-        c = value
-    return found
+def _blocks_scaled(
+    name: str, summary: str, add: Callable[[float, float, float, float], float]
+) -> Deviation:
+    """Return the deviation of blocks that are added up without their scales, and scaled then."""
+
+    def blocks(
+        reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, scales: Scales
+    ) -> list[Chunk]:
+        found: list[Chunk] = []
+        for k in range(0, len(a), scales.block):
+            part = slice(k, k + scales.block)
+            last = reference(a[part], b[part], 0.0, profile, of, None)[-1]
+            value = add(*_both_scales(scales, k), last.c, c)
+            found.append(followed(last, c, value))
+            c = value
+        return found
+
+    change = Change(dot.dot_chunks, blocks, _takes_scales)
+    return Deviation(name, summary, ("DOT-007", "DOT-009"), IN_SCALED_DOTS, (change,))
+
+
+DOT_BLOCKS_SCALED_BY_FMA = _blocks_scaled(
+    "dot_blocks_scaled_by_fma",
+    "A block is added up without its scales; a fused operation multiplies it and adds c.",
+    lambda one, other, partial, c: dot_binary32.fused(product(one, other), partial, c),
+)
+DOT_BLOCKS_SCALED_UNFUSED = _blocks_scaled(
+    "dot_blocks_scaled_unfused",
+    "A block is added up without its scales; their product multiplies it, and then c is added.",
+    lambda one, other, partial, c: dot_binary32.total(product(product(one, other), partial), c),
+)
+DOT_BLOCKS_SCALED_ONE_AFTER_THE_OTHER = _blocks_scaled(
+    "dot_blocks_scaled_one_after_the_other",
+    "A block is added up without its scales; that of a multiplies it, then that of b; c is last.",
+    lambda one, other, partial, c: dot_binary32.total(product(product(one, partial), other), c),
+)
 
 
 def _of_part(scales: Scales, part: slice) -> Scales:
@@ -239,11 +196,12 @@ def _scales_of(operand: str) -> Deviation:
         f"The scales of {operand} are those of both operands, as with the pointer of the other.",
         ("DOT-006", "DOT-020", "GEM-003"),
         (*IN_SCALED_DOTS, *DOT_INTEGERS),
-        (Change(dot.dot_chunks, rows, _has_scales), Change(matmul.pieces, pieces)),
+        (Change(dot.dot_chunks, rows, has_scales), Change(matmul.pieces, pieces)),
     )
 
 
-def _has_scales(*arguments: Any) -> bool:
+def has_scales(*arguments: Any) -> bool:
+    """Return whether a row has scales."""
     return len(arguments) > 5 and arguments[5] is not None
 
 

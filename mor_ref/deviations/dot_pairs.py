@@ -67,6 +67,19 @@ def dot_pairs_of_halves(
     return _pairs(reference, [_sum_of_halves(_row(part))] if part else [], c, profile)
 
 
+@deviation(dot_binary32.f32_pairwise, rules=("DOT-014",), domain=_DOMAIN)
+def dot_pairs_of_a_half_and_the_rest(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The second half of a row is added to the first again and again; of an odd row, one stays."""
+    row = _row(part)
+    while len(row) > 1:
+        half = (len(row) + 1) // 2
+        sums = [total(x, y) for x, y in zip(row, row[half:], strict=False)]
+        row = sums + row[len(sums) : half]
+    return _pairs(reference, row, c, profile)
+
+
 def _filled(row: list[float]) -> list[float]:
     """Return a row with zeros at its end, as long as the next power of two."""
     return row + [0.0] * ((1 << max(len(row) - 1, 0).bit_length()) - len(row))

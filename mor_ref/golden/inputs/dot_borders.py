@@ -51,8 +51,9 @@ def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Ro
     yield _at({0: _ONE, last: _ONE}), large
     if profile.family == "ftz_mul_add":  # two products of a tail are added before c
         yield _at({2 * profile.chunk: _ONE, 2 * profile.chunk + 1: _ONE}), large
-    if profile.family == "promoted":  # a tie of c, and then a unit
+    if profile.family == "promoted":  # a tie of c, and then a unit, or two ties
         yield _at({0: _ONE, PERIOD: (2.0, 1.0)}), 2.0**24
+        yield _at({0: _ONE, PERIOD: _ONE}), 2.0**24
     if profile.family in ("tr_fdpa", "gtr_fdpa"):
         yield from _rounded_down()
     if profile.fraction_bits:

@@ -241,13 +241,17 @@ def _scaled_at_e0(
 def _after_a_chunk(
     profile: DotProfile, of: tuple[Format, Format], scales: Format
 ) -> Iterator[tuple[Row, Codes, Codes]]:
-    """Yield a sum of 2^-60 before zeros of one operand, and a subnormal sum before a product."""
+    """Yield a sum of 2^-60 before zeros of one operand, and a subnormal sum before a product.
+
+    In the last row, a scaled sum is a tie of subnormal numbers, and c makes it odd.
+    """
     chunk: Pairs = [(1.0, 1.0), *[(0.0, 0.0)] * (profile.chunk - 1)]
     one = _halves(0, scales)
     for pair in ((of[0].largest, 0.0), (0.0, of[1].largest)):
         yield ([*chunk, pair], 0.0), _halves(-60, scales), one
     cut = formats["f32"].smallest_exponent - profile.fraction_bits - 1
     yield ([*chunk, (1.0, -1.0)], 0.0), _halves(-130, scales), _halves(cut, scales)
+    yield ([(1.0, 1.0), powers(-17, of)], 2.0**-149), _halves(-133, scales), one
 
 
 def _halves(exponent: int, scales: Format) -> Codes:
