@@ -87,6 +87,10 @@ IMPOSSIBLE = [
         "scales has 'e8m0'; give pairs of the name of a format and a block",
     ),
     (("mine", "t_fdpa", "e4m3", 8, 3, -133), "formats is 'e4m3'; give a tuple"),
+    (
+        ("mine", "t_fdpa", (), 8, 3, -133, "f32", 23, (), 0, 0, "", 3),
+        "wide is 3; give the name of a profile that multiplies bfloat16",
+    ),
     (("mine", "t_fdpa", (), 8, 3, -133, "f32", 23, (), -1), "ignored_bits is -1; give 0 to 23"),
     (
         ("mine", "t_fdpa", (), 8, 3, -133, "f32", 23, (), 0, 8),

@@ -1,7 +1,7 @@
 """Products of matrices: the engine is the exact model, for records and arrays of every kind."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -384,6 +384,22 @@ def test_architectures_without_bfloat16_upcast_nothing(profile):
     x = mor_ref.mor(numbers(1, (2, 32)), "two_way", block=(2, 32))
     with pytest.raises(ValueError, match=f"architecture of {profile} does not multiply"):
         mor_ref.matmul(x, mor_ref.transposed(x), profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("wide", "said"),
+    [
+        ("hopper_bf61", "wide of profile 'mine' is 'hopper_bf61', which .* mean 'hopper_bf16'"),
+        ("hopper_fp8", "wide of profile 'mine' is 'hopper_fp8', which does not multiply bfloat16"),
+    ],
+)
+def test_a_wide_profile_of_a_user_multiplies_bfloat16(wide, said, monkeypatch):
+    """GEM-004."""
+    mine = replace(DOT_PROFILES["hopper_fp8"], name="mine", wide=wide)
+    monkeypatch.setitem(DOT_PROFILES, "mine", mine)
+    x = mor_ref.mor(numbers(1, (2, 32)), "two_way", block=(2, 32))
+    with pytest.raises(ValueError, match=said):
+        mor_ref.matmul(x, mor_ref.transposed(x), profile="mine")
 
 
 def test_every_profile_upcasts_to_the_one_of_its_architecture():

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.matmul_operands import Side
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -115,7 +116,14 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
             f"{profile.name} does not multiply the others in bfloat16; give a profile of another "
             "architecture, such as hopper_fp8"
         )
-    return DOT_PROFILES[profile.wide]
+    argument = f"wide of profile {profile.name!r}"
+    found = DOT_PROFILES[known_name(argument, profile.wide, DOT_PROFILES)]
+    if found.formats and "bf16" not in found.formats:
+        raise ValueError(
+            f"{argument} is {found.name!r}, which does not multiply bfloat16; give one that does, "
+            "such as hopper_bf16"
+        )
+    return found
 
 
 def _piece(

@@ -111,6 +111,8 @@ class DotProfile:
         for name in ("formats", "scales"):
             if not isinstance(getattr(self, name), tuple):
                 return f"{name} is {getattr(self, name)!r}; give a tuple"
+        if not isinstance(self.wide, str):
+            return f"wide is {self.wide!r}; give the name of a profile that multiplies bfloat16"
         return None
 
     def _fault(self) -> str | None:

@@ -21,7 +21,7 @@ def _is_fma(_a: Any, _b: Any, _c: float, profile: DotProfile, *_: Any) -> bool:
 def _in_turn(
     name: str, summary: str, count: int, join: Callable[[list[float]], float]
 ) -> Deviation:
-    """Return the deviation of accumulators, the first of which starts from c."""
+    """Return the deviation of several accumulators; the first one starts from c."""
 
     def rows(reference: Callable[..., Any], a: Any, b: Any, c: float, *more: Any) -> list[Chunk]:
         sums = [c, *[0.0] * (count - 1)]
