@@ -358,6 +358,7 @@ def test_groups_of_dimensions():
         np.testing.assert_array_equal(found.codes[:, pair], alone.codes)
         np.testing.assert_array_equal(found.xs[:, pair], alone.xs)
         np.testing.assert_array_equal(found.y[:, pair], alone.y)
+        assert listed(alone.error)[0][0] == listed(found.error)[0][k]
     flat = quantized(x, groups=3)
     assert flat.permutation is None
     assert flat.scale.shape == (1, 3)

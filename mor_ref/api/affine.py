@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from mor_ref.definitions.affine import (
     integer_grid,
     with_float_zeros,
 )
-from mor_ref.definitions.blocks import Cut, Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from mor_ref.engine.affine import AffineFields
+    from mor_ref.engine.affine_orders import Dimensions
 
 _SOURCES = {BF16: "bf16", np.dtype(np.float16): "f16"}
 
@@ -115,7 +116,7 @@ def quantize_affine(
 
     source = _SOURCES.get(numbers.dtype, "f32")
     found = affine.quantize_affine(
-        order.sorted(numbers), cut, by, of, symmetric, source, scales, zeros, threads
+        numbers, cut, by, of, symmetric, source, scales, zeros, threads, order
     )
     return _record(numbers, cut, by, symmetric, found, order)
 
@@ -134,34 +135,8 @@ def values_of(
     from mor_ref.engine.affine import quantize_affine as quantized  # imports Numba
 
     order = _order(numbers, cut, permute, threads)
-    x = order.sorted(numbers)
-    found = quantized(x, cut, profile, grid, symmetric, "f32", None, None, threads)
-    return order.restored(found.y.view(np.float32), numbers.shape)
-
-
-class _Order(NamedTuple):
-    """The order of the dimensions, and their ranges; None if they stay as they are."""
-
-    ranges: NDArray[np.float32] | None
-    dimensions: NDArray[np.intp] | None
-
-    def sorted(self, numbers: Numbers) -> Numbers:
-        """Return the numbers with their dimensions in this order."""
-        if self.dimensions is None:
-            return numbers
-        from mor_ref.engine.affine_orders import in_order  # imports Numba
-
-        bits = in_order(numbers.bits, self.dimensions)
-        bits.flags.writeable = False
-        return numbers._replace(bits=bits)
-
-    def restored(self, field: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return a field of the sorted numbers in the shape and the order of x."""
-        if self.dimensions is None:
-            return field.reshape(shape)
-        from mor_ref.engine.affine_orders import in_order  # imports Numba
-
-        return in_order(field, np.argsort(self.dimensions)).reshape(shape)
+    found = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads, order)
+    return found.y.view(np.float32).reshape(numbers.shape)
 
 
 def _record(
@@ -170,7 +145,7 @@ def _record(
     profile: AffineProfile,
     symmetric: bool,
     found: "AffineFields",
-    order: _Order,
+    order: "Dimensions | None",
 ) -> Affine:
     blocks = found.blocks
 
@@ -188,12 +163,13 @@ def _record(
         of_block(blocks.inverse_scale),
         of_block(blocks.zero_float),
         _zero_points(found, profile).reshape(cut.grid),
-        order.restored(found.xs.view(np.float32), numbers.shape),
-        order.restored(found.code, numbers.shape),
-        order.restored(found.y.view(np.float32), numbers.shape),
+        found.xs.view(np.float32).reshape(numbers.shape),
+        found.code.reshape(numbers.shape),
+        found.y.view(np.float32).reshape(numbers.shape),
         error_sums(found.error),
         cut,
-        *order,
+        None if order is None else order.ranges,
+        None if order is None else order.order,
     )
 
 
@@ -201,14 +177,13 @@ def _zero_points(found: "AffineFields", profile: AffineProfile) -> NDArray[Any]:
     return found.blocks.zero.view(np.float32) if profile.float_zeros else found.blocks.zero_point
 
 
-def _order(numbers: Numbers, cut: Partition, permute: str | None, threads: int | None) -> _Order:
-    """Return the order of the dimensions (AFF-010)."""
-    from mor_ref.engine.affine_orders import ranges  # imports Numba
+def _order(
+    numbers: Numbers, cut: Partition, permute: str | None, threads: int | None
+) -> "Dimensions | None":
+    """Return the dimensions in the order of their ranges, if they are permuted (AFF-010)."""
+    from mor_ref.engine.affine_orders import dimensions  # imports Numba
 
-    if permute is None:
-        return _Order(None, None)
-    found = ranges(numbers, partition((cut.rows, cut.columns), "column"), threads).view(np.float32)
-    return _Order(found, np.argsort(found, kind="stable"))
+    return None if permute is None else dimensions(numbers, cut, threads)
 
 
 def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint32] | None:

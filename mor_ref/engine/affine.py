@@ -20,6 +20,7 @@ from mor_ref.engine.affine_blocks import (
     narrowed,
     rounded_to,
 )
+from mor_ref.engine.affine_orders import Dimensions
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.dequantization import canonical
 from mor_ref.engine.errors import add_strip, error_of_any
@@ -249,19 +250,26 @@ def quantize_affine(
     given: NDArray[np.uint32] | None,
     zeros: NDArray[np.int32] | NDArray[np.float32] | None,
     threads: int | None,
+    dimensions: Dimensions | None = None,
 ) -> AffineFields:
-    """Quantize a tensor (AFF-001); zero points of binary32 are given (AFF-012)."""
-    ends = extremes(numbers, cut, threads)
+    """Quantize a tensor (AFF-001); zero points of binary32 are given (AFF-012).
+
+    With `dimensions`, the blocks are groups of these (AFF-010).
+    """
+    ends = extremes(numbers, cut, threads) if dimensions is None else dimensions.ends_of(cut)
     if symmetric and profile.sign_by_numbers:
         grid = grid_of(grid, *ends)
     narrow = source if profile.in_own_dtype else "f32"
     blocks = affine_blocks(ends, profile, grid, symmetric, narrow, given, zeros)
     of = tuple(a.reshape(cut.grid) for a in (blocks.scale, blocks.inverse_scale, blocks.zero))
+    parts = cut
+    if dimensions is not None:
+        of, parts = tuple(dimensions.of_each(a, cut) for a in of), dimensions.columns
     xs, y = np.empty(numbers.bits.size, _U), np.empty(numbers.bits.size, _U)
     code = np.empty(numbers.bits.size, grid.dtype)
     words_of_codes = code.view(f"u{code.itemsize}")
-    errors = Gathered(cut, np.uint64, 0, np.add, 3)
-    block, how = Sides(*cut.block), rule_of(profile, grid, source)
+    errors = Gathered(parts, np.uint64, 0, np.add, 3)
+    block, how = Sides(*parts.block), rule_of(profile, grid, source)
 
     def quantize_one(part: Part) -> None:
         words, bounds = words_of(numbers, cut.columns, part), row_bounds(part, cut.block[0])
@@ -271,4 +279,5 @@ def quantize_affine(
         errors.add(part, found)
 
     for_each_part(quantize_one, cut.rows, cut.columns, threads)
-    return AffineFields(grid, xs, code, y, blocks, errors.blocks)
+    sums = errors.blocks if dimensions is None else dimensions.sums_of(errors.blocks, cut)
+    return AffineFields(grid, xs, code, y, blocks, sums)

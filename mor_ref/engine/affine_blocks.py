@@ -21,7 +21,7 @@ _F = np.float32
 _NAN = _U(0x7FFFFFFF)
 _MAGNITUDE = _U(0x7FFFFFFF)
 _KEY_OF_INFINITY = _I(0x7F800000)
-_LEAST, _MOST = _I(-(1 << 31)), _I((1 << 31) - 1)
+LEAST, MOST = _I(-(1 << 31)), _I((1 << 31) - 1)
 _HALF = _F(0.5)
 _F16_INFINITE, _F16_NORMAL = _U(0x477FF000), _U(0x38800000)
 _TO_BF16, _TO_F16 = _I(7), _I(10)
@@ -91,7 +91,7 @@ def extremes_row(x, lowest, highest):
 def extremes_of(lowest, highest):
     """AFF-003: the extremes of some columns."""
     use_full_vectors()
-    low, high = _MOST, _LEAST
+    low, high = MOST, LEAST
     for c in range(lowest.size):
         low, high = min(low, lowest[c]), max(high, highest[c])
     return low, high
@@ -106,7 +106,7 @@ def extremes_part(x, place, part, bounds, block, least, most):
         right = min(left + STRIP, part.right)
         width = right - left
         for k in range(bounds.size - 1):
-            lowest[:width], highest[:width] = _MOST, _LEAST
+            lowest[:width], highest[:width] = MOST, LEAST
             for row in range(bounds[k], bounds[k + 1]):
                 start = (row - place.top) * place.stride + left - place.left
                 prefetch_row(x, start + place.stride, width)
@@ -123,8 +123,8 @@ def extremes(
     numbers: Numbers, cut: Partition, threads: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the keys of the minimum and the maximum of each block."""
-    least = Gathered(cut, _I, int(_MOST), np.minimum)
-    most = Gathered(cut, _I, int(_LEAST), np.maximum)
+    least = Gathered(cut, _I, int(MOST), np.minimum)
+    most = Gathered(cut, _I, int(LEAST), np.maximum)
     block = Sides(*cut.block)
 
     def find(part: Part) -> None:
