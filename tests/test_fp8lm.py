@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from extras import imported, is_there, needs
 
-from mor_ref import formats, fp8lm, golden
+from mor_ref import decode, encode, formats, fp8lm, golden
 from mor_ref.api import fp8lm_steps
 from mor_ref.definitions.fp8lm import FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
+from mor_ref.engine.fp8lm import growth, rate_and_root
+from mor_ref.engine.fp8lm_adam import after_step
 from mor_ref.exact import fp8lm as exact
 from mor_ref.exact import fp8lm_adam as exact_adam
 from mor_ref.golden.suites import SUITES
@@ -265,13 +266,16 @@ def test_numbers_of_adam():
 def test_single_steps_of_adam(exponent):
     """FLM-012, FLM-013: in binary32, before their formats hide how they were rounded."""
     random = np.random.default_rng(9)
-    m, w, g = (random.standard_normal(400).astype(np.float32) for _ in range(3))
+    g, *state = (random.standard_normal(400).astype(np.float32) for _ in range(4))
     g *= np.float32(2.0**exponent)
-    v = (random.standard_normal(400) ** 2).astype(np.float32)
+    state[1] **= 2
+    kinds = ("e4m3", "f16", "f16")
+    codes = [encode(one, kind) for one, kind in zip(state, kinds, strict=True)]
+    numbers = [decode(one, kind).tolist() for one, kind in zip(codes, kinds, strict=True)]
     rest = Adam(*(np.float32(n) for n in (0.7, 0.9, 0.99, 1e-8, 0.3)))
     rate, root, inverse = np.float32(0.07), np.float32(0.3), np.float32(2.0**exponent)
     right = []
-    for old in zip(m.tolist(), v.tolist(), w.tolist(), g.tolist(), strict=True):
+    for old in zip(*numbers, g.tolist(), strict=True):
         first = exact_adam.moment(old[0], float(inverse), float(rest.beta1), old[3])
         square = exact_adam.product(old[3], old[3])
         second = exact_adam.moment(old[1], float(inverse), float(rest.beta2), square)
@@ -279,9 +283,10 @@ def test_single_steps_of_adam(exponent):
         last = exact_adam.updated(weight, first, second, float(rate), float(root), float(rest.eps))
         right.append((first, second, last))
     inverses = np.array([inverse, inverse, 1], np.float32)
-    moments_and_weights(g, m, v, w, inverses, rest, rate, root)
-    for found, wanted in zip((m, v, w), zip(*right, strict=True), strict=True):
-        assert same(found, wanted)
+    found, amaxes = after_step(g, codes, inverses, rest, rate, root)
+    for one, amax, wanted in zip(found, amaxes, zip(*right, strict=True), strict=True):
+        assert same(one, wanted)
+        assert amax == np.abs(one).max()
 
 
 def test_the_scale_of_weights_that_are_zero_stays():
@@ -418,6 +423,32 @@ def test_an_infinity_of_a_rank_is_a_nan_of_the_sum():
     codes = np.array([[0x7C], [0x3C]], np.uint8)
     assert fp8lm_steps.sums_of(codes, formats["e5m2"], "exact").tolist() == [0x7F]
     assert fp8lm_steps.sums_of(codes, formats["e5m2"], "by_rank").tolist() == [0x7F]
+
+
+def test_a_sum_is_rounded_once():
+    """FLM-009: with the smallest number, a sum is above the tie, also if binary32 has no room."""
+    codes = encode([[32768.0], [4096.0], [2.0**-16], [0.0]], "e5m2")
+    for sums in SUMS:
+        found = fp8lm_steps.sums_of(codes[::-1], formats["e5m2"], sums)
+        wanted = {"exact": 40960, "by_rank": 32768}[sums]
+        assert decode(found, "e5m2").tolist() == [wanted]
+    assert decode(fp8lm_steps.sums_of(codes[:2], formats["e5m2"], "exact"), "e5m2") == [32768]
+
+
+def test_strips_and_tiles_change_nothing():
+    """FLM-005, FLM-009 and FLM-012: a number has the bits that it has anywhere else."""
+    count, few = 300, [numbers(257, seed) for seed in range(3)]
+    many = [np.tile(one, count) for one in few]
+    found, wanted = (fp8lm.shared_scale(x, sums="by_rank") for x in (many, few))
+    np.testing.assert_array_equal(found.rank_codes, np.tile(wanted.rank_codes, count))
+    np.testing.assert_array_equal(found.codes, np.tile(wanted.codes, count))
+    np.testing.assert_array_equal(found.y, np.tile(wanted.y, count))
+    found, wanted = (fp8lm.adam(fp8lm.begin_adam(x[0]), x[1]) for x in (many, few))
+    for kind in ("first", "second", "master"):
+        one, other = getattr(found, kind), getattr(wanted, kind)
+        assert one.scale == other.scale
+        np.testing.assert_array_equal(one.codes, np.tile(other.codes, count))
+        np.testing.assert_array_equal(one.y, np.tile(other.y, count))
 
 
 def test_a_correction_that_is_a_tie_goes_to_even():

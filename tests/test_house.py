@@ -333,6 +333,8 @@ NO_CHAPTERS = {
         "dot_nvidia": DOT_NVIDIA,
         "dot_operands": "rows of numbers, of the chapter dot",
         "dot_rounding": "steps of all sums, of the chapter dot",
+        "fp8lm_adam": "the numbers of a step of Adam, a part of the chapter fp8lm",
+        "fp8lm_tensors": "casts and sums of ranks, a part of the chapter fp8lm",
         "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.decoding import decode
-from mor_ref.api.encoding import encode
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, copied_to, numbers_from
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 _LARGEST_MARGIN = 1000
 _LONGEST_WINDOW = 1 << 20
 _SATURATED = 0x7E
-_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 Floats = NDArray[np.float32]
 
 
@@ -165,33 +162,9 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
 
 def codes_and_y(x: Floats, scale: Any, fmt: Format) -> tuple[Bits, Floats]:
     """Return the codes and y of numbers with one scale, or with one for each (FLM-005)."""
-    with np.errstate(all="ignore"):
-        y = np.asarray(x * scale, np.float32)
-    return codes_of_scaled(y, scale, fmt), y
+    from mor_ref.engine.fp8lm_tensors import cast as codes_of  # imports Numba
 
-
-def codes_of_scaled(scaled: Floats, scale: Any, fmt: Format) -> Bits:
-    """Return the codes of numbers times their scale, and write y in place of these (FLM-005).
-
-    New arrays cost more than the arithmetic: their pages are new to the process.
-    """
-    codes = encode(scaled, fmt)
-    decode(codes, fmt, out=scaled)
-    with np.errstate(all="ignore"):
-        np.multiply(scaled, inverse(scale), out=scaled)
-    scaled[np.isnan(scaled)] = _NAN
-    return codes
-
-
-def largest_magnitude(x: Floats) -> np.float32:
-    """Return the largest |x|; a NaN counts most (FLM-001)."""
-    return np.float32(np.abs([np.max(x, initial=0), np.min(x, initial=0)]).max())
-
-
-def largest_of_numbers(x: Floats) -> np.float32:
-    """Return the largest |x|; a NaN does not count (FLM-014)."""
-    ends = [one.reduce(x, axis=None, initial=0) for one in (np.fmax, np.fmin)]
-    return np.float32(np.abs(ends).max())
+    return codes_of(x, scale, inverse(scale), fmt)
 
 
 def history(

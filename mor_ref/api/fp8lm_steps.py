@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.decoding import decode
-from mor_ref.api.encoding import encode
 from mor_ref.api.fp8lm import (
     Cast,
     Floats,
     cast,
-    codes_of_scaled,
     floats,
     inverse,
-    largest_magnitude,
-    largest_of_numbers,
     scale,
 )
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.arrays import Bits, copied_to
+from mor_ref.arrays import Bits, code_dtype, copied_to, unsigned_from
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
     BY_AMAX,
@@ -97,32 +92,22 @@ def shared_scale(
     known_name("sums", sums, SUMS)
     x = _of_one_shape(ranks)
     target = format_of(fmt)
+    from mor_ref.engine.fp8lm_tensors import all_reduce, largest_magnitude  # imports Numba
+
     amax = np.array([largest_magnitude(one) for one in x], np.float32)
     own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
-    if profile in BY_AMAX:
-        codes = _scaled_codes(x, shared, target)
-    else:
-        casts = [cast(one, float(s), fmt=fmt) for one, s in zip(x, own, strict=True)]
-        codes = np.stack(
-            [
-                _scaled_codes(one.y, shared, target) if changes else one.codes
-                for one, changes in zip(casts, changed, strict=True)
-            ]
-        )
-    with np.errstate(all="ignore"):
-        added = sums_of(codes, target, sums)
-        y = decode(added, target)
-        np.multiply(y, back, out=y)
-    return SharedScale(own, shared, back, changed, codes, added, y)
+    again = [shared if changes and profile not in BY_AMAX else None for changes in changed]
+    first = np.full_like(own, shared) if profile in BY_AMAX else own
+    of_ranks = list(zip(first, inverse(first), again, strict=True))
+    codes, added, y = all_reduce(x, of_ranks, target, sums, back)
+    shape = x[0].shape
+    rank_codes = codes.reshape(len(x), *shape)
+    return SharedScale(
+        own, shared, back, changed, rank_codes, added.reshape(shape), y.reshape(shape)
+    )
 
 
-def _scaled_codes(x: Floats, scale: np.float32, fmt: Format) -> Bits:
-    """Return the codes of x with a scale, without y (FLM-005)."""
-    with np.errstate(all="ignore"):
-        return encode(np.asarray(x * scale, np.float32), fmt)
-
-
-def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
+def _of_one_shape(ranks: "Sequence[ArrayLike]") -> list[Floats]:
     """Return the tensors of all ranks; refuse an empty list, and shapes that differ."""
     tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
     if not tensors:
@@ -133,7 +118,7 @@ def _of_one_shape(ranks: "Sequence[ArrayLike]") -> Floats:
                 f"ranks[{i}] has the shape {one.shape}, but ranks[0] has "
                 f"{tensors[0].shape}; give tensors of one shape"
             )
-    return np.asarray(tensors, np.float32)
+    return tensors
 
 
 def shared_scales(
@@ -145,7 +130,7 @@ def shared_scales(
     """
     own, count = scale(amax, fmt=fmt, profile=scale_profile).scale, np.float32(amax.size)
     if profile in BY_AMAX:
-        whole = np.float32(scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale)
+        whole = np.float32(scale(amax.max(), fmt=fmt, profile=scale_profile).scale)
         by_vendor = whole * np.float32(1 / math.sqrt(amax.size))
         shared = np.float32(whole / np.sqrt(count) if profile == "msamp_max" else by_vendor)
     else:
@@ -158,20 +143,18 @@ def shared_scales(
 def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
     """Return the codes of sums of ranks, whose codes are along the first axis (FLM-009).
 
-    `sums` is "exact" or "by_rank". binary64 holds each sum of up to 4,096 ranks.
+    `sums` is "exact" or "by_rank".
     """
-    values = decode(codes, fmt).astype(np.float64)
-    values[~np.isfinite(values)] = np.nan
-    if sums == "exact":
-        return encode(values.sum(axis=0) + 0.0, fmt)
-    found: Bits = np.zeros_like(codes[0])
-    for one in values:
-        found = encode(decode(found, fmt).astype(np.float64) + one, fmt)
-    return found
+    from mor_ref.engine import fp8lm_tensors  # imports Numba
+
+    given = unsigned_from(codes, fmt.bits, code_dtype(fmt), "codes")
+    return fp8lm_tensors.sums_of(given, fmt, sums)
 
 
 def begin_adam(parameters: "ArrayLike") -> AdamState:
     """Return the state of Adam before the first step, with these parameters as master weights."""
+    from mor_ref.engine.fp8lm_tensors import largest_magnitude  # imports Numba
+
     w = floats("parameters", parameters)
     zeros = np.zeros_like(w)
     factor = float(scale(largest_magnitude(w), fmt=MASTER).scale)
@@ -219,30 +202,29 @@ def adam(
 
 def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> AdamState:
     """Return the state after a step with a gradient."""
-    from mor_ref.engine.fp8lm import moments_and_weights, rate_and_root  # imports Numba
+    from mor_ref.engine.fp8lm import rate_and_root  # imports Numba
+    from mor_ref.engine.fp8lm_adam import after_step
 
     old = (state.first, state.second, state.master)
     kinds = (FIRST_MOMENT, SECOND_MOMENT, MASTER)
     inverses = np.array([one.scale_inv for one in old], np.float32)
-    m, v, w = (decode(one.codes, kind).reshape(-1) for one, kind in zip(old, kinds, strict=True))
     lr, beta1, beta2 = (float(one) for one in numbers[:3])
     rates = rate_and_root(lr, beta1, beta2, state.step + 1)
-    flat = np.ascontiguousarray(g).reshape(-1)
-    moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
-    amaxes = [*map(float, (largest_of_numbers(m), largest_of_numbers(v), largest_magnitude(w)))]
-    factors = stored_scales(amaxes, float(state.master.scale))
+    made, amaxes = after_step(g, [one.codes for one in old], inverses, numbers, *rates)
+    factors = stored_scales([*map(float, amaxes)], float(state.master.scale))
     new = [
-        _cast_in_place(one.reshape(g.shape), np.float32(factor), format_of(kind))
-        for one, factor, kind in zip((m, v, w), factors, kinds, strict=True)
+        _cast_in_place(one, np.float32(factor), format_of(kind))
+        for one, factor, kind in zip(made, factors, kinds, strict=True)
     ]
     return AdamState(state.step + 1, new[0], new[1], new[2])
 
 
 def _cast_in_place(x: Floats, scale: np.float32, fmt: Format) -> Cast:
     """Return a cast of x, whose array has y from then on (FLM-014)."""
-    with np.errstate(all="ignore"):
-        np.multiply(x, scale, out=x)
-    return Cast(codes_of_scaled(x, scale, fmt), scale, inverse(scale), x)
+    from mor_ref.engine.fp8lm_tensors import recast  # imports Numba
+
+    back = inverse(scale)
+    return Cast(recast(x, scale, back, fmt), scale, back, x)
 
 
 def stored_scales(amaxes: "Sequence[float]", master: float) -> list[float]:

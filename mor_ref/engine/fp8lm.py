@@ -1,4 +1,4 @@
-"""The chapter on FP8-LM: scales of many tensors, and the steps of Adam."""
+"""The chapter on FP8-LM: scales of many tensors, and single numbers of Adam."""
 
 from decimal import Decimal, localcontext
 
@@ -82,29 +82,6 @@ def scales(amax, previous, largest, margin, is_msamp, ratio, exponent, scale):
         else:
             found = scale_exactly(amax[i], previous[i], largest, margin)
         ratio[i], exponent[i], scale[i] = found
-
-
-@step
-def moment(value, inverse, beta, term):
-    """FLM-012: a moment after a step."""
-    old = _F(_F(beta * value) * inverse)
-    return _F(old + _F(_F(_F(1) - beta) * term))
-
-
-@kernel
-def moments_and_weights(gradient, first, second, master, inverses, numbers, rate, root):
-    """FLM-012 and FLM-013, in place: decoded codes become the numbers after the step."""
-    decay = _F(_F(1) - _F(numbers.lr * numbers.weight_decay))
-    for i in range(gradient.size):
-        g = gradient[i]
-        m = moment(first[i], inverses[0], numbers.beta1, g)
-        v = moment(second[i], inverses[1], numbers.beta2, _F(g * g))
-        w = _F(master[i] * inverses[2])
-        if numbers.weight_decay != _F(0):
-            w = _F(w * decay)
-        below = _F(_F(np.sqrt(v) / root) + numbers.eps)
-        first[i], second[i] = m, v
-        master[i] = _F(w - _F(rate * _F(m / below)))
 
 
 # ---------------------------------------------------------------------- single numbers

@@ -51,19 +51,19 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute each parameter as a tensor of its own."""
-    from mor_ref import decode
-    from mor_ref.engine.fp8lm import moments_and_weights
+    from mor_ref.engine.fp8lm_adam import after_step
 
     del parameters
-    state = [decode(arrays[name], fmt) for name, fmt in _CODES.items()]
     given = {name: tensor_of(array, "f32") for name, array in arrays.items() if name not in _CODES}
     inverses = np.stack([given[name] for name in _INVERSES], axis=1)
-    for k in range(len(state[0])):
+    found = []
+    for k, own in enumerate(inverses):
         numbers = Adam(*(given[name][k] for name in _NUMBERS))
-        own = [one[k : k + 1] for one in state]
-        last = (inverses[k], numbers, given["rate"][k], given["root"][k])
-        moments_and_weights(given["gradient"][k : k + 1], *own, *last)
-    return {name: bits32(one) for name, one in zip(_MADE, state, strict=True)}
+        state = [arrays[name][k : k + 1] for name in _CODES]
+        gradient, last = given["gradient"][k : k + 1], (given["rate"][k], given["root"][k])
+        found.append(after_step(gradient, state, own, numbers, *last)[0])
+    made = np.array(found, np.float32).reshape(-1, len(_MADE))
+    return {name: bits32(made[:, k].copy()) for k, name in enumerate(_MADE)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:

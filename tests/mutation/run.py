@@ -46,6 +46,8 @@ OTHER_TESTS = {
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
     "formats": ("encoding", "decoding"),
+    "fp8lm_adam": ("fp8lm",),
+    "fp8lm_tensors": ("fp8lm",),
     "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
