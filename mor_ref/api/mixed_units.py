@@ -116,7 +116,8 @@ def record_of(
     threads: int | None,
 ) -> Mixed:
     """Return the record of a tensor whose units took these candidates (MFQ-006)."""
-    from mor_ref.engine.mixed import write_values
+    from mor_ref.engine.mixed import write_values  # imports Numba
+    from mor_ref.engine.unrounded_y import from_units
 
     y = np.empty(numbers.bits.size, np.uint32)
     fills = [one.fill_of_y(found.units, choice, k) for k, one in enumerate(found.tried)]
@@ -127,9 +128,13 @@ def record_of(
     records = list(quantized.values())
     if all(isinstance(one, Quantized) for one in records):
         scale = _taken([one.scale for one in records], choice)
-        sides = found.units.rows, found.units.columns
-        by_rows = [one.codes.reshape(sides) for one in records]
-        codes = _taken(by_rows, choice, found.units).reshape(numbers.shape)
+        codes = np.empty(numbers.bits.size, np.uint8)
+        of_units = [
+            from_units(one.codes.reshape(-1), found.units, choice, k)
+            for k, one in enumerate(records)
+        ]
+        write_values(found.units, of_units, codes, threads)
+        codes = codes.reshape(numbers.shape)
     return Mixed(
         names,
         found.amax.view(np.float32),
@@ -144,21 +149,9 @@ def record_of(
     )
 
 
-def _taken(
-    arrays: Sequence[NDArray[Any]], choice: NDArray[np.uint8], units: Partition | None = None
-) -> NDArray[Any]:
-    """Return an array with the entries of the candidates taken, which are of units or numbers."""
-    kinds = np.unique(choice)
-    found = arrays[int(kinds[0]) if kinds.size else 0].copy()
-    if kinds.size > 1:
-        of = choice if units is None else _of_elements(choice, units)
-        for k in kinds[1:].tolist():
-            np.copyto(found, arrays[k], where=of == k)
+def _taken(arrays: Sequence[NDArray[Any]], choice: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return an array with the entries of the candidates taken."""
+    found = arrays[0].copy()
+    for k in range(1, len(arrays)):
+        np.copyto(found, arrays[k], where=choice == k)
     return found
-
-
-def _of_elements(choice: NDArray[np.uint8], units: Partition) -> NDArray[np.uint8]:
-    """Return for each element the entry of its unit."""
-    high, wide = units.block
-    rows = np.repeat(choice, high, axis=0)[: units.rows]
-    return np.repeat(rows, wide, axis=1)[:, : units.columns]

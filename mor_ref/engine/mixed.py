@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Numbers
+from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.mixed import FRACTION_BITS, LARGEST_ERROR
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
@@ -104,16 +104,14 @@ def squared_errors(
     return found.blocks
 
 
-def write_values(
-    units: Partition, fills: list[Fill], y: NDArray[np.uint32], threads: int | None
-) -> None:
-    """Write y of the units that took each candidate (MFQ-006); each fill has its own units."""
+def write_values(units: Partition, fills: list[Fill], y: Bits, threads: int | None) -> None:
+    """Write y or codes of the units of each candidate (MFQ-006); each fill has its own units."""
     rows = y.reshape(units.rows, units.columns)
 
     def write_one(part: Part) -> None:
         place = rows[part.top : part.bottom, part.left : part.right]
         is_whole = place.flags.c_contiguous
-        room = place.reshape(-1) if is_whole else np.empty(place.size, _U)
+        room = place.reshape(-1) if is_whole else np.empty(place.size, y.dtype)
         for fill in fills:
             fill(part, room)
         if not is_whole:

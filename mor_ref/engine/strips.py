@@ -82,7 +82,7 @@ def units_in(
 
 
 def over_units(row_step):
-    """Return a step that calls another with each row of a strip in the units that took a rung.
+    """Return a step that calls another with rows of a strip, along units that took a rung.
 
     That step returns a number, and all of them are added up. It writes into `out`, if there is one.
     If it were an argument of the loop, Numba would not keep the kernels on disk.
@@ -96,10 +96,12 @@ def over_units(row_step):
             right = min(left + STRIP, part.right)
             for piece in range(bounds.size - 1):
                 top = bounds[piece]
-                for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
-                    if units.choice[top // unit.rows, column] == units.rung:
+                column, end = left // unit.columns, (right - 1) // unit.columns + 1
+                while column < end:
+                    behind = end_of_run(units, top // unit.rows, column, end)
+                    if behind > column:
                         first = max(column * unit.columns, left)
-                        last = min((column + 1) * unit.columns, right)
+                        last = min(behind * unit.columns, right)
                         spread(scales.encode, top, first, last, scales.tile, strip.encode)
                         spread(scales.decode, top, first, last, scales.tile, strip.decode)
                         for row in range(top, bounds[piece + 1]):
@@ -111,9 +113,18 @@ def over_units(row_step):
                                 rule,
                                 out[to + first : to + last],
                             )
+                    column = behind + 1  # the unit behind took another rung
         return total
 
     return loop
+
+
+@step
+def end_of_run(units, row, column, end):
+    """Return the first column of units, from one on, that did not take the rung."""
+    while column < end and units.choice[row, column] == units.rung:
+        column += 1
+    return column
 
 
 @step

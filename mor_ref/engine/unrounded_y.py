@@ -110,3 +110,16 @@ def from_numbers(
         take_part(*words, y, _room_of(part), part, bounds, taken, taking)
 
     return fill
+
+
+def from_units(
+    codes: NDArray[np.uint8], units: Partition, choice: NDArray[np.uint8], rung: int
+) -> Fill:
+    """Return the way to the codes of the units that took a rung, into the room of a part."""
+    place, taking = Place(0, 0, units.columns), Taking(None, _U(0))
+
+    def fill(part: Part, out: Bits) -> None:
+        taken, bounds = units_in(part, units, choice, rung)
+        take_part(codes, place, out, _room_of(part), part, bounds, taken, taking)
+
+    return fill
