@@ -4,13 +4,13 @@ import functools
 import importlib
 
 import mor_ref
-from benchmarks import eager, inputs, peers
+from benchmarks import eager, eager_schemes, inputs, peers
 from benchmarks.rows import OURS, Contender, Ratio, Row
 
 USUAL = 24
 COMPARED = "codes, scales"
 LIMITS = (Ratio(("eager torch",), at_least=5),)
-GROUP = 32
+GROUP, GROUPS_OF_PEG = 32, 8
 
 
 def ours(grid, **how):
@@ -23,11 +23,16 @@ def ours(grid, **how):
 
 def in_torch(blocked, symmetric, steps):
     """Return a contender: eager torch, on rows that `blocked` makes of a tensor."""
+    return of_torch(lambda tensor: eager.torch_integers(tensor, symmetric, steps), blocked)
+
+
+def of_torch(call, blocked=lambda tensor: tensor):
+    """Return a contender whose first results are codes and scales."""
 
     def prepare(x):
         peers.torch()
         tensor = blocked(peers.as_tensor(x))
-        return lambda: eager.torch_integers(tensor, symmetric, steps)
+        return lambda: call(tensor)
 
     def bits(found):
         codes, scale = found[:2]
@@ -74,6 +79,12 @@ def rows():
         "eager torch": in_torch(lambda t: t.reshape(-1, GROUP), symmetric=True, steps=7.5),
     }
     yield Row("int4 of f32, groups of 32", x, contenders, LIMITS, compared=COMPARED)
+    how = {"profile": "peg", "groups": GROUPS_OF_PEG, "permute": "range", "symmetric": False}
+    contenders = {
+        OURS: ours("uint8", **how),
+        "eager torch": of_torch(lambda t: eager_schemes.torch_groups(t, GROUPS_OF_PEG, 255.0)),
+    }
+    yield Row("uint8 of f32, 8 permuted groups", x, contenders, LIMITS, compared=COMPARED)
 
 
 ROWS = [*rows()]

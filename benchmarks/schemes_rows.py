@@ -1,15 +1,12 @@
-"""Shared exponents, levels, MoFQ and casts of FP8-LM next to eager torch."""
-
-import numpy as np
+"""Shared exponents, levels and MoFQ next to eager torch."""
 
 import mor_ref
 from benchmarks import eager_schemes, inputs, peers
 from benchmarks.rows import OURS, Contender, Ratio, Row
-from mor_ref import fp8lm
 
 USUAL = 24
 LIMITS = (Ratio(("eager torch",), at_least=5),)
-SCALE = 64.0
+BLOCK = 32
 
 
 def in_torch(call, which):
@@ -53,6 +50,15 @@ def rows():
         yield Row(f"{kind} of f32, rows", x, contenders, LIMITS, compared="codes")
     contenders = {
         OURS: Contender(
+            lambda x: lambda: mor_ref.quantize_levels(x, "lsq4", arithmetic="bf16", threads=1),
+            lambda found: (found.codes,),
+        ),
+        "eager torch": in_torch(lambda x: eager_schemes.torch_levels(x, "lsq4"), 4),
+    }
+    narrow = inputs.normal(USUAL, inputs.BF16)
+    yield Row("lsq4 of bf16, rows, in bf16", narrow, contenders, LIMITS, compared="codes")
+    contenders = {
+        OURS: Contender(
             lambda x: lambda: mor_ref.mix_formats(x, threads=1), lambda found: (found.codes,)
         ),
         "eager torch": in_torch(eager_schemes.torch_mixture, 0),
@@ -60,11 +66,12 @@ def rows():
     yield Row("int8 or e4m3 of f32", x, contenders, LIMITS, compared="codes")
     contenders = {
         OURS: Contender(
-            lambda x: lambda: fp8lm.cast(x, SCALE), lambda found: (found.codes.view(np.uint8),)
+            lambda x: lambda: mor_ref.mix_formats(x, block=(1, BLOCK), threads=1),
+            lambda found: (found.codes,),
         ),
-        "eager torch": in_torch(lambda x: eager_schemes.torch_fp8lm(x, SCALE), 0),
+        "eager torch": in_torch(lambda x: eager_schemes.torch_block_mixture(x, BLOCK), 0),
     }
-    yield Row("FP8-LM cast of f32", x, contenders, LIMITS, compared="codes")
+    yield Row("int8 or e4m3 of f32, blocks of 32", x, contenders, LIMITS, compared="codes")
 
 
 ROWS = [*rows()]
