@@ -124,11 +124,10 @@ def levels(
 ) -> Levels:
     """Quantize weights; an alpha that is not given is the first one of its row."""
     from mor_ref.engine import levels  # imports Numba
-    from mor_ref.engine.blocks import binary32_words
-    from mor_ref.engine.level_alphas import first_alphas, in_arithmetic
+    from mor_ref.engine.level_alphas import first_alphas, words_of
 
     sides = rows_and_columns(numbers.shape)
-    words = in_arithmetic(binary32_words(numbers), arithmetic)
+    words = words_of(numbers, arithmetic)
     start = _given_alphas(alpha, sides[0], arithmetic)
     if start is None:
         start = first_alphas(words, sides, kind, arithmetic)

@@ -5,7 +5,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.levels import LevelKind
+from mor_ref.engine.blocks import binary32_words
 from mor_ref.engine.intrinsics import (
     bits_of,
     float_of,
@@ -15,6 +17,7 @@ from mor_ref.engine.intrinsics import (
     use_full_vectors,
 )
 from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.widening import widen
 
 _U = np.uint32
 _W = np.uint64
@@ -58,7 +61,7 @@ def largest_magnitude(words):
     use_full_vectors()
     largest = _U(0)
     for i in range(words.size):
-        largest = max(largest, _U(words[i] & _U(0x7FFFFFFF)))
+        largest = max(largest, _U(widen(words[i], _U) & _U(0x7FFFFFFF)))
     return largest
 
 
@@ -76,12 +79,13 @@ def sum_of_magnitudes(words, lowest):
     use_full_vectors()
     total, below = _W(0), _W(0)
     for i in range(words.size):
-        field = _U(_U(words[i] >> _U(23)) & _U(0xFF))
-        significand = _W(_U(_U(words[i] & _U(0x7FFFFF)) | _U(0x800000)))
+        word = _U(widen(words[i], _U))
+        field = _U(_U(word >> _U(23)) & _U(0xFF))
+        significand = _W(_U(_U(word & _U(0x7FFFFF)) | _U(0x800000)))
         is_there = field >= lowest
         shifted = shift_left(significand, _W(_U(field - lowest) & _U(31)))
         total += shifted if is_there else _W(0)
-        below += _W(0) if is_there or _U(words[i] << _U(1)) == _U(0) else _W(1)
+        below += _W(0) if is_there or _U(word << _U(1)) == _U(0) else _W(1)
     return total, below
 
 
@@ -111,6 +115,14 @@ def means_of_rows(words, columns, out):
                 out[row] = quotient(total, _W(columns), lowest)
 
 
+def words_of(numbers: Numbers, arithmetic: str) -> Bits:
+    """Return numbers as the arithmetic has them (LVL-001): bfloat16 as it is, others as binary32.
+
+    Any number of bfloat16 is one of both arithmetics, and widening it takes a pass over the tensor.
+    """
+    return numbers.bits if numbers.is_bf16 else in_arithmetic(binary32_words(numbers), arithmetic)
+
+
 def in_arithmetic(words: NDArray[np.uint32], arithmetic: str) -> NDArray[np.uint32]:
     """Return binary32 numbers as the arithmetic has them (LVL-001)."""
     if arithmetic == "f32":
@@ -121,7 +133,7 @@ def in_arithmetic(words: NDArray[np.uint32], arithmetic: str) -> NDArray[np.uint
 
 
 def first_alphas(
-    words: NDArray[np.uint32], sides: tuple[int, int], kind: LevelKind, arithmetic: str
+    words: Bits, sides: tuple[int, int], kind: LevelKind, arithmetic: str
 ) -> NDArray[np.uint32]:
     """Return alpha of each row for which none is given (LVL-002)."""
     rows, columns = sides
@@ -134,7 +146,10 @@ def first_alphas(
         return out
     means_of_rows(words, columns, out)
     for row in np.flatnonzero(out == _UNKNOWN):
-        out[row] = _mean(words[row * columns : (row + 1) * columns] & _U(0x7FFFFFFF))
+        numbers = words[row * columns : (row + 1) * columns].astype(_U)
+        if words.dtype == np.uint16:
+            numbers <<= _U(16)
+        out[row] = _mean(numbers & _U(0x7FFFFFFF))
     return in_arithmetic(out, arithmetic)
 
 

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import Bits
 from mor_ref.definitions.levels import CLIP, SMALLEST_ALPHA, LevelKind
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.level_alphas import in_arithmetic, rounded, stored
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.strips import STRIP
+from mor_ref.engine.widening import widen
 
 _U = np.uint32
 _I = np.int32
@@ -96,7 +98,7 @@ def quantize_row(w, scale, rule, ratios, clippeds, levels, ys, terms, codes, ins
     """LVL-004 to LVL-008: weights of a row."""
     use_full_vectors()
     for i in range(w.size):
-        x = float_of(w[i])
+        x = float_of(widen(w[i], _U))
         ratio = rounded(_F(x / scale), rule.narrow)
         above = rule.highest if ratio > rule.highest else ratio
         clipped = rule.lowest if ratio < rule.lowest else above
@@ -133,7 +135,7 @@ def limited_alphas(alpha, smallest, out):
 
 
 def quantize_levels(
-    words: NDArray[np.uint32],
+    words: Bits,
     sides: tuple[int, int],
     kind: LevelKind,
     alpha: NDArray[np.uint32],

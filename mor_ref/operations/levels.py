@@ -104,12 +104,11 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of weights that have an alpha each (LVL-004 to LVL-008)."""
     from mor_ref.arrays import numbers_from
     from mor_ref.engine import levels
-    from mor_ref.engine.blocks import binary32_words
-    from mor_ref.engine.level_alphas import in_arithmetic
+    from mor_ref.engine.level_alphas import words_of
 
     kind, arithmetic = level_kind(parameters["kind"]), parameters["arithmetic"]
     numbers = numbers_from(tensor_of(arrays["x"], parameters["source"]), "x")
-    words, shape = in_arithmetic(binary32_words(numbers), arithmetic), arrays["x"].shape
+    words, shape = words_of(numbers, arithmetic), arrays["x"].shape
     alpha = np.ascontiguousarray(arrays["alpha"], np.uint32).reshape(-1)
     _, found = levels.quantize_levels(words, shape, kind, alpha, arithmetic, 1)
     return found.code.reshape(shape)
