@@ -6,6 +6,14 @@ from benchmarks.rows import OURS, Contender, Ratio, Row
 
 USUAL = 24
 LIMITS = (Ratio(("eager torch",), at_least=5),)
+OF_BF16 = (
+    Ratio(
+        ("eager torch",),
+        at_least=5,
+        bound="its fields are binary32, so it writes 22 bytes for a number, and torch writes 12: "
+        "writing 22 bytes to pages that the system clears first takes 2.2 ns alone",
+    ),
+)
 BLOCK = 32
 
 
@@ -56,7 +64,7 @@ def rows():
         "eager torch": in_torch(lambda x: eager_schemes.torch_levels(x, "lsq4"), 4),
     }
     narrow = inputs.normal(USUAL, inputs.BF16)
-    yield Row("lsq4 of bf16, rows, in bf16", narrow, contenders, LIMITS, compared="codes")
+    yield Row("lsq4 of bf16, rows, in bf16", narrow, contenders, OF_BF16, compared="codes")
     contenders = {
         OURS: Contender(
             lambda x: lambda: mor_ref.mix_formats(x, threads=1), lambda found: (found.codes,)
