@@ -349,8 +349,9 @@ def test_groups_of_dimensions():
     """AFF-010: sorted by range, ties by index, NaN last; fields are in the order of x."""
     x = np.array([[9, 0, 1, -1, 0, 5], [0, 1, 0, 0, 2, 5]], np.float32)
     found = quantized(x, profile="peg", groups=3, permute="range", symmetric=False)
-    assert found.ranges.tolist() == [9, 1, 1, 1, 2, 0]
+    assert found.range.tolist() == [9, 1, 1, 1, 2, 0]
     assert found.permutation.tolist() == [5, 1, 2, 3, 4, 0]
+    assert (found.group_min.tolist(), found.group_max.tolist()) == ([[0, -1, 0]], [[5, 1, 9]])
     assert (found.minimum.tolist(), found.maximum.tolist()) == ([[0, -1, 0]], [[5, 1, 9]])
     for k, pair in enumerate(([5, 1], [2, 3], [4, 0])):
         alone = quantized(x[:, pair], profile="peg", symmetric=False)
@@ -360,7 +361,7 @@ def test_groups_of_dimensions():
         np.testing.assert_array_equal(found.y[:, pair], alone.y)
         assert listed(alone.error)[0][0] == listed(found.error)[0][k]
     flat = quantized(x, groups=3)
-    assert flat.permutation is None
+    assert (flat.range, flat.permutation, flat.group_min, flat.group_max) == (None,) * 4
     assert flat.scale.shape == (1, 3)
 
 
@@ -372,7 +373,7 @@ def test_the_order_of_the_exact_model(seed, dtype, groups):
     x[:, 3], x[:, 7] = x[:, 1], x[:, 1]
     found = mor_ref.quantize_affine(x, profile="peg", groups=groups, permute="range")
     ranges = affine_groups.ranges([list(column) for column in zip(*rows_of(x), strict=True)])
-    assert found.ranges.view(np.uint32).tolist() == [bits32(r) for r in ranges]
+    assert found.range.view(np.uint32).tolist() == [bits32(r) for r in ranges]
     order = affine_groups.by_range(ranges)
     assert found.permutation.tolist() == order
     expected = exact(np.ascontiguousarray(x[:, order]), profile="peg", block=(3, 12 // groups))

@@ -39,8 +39,9 @@ class Affine:
 
     `xs`, `codes` and `y` have the shape of x. `minimum`, `maximum`, `scale`, `inverse_scale`,
     `zero_float`, `zero_point` and `error` have an entry for each block. `codes` are integers of
-    `grid`, the grid that is used. With groups, `ranges` has an entry for each dimension, and
-    `permutation` lists the dimensions in the order of the groups; else both are None.
+    `grid`, the grid that is used. If dimensions are permuted, `range` has an entry for each
+    dimension, and `permutation` lists the dimensions in the order of the groups. `group_min` and
+    `group_max` are then `minimum` and `maximum`, by the names of PEG. All four are None otherwise.
     """
 
     grid: str
@@ -58,8 +59,18 @@ class Affine:
     y: NDArray[np.float32]
     error: ErrorSums
     partition: Partition
-    ranges: NDArray[np.float32] | None
+    range: NDArray[np.float32] | None
     permutation: NDArray[np.intp] | None
+
+    @property
+    def group_min(self) -> NDArray[np.float32] | None:
+        """The smallest number of each group."""
+        return None if self.permutation is None else self.minimum
+
+    @property
+    def group_max(self) -> NDArray[np.float32] | None:
+        """The largest number of each group."""
+        return None if self.permutation is None else self.maximum
 
     @untraced
     def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:

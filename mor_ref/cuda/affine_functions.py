@@ -51,9 +51,19 @@ class Affine(WithY):
     y: Array
     error: ErrorSums
     partition: Partition
-    ranges: Array | None
+    range: Array | None
     permutation: Array | None
     _ready: Moment
+
+    @property
+    def group_min(self) -> Array | None:
+        """The smallest number of each group."""
+        return None if self.permutation is None else self.minimum
+
+    @property
+    def group_max(self) -> Array | None:
+        """The largest number of each group."""
+        return None if self.permutation is None else self.maximum
 
 
 def quantize_affine(

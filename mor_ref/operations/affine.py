@@ -94,8 +94,8 @@ def choices(parameters: Parameters) -> dict[str, Any]:
 def stored(found: "Affine") -> dict[str, Any]:
     """Return the fields that a record has; those of an order come with groups that have one."""
     order: dict[str, Any] = {}
-    if found.ranges is not None and found.permutation is not None:
-        order["range"] = bits32(found.ranges).reshape(1, -1)
+    if found.range is not None and found.permutation is not None:
+        order["range"] = bits32(found.range).reshape(1, -1)
         order["permutation"] = words_of(found.permutation).reshape(1, -1)
     return {
         **order,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mor_ref import Affine
     from mor_ref.cuda.launching import Device
 
+_NAMES = {"minimum": "group_min", "maximum": "group_max"}
+
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model."""
@@ -34,7 +36,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {
         "range": f32_array(found.ranges).reshape(1, -1),
         "permutation": affine.words_of(found.order).reshape(1, -1),
-        **affine.block_fields(found.tensor, (1, count)),
+        **of_groups(affine.block_fields(found.tensor, (1, count))),
         **affine.element_fields(elements, arrays["x"].shape),
         **sums(listed(found.tensor.error, (1, count)), (1, count)),
     }
@@ -46,7 +48,17 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     x, count = tensor_of(arrays["x"], parameters["source"]), parameters["groups"]
     found = quantize_affine(x, groups=count, permute="range", **affine.choices(parameters))
-    return affine.stored(found)
+    return stored(found)
+
+
+def of_groups(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of blocks that are groups, with the names that PEG has for their ends."""
+    return {_NAMES.get(name, name): field for name, field in found.items()}
+
+
+def stored(found: "Affine") -> dict[str, Any]:
+    """Return the fields of a record."""
+    return of_groups(affine.stored(found))
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -57,7 +69,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     x, how = Bits(arrays["x"], parameters["source"]), affine.kernels_how(parameters)
     order, found, sums = quantize_groups(device, x, how, parameters["groups"])
     fields_of_order = {"range": order.range, "permutation": order.order}
-    return {**fields_of_order, **affine.on_device(found), **sums._asdict()}
+    return {**fields_of_order, **of_groups(affine.on_device(found)), **sums._asdict()}
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -106,7 +118,7 @@ AFFINE_GROUPS = Operation(
     inputs=fields("rc x source"),
     outputs=fields(
         "columns range f32; order permutation u32; "
-        "groups minimum,maximum,scale,inverse_scale,zero_float f32; groups zero_point u32; "
+        "groups group_min,group_max,scale,inverse_scale,zero_float f32; groups zero_point u32; "
         "rc xs f32; rc code u32; rc y f32; groups sum,nonzero,nonfinite u64"
     ),
     exact=exact,
@@ -114,6 +126,6 @@ AFFINE_GROUPS = Operation(
     cuda=cuda,
     admit=affine.admit,
     way_back=WayBack(taken_back, restore, affine.coded, {"zero_point": 0}),
-    record=OfRecord(is_record, asked_of, affine.stored),
+    record=OfRecord(is_record, asked_of, stored),
     codes=affine.codes,
 )

@@ -271,7 +271,8 @@ class Integers:
             there = np.empty_like(found[name])
             there[:, order] = found[name]
             found[name] = there
-        return {"range": ranges[None], "permutation": order[None], **found}
+        ends = {"group_min": found.pop("minimum"), "group_max": found.pop("maximum")}
+        return {"range": ranges[None], "permutation": order[None], **ends, **found}
 
     def element(self, inputs):
         """Return the fields of single numbers."""
