@@ -25,6 +25,7 @@ from mor_ref.representations import (
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
+    SelectedNumbers,
     as_representation,
 )
 
@@ -37,6 +38,11 @@ def test_the_printed_names_are_those_of_the_catalogue():
     rows = {row[0]: row[1:] for row in printed if not row[0].startswith("that of")}
     assert set(rows) == set(REPRESENTATIONS)
     for name, (kind, element, scaled) in rows.items():
+        if kind.startswith("selection by"):
+            expected = SelectedNumbers(name)
+            assert kind.split()[2] == expected.rules.by
+            assert as_representation(name) == expected
+            continue
         if kind == "NVFP4, tiles (1, 16)":
             expected = Nvfp4Tiles(scaled, name=name)
         else:

@@ -10,6 +10,7 @@ from mor_ref.analysis.compare_tensor import (
     total,
     under_recipes,
 )
+from mor_ref.analysis.large_tensors import how_of, rows_together
 from mor_ref.analysis.listing import Selection, Stored, list_tensors
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
@@ -126,6 +127,30 @@ def compare_files(
     chosen = recipes_from(recipes)
     listed = list_tensors(named, Selection(include, exclude, matrices_only=not all_shapes))
     return Comparison(chosen, tuple(compared(listed.stored, chosen, threads)))
+
+
+def without_misfits(
+    recipes: Iterable[NamedRecipe], stored: Sequence[Stored]
+) -> tuple[tuple[NamedRecipe, ...], dict[str, str]]:
+    """Return the recipes that all tensors can take, and why each of the others is left out."""
+    taken, left_out = [], {}
+    for recipe in recipes:
+        fault = _misfit(recipe, stored)
+        if fault is None:
+            taken.append(recipe)
+        else:
+            left_out[recipe.name] = fault
+    return tuple(taken), left_out
+
+
+def _misfit(recipe: NamedRecipe, stored: Sequence[Stored]) -> str | None:
+    """Return why the first tensor that cannot take a recipe cannot; None if all can."""
+    for file, tensor in stored:
+        try:
+            rows_together(how_of(recipe.treatment), tensor.shape)
+        except GroupsError as error:
+            return f"{tensor.name} in {file}: {str(error).partition(';')[0]}"
+    return None
 
 
 def compared(

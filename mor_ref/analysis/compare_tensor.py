@@ -117,7 +117,7 @@ def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int 
         units += choice.size if found.is_decided else 0
         del found  # before the next is made
     units = units if rung is None else min(units, 1)
-    bits = stored_bits(policy, taken, units, numbers.shape, how.cut, how.scaling)
+    bits = stored_bits(policy, taken, units, numbers.shape, how.cut, how.scaling, numbers)
     return Compared(recipe.name, measured, dict(taken), bits)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Cut, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
@@ -16,11 +17,12 @@ def stored_bits(
     shape: tuple[int, ...],
     cut: Cut,
     scaling: Scaling,
+    numbers: Numbers | None = None,
 ) -> int | None:
     """Return the bits of a tensor whose numbers took these representations (ERR-009).
 
     They are None if numbers took a representation that does not say its bits. `units` is the number
-    of decisions; 0 if nothing is decided.
+    of decisions; 0 if nothing is decided. Some representations need the numbers of the tensor.
     """
     total = sum(taken.values())
     found = formats["bf16"].bits * taken.get("bf16", 0)
@@ -29,7 +31,7 @@ def stored_bits(
     parts = partition(shape, cut, policy.group)
     for rung in policy.ladder:
         count = taken[rung.name]
-        whole = bits_of(rung.representation, scaling, parts) if count else (0, 0)
+        whole = bits_of(rung.representation, scaling, parts, numbers) if count else (0, 0)
         if whole is None:
             return None
         found += sum(-(-bits * count // total) for bits in whole)

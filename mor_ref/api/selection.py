@@ -1,14 +1,16 @@
 """Selections of numbers: the public function."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.affine import quantize_affine
+from mor_ref.api.levels import quantize_levels
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import numbers_from
+from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.selection import OUTLIER, check_limit
+from mor_ref.definitions.selection import OUTLIER, SelectionScheme, check_limit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,3 +39,44 @@ def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArra
     words = binary32_words(numbers).reshape(rows_and_columns(numbers.shape))
     found = (selection.by_rank if by == "rank" else selection.by_column)(words, value)
     return found.reshape(numbers.shape)
+
+
+def values_of(
+    numbers: Numbers, scheme: SelectionScheme, threads: int | None
+) -> NDArray[np.float32]:
+    """Return y of a tensor with a scheme; its numbers count as binary32 (SEL-005)."""
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+
+    sides = rows_and_columns(numbers.shape)
+    x = binary32_words(numbers).view(np.float32).reshape(sides)
+    high = select(x, scheme.by, scheme.limit)
+    return (_pb_llm if scheme.by == "rank" else _llm_int8)(x, high, scheme.limit, threads)
+
+
+def count_selected(numbers: Numbers, scheme: SelectionScheme) -> tuple[int, int, int]:
+    """Return how many numbers a scheme selects, and the rows and columns of the tensor."""
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+
+    x = binary32_words(numbers).view(np.float32).reshape(rows_and_columns(numbers.shape))
+    return (int(select(x, scheme.by, scheme.limit).sum()), *x.shape)
+
+
+def _pb_llm(
+    w: NDArray[np.float32], high: NDArray[np.bool_], limit: float, threads: int | None
+) -> NDArray[np.float32]:
+    """Return y of weights, given which are selected (SEL-003)."""
+    del limit
+    how: dict[str, Any] = {"profile": "onnxruntime", "symmetric": False, "block": "row"}
+    y = quantize_affine(w, "uint8", **how, threads=threads).y
+    if not high.all():
+        y[~high] = quantize_levels(w[~high], "elastic1", threads=threads).y
+    return y
+
+
+def _llm_int8(
+    x: NDArray[np.float32], high: NDArray[np.bool_], limit: float, threads: int | None
+) -> NDArray[np.float32]:
+    """Return y of activations, given which are in selected columns (SEL-004)."""
+    rest = np.where(np.abs(x) >= np.float32(limit), np.float32(0), x)
+    found = quantize_affine(rest, profile="bnb_int8_row", block="row", threads=threads)
+    return np.where(high, x, found.y)

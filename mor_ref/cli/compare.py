@@ -1,12 +1,13 @@
 """`mor-ref compare`: the errors and the bits of recipes on the tensors of files."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mor_ref.analysis.compare_files import Comparison, compared, record_of
+from mor_ref.analysis.compare_files import Comparison, compared, record_of, without_misfits
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
-from mor_ref.analysis.recipes import USUAL, recipes_from
+from mor_ref.analysis.recipes import SCHEMES, USUAL, recipes_from
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.cli.compare_text import print_comparison
@@ -24,6 +25,7 @@ def run(
     files: list[str],
     *,
     recipes: list[str],
+    schemes: bool,
     selection: Selection,
     out: list[str],
     threads: int | None,
@@ -32,12 +34,15 @@ def run(
 ) -> None:
     """Print the totals of each recipe, and write all measures on request."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
-        chosen = recipes_from(recipes or USUAL)
+        chosen = recipes_from([*recipes, *(SCHEMES if schemes else ())] or USUAL)
         for path in out:
             _check(path)
         listed = list_tensors(files, selection)
         if not listed.stored:
             raise ValueError(f"no tensor is left to compare{_why(listed)}")
+        asked, others = chosen[: len(recipes)], chosen[len(recipes) :]
+        fitting, misfits = without_misfits(others, listed.stored) if schemes else (others, {})
+        chosen = (*asked, *fitting)
         tensors = []
         with bar("comparing", "compared", len(listed.stored)) as done:
             for one in compared(listed.stored, chosen, threads, workers):
@@ -46,9 +51,9 @@ def run(
     found = Comparison(chosen, tuple(tensors))
     written = [_write(path, found) for path in out]
     if as_json:
-        print(json.dumps(_document(found, listed), indent=1, allow_nan=False))
+        print(json.dumps(_document(found, listed, misfits), indent=1, allow_nan=False))
     else:
-        print_comparison(found, listed, written)
+        print_comparison(found, listed, written, misfits)
 
 
 def _why(listed: Listed) -> str:
@@ -84,12 +89,13 @@ def _write(path: str, found: Comparison) -> str:
     return f"{path}: {counted(len(records), 'row')}, one for each tensor and recipe"
 
 
-def _document(found: Comparison, listed: Listed) -> dict[str, Any]:
+def _document(found: Comparison, listed: Listed, misfits: Mapping[str, str]) -> dict[str, Any]:
     return {
         "recipes": {one.name: short_text(one.treatment) for one in found.recipes},
         "totals": [finite(record_of(one)) for one in found.totals],
         "best": [one.recipe for one in found.best],
         "tensors": [finite(record) for record in found.to_records()],
+        "recipes_left_out": misfits,
         "left_out": listed.left_out,
         "skipped": [{"file": file, **vars(tensor)} for file, tensor in listed.skipped],
         "files_without_tensors": listed.without,

@@ -52,12 +52,12 @@ def compare_recipes(
     or in SQNR, and worse in none of them.
     """
     from mor_ref.analysis.listing import Selection
-    from mor_ref.analysis.recipes import SCHEMES
     from mor_ref.cli import compare
 
     compare.run(
         files,
-        recipes=[*(recipe or []), *(SCHEMES if schemes else ())],
+        recipes=recipe or [],
+        schemes=schemes,
         selection=Selection(include, exclude, matrices_only=not all_shapes),
         out=out or [],
         threads=threads,

@@ -1,6 +1,7 @@
 """The text of `mor-ref compare`: the conclusion, the totals, and where the rest is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -19,12 +20,18 @@ _LOST = "NaN,inf"  # a heading
 _LETTERS = 24  # of the name of the worst tensor
 
 
-def print_comparison(found: Comparison, listed: Listed, written: Sequence[str]) -> None:
-    """Print the conclusion first, then the totals, and the tensors that are not in them."""
+def print_comparison(
+    found: Comparison,
+    listed: Listed,
+    written: Sequence[str],
+    misfits: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Print the conclusion first, then the totals, and the recipes and tensors left out of them."""
     console = Console()
     for line in (
         *_conclusion(found),
         *_table(found, max(console.width, _NARROWEST)),
+        *(f"left out: {name}, as a tensor cannot take it ({why})" for name, why in misfits.items()),
         *skipped_lines(listed),
         *written,
     ):

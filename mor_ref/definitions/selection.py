@@ -1,6 +1,7 @@
 """Selections: ways to choose the numbers of a tensor that keep more bits."""
 
 import math
+from dataclasses import dataclass
 
 from mor_ref.argument_checks import known_name
 
@@ -22,3 +23,34 @@ def check_limit(by: str, limit: object) -> float:
     if by == "column" and not 0 < value <= _FLT_MAX:
         raise ValueError(f"limit has to be positive and finite by column: got {limit!r}; give 6.0")
     return value
+
+
+@dataclass(frozen=True)
+class SelectionScheme:
+    """A selection with its usual limit, and the bits that numbers take (SEL-005).
+
+    `bits` are those of a number that is not selected, and `high_bits` those of a selected one; 0 if
+    it stays as it is. The scales take `row_bits` for each row, and `tensor_bits`.
+    """
+
+    name: str
+    by: str
+    limit: float
+    bits: int
+    high_bits: int
+    row_bits: int
+    tensor_bits: int = 0
+
+
+SELECTION_SCHEMES = {
+    one.name: one
+    for one in (
+        SelectionScheme("pb_llm", "rank", 0.9, 1, 8, row_bits=32 + 8, tensor_bits=32),
+        SelectionScheme("llm_int8", "column", OUTLIER, 8, 0, row_bits=32),
+    )
+}
+
+
+def selection_scheme(scheme: str) -> SelectionScheme:
+    """Return the scheme of that name."""
+    return SELECTION_SCHEMES[known_name("scheme", scheme, SELECTION_SCHEMES)]

@@ -11,6 +11,7 @@ from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
+from mor_ref.definitions.selection import SELECTION_SCHEMES
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
 from mor_ref.representations.levels import LevelRows
@@ -29,6 +30,7 @@ from mor_ref.representations.optional_members import (
 )
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
+from mor_ref.representations.selection import SelectedNumbers
 from mor_ref.representations.shared import SharedBlocks
 from mor_ref.representations.training import GivenScale, RandomNvfp4
 
@@ -44,6 +46,7 @@ __all__ = [
     "RandomNvfp4",
     "Representation",
     "ScaledFormat",
+    "SelectedNumbers",
     "SharedBlocks",
     "Words",
     "as_representation",
@@ -65,6 +68,7 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
         Nvfp4Tiles("te", name="nvfp4"),
         MxBlocks("e4m3", name="mxfp8"),
         *(MxBlocks(element) for element in STANDARD_NAMES),
+        *(SelectedNumbers(scheme) for scheme in SELECTION_SCHEMES),
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.representation import Representation
+
+if TYPE_CHECKING:
+    from mor_ref.arrays import Numbers
 
 
 class StoredBits(NamedTuple):
@@ -28,8 +31,20 @@ class Stored(Protocol):
         """
 
 
-def stored_bits(one: Representation, scaling: Scaling, parts: Partition) -> StoredBits | None:
+@runtime_checkable
+class StoredByNumbers(Protocol):
+    """A representation whose numbers decide how many bits the tensor takes."""
+
+    def stored_bits_of(self, numbers: "Numbers") -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+
+
+def stored_bits(
+    one: Representation, scaling: Scaling, parts: Partition, numbers: "Numbers | None" = None
+) -> StoredBits | None:
     """Return the bits of all codes and of all scales (ERR-009); None if they are not known."""
+    if numbers is not None and isinstance(one, StoredByNumbers):
+        return one.stored_bits_of(numbers)
     found = one.stored_bits(scaling, parts) if isinstance(one, Stored) else None
     if found is None:
         return None

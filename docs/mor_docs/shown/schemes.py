@@ -13,7 +13,8 @@ from mor_ref.analysis import Compared, compare
 from mor_ref.analysis.recipes import SCHEMES
 
 _SIDE = 256
-_WIDTH, _ROW = 640, 20.0
+_WIDTH, _ROW = 720, 20.0
+_LEFT = 356  # of the axes: room for the longest recipe
 _LOOKS = ("mantissa", "exponent", "sign")
 
 
@@ -82,7 +83,7 @@ def ratios() -> str:
     order = sorted(SCHEMES, key=lambda one: (-first[one].bits_per_number, one))
     all_ratios = [one.measures.sqnr for found in compared().values() for one in found.values()]
     low, high = 5 * math.floor(min(all_ratios) / 5), 5 * math.ceil(max(all_ratios) / 5)
-    axes = Axes(276, 44, _WIDTH - 296, _ROW * len(order), (low, high), (len(order), 0))
+    axes = Axes(_LEFT, 44, _WIDTH - _LEFT - 20, _ROW * len(order), (low, high), (len(order), 0))
     shapes = [*axes.grid(round_numbers(low, high), ()), *_key(axes)]
     shapes.append(text(axes.left - 12, 36, "bits", anchor="end"))
     shapes.append(text(axes.left + axes.width / 2, axes.top + axes.height + 36, "SQNR in dB"))
