@@ -6,14 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 from mor_ref.definitions.affine import AFFINE_PROFILES, AffineProfile, IntegerGrid
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations.affine import how_among
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.exact import affine
 from mor_ref.exact.affine import Choices
-from mor_ref.exact.arithmetic import product, quotient, rn32_of_binary64, total
+from mor_ref.exact.arithmetic import (
+    nearest_in,
+    product,
+    quotient,
+    rn32_of_binary64,
+    total,
+)
 
 Reference = Callable[..., Any]
+_HALF = 0.5  # the share of a power of two
 
 # ---------------------------------------------------------------------- libraries
 
@@ -180,6 +188,90 @@ def affine_scale_not_limited(reference: Reference, scale: float, how: Choices) -
     """A scale has no smallest value."""
     del reference, how
     return scale
+
+
+# Of each smallest scale, its name in deviations, and how a sentence has it.
+_SMALLEST = {
+    "1e_5": (1e-5, "1e-5, as in many kernels of activations"),
+    "binary32_eps": (2.0**-23, "2^-23, the eps of binary32, as in torch"),
+}
+
+
+def _at_least(name: str) -> Deviation:
+    """Return the deviation that has another smallest scale."""
+    least, said = _SMALLEST[name]
+
+    def raised(reference: Reference, scale: float, how: Choices) -> float:
+        other = replace(how, profile=replace(how.profile, smallest=least))
+        return float(reference(scale, other))
+
+    def has_another(*arguments: Any) -> bool:
+        return how_among(arguments).profile.smallest != least
+
+    return Deviation(
+        f"affine_scale_at_least_{name}",
+        f"A scale is at least {said}.",
+        ("AFF-004",),
+        AFFINE_BLOCKS,
+        (Change(affine.limited, raised, has_another),),
+    )
+
+
+affine_scale_at_least_1e_5 = _at_least("1e_5")
+affine_scale_at_least_binary32_eps = _at_least("binary32_eps")
+
+
+@deviation(affine.scale_before_limit, rules=("AFF-004",), domain=AFFINE_BLOCKS)
+def affine_range_at_least_1e_5(
+    reference: Reference, low: float, high: float, how: Choices
+) -> float:
+    """The range of a block, or its amax, is at least 1e-5 before it is divided."""
+    least = rn32_of_binary64(1e-5)
+    width = max(low, high) if how.symmetric else affine.operate(total, high, low, how.arithmetic)
+    is_smaller = width < least  # not so for NaN
+    return float(reference(0.0 if is_smaller else low, least if is_smaller else high, how))
+
+
+def _stored_in(name: str, dtype: str) -> Deviation:
+    """Return the deviation that stores scales in a narrow format, which numbers are scaled with."""
+    fmt = formats[name]
+
+    def narrowed(reference: Reference, scale: float, how: Choices) -> float:
+        return nearest_in(float(reference(scale, how)), fmt)
+
+    return Deviation(
+        f"affine_scale_in_{name}",
+        f"A scale is rounded to {dtype} before its use.",
+        ("AFF-004",),
+        AFFINE_BLOCKS,
+        (Change(affine.limited, narrowed),),
+    )
+
+
+affine_scale_in_bf16 = _stored_in("bf16", "bfloat16")
+affine_scale_in_f16 = _stored_in("f16", "binary16")
+
+
+@deviation(affine.limited, rules=("AFF-004",), domain=AFFINE_BLOCKS)
+def affine_scale_up_to_a_power_of_two(reference: Reference, scale: float, how: Choices) -> float:
+    """A scale is rounded up to a power of two, as for shifts."""
+    found = float(reference(scale, how))
+    if found == 0 or not math.isfinite(found):
+        return found
+    share, exponent = math.frexp(found)
+    return rn32_of_binary64(math.ldexp(1.0, exponent - (share == _HALF)))
+
+
+@deviation(affine.limited, rules=("AFF-004",), domain=AFFINE_BLOCKS)
+def affine_scale_to_the_nearest_power_of_two(
+    reference: Reference, scale: float, how: Choices
+) -> float:
+    """A scale is rounded to a power of two by its logarithm: 2^rint(log2(scale))."""
+    found = float(reference(scale, how))
+    if found == 0 or not math.isfinite(found):
+        return found
+    share, exponent = math.frexp(found)  # no binary32 number is the root of 1/2
+    return rn32_of_binary64(math.ldexp(1.0, exponent - (share * share < _HALF)))
 
 
 DEVIATIONS = (

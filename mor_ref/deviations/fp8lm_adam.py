@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import FIRST_MOMENT, Adam
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32, rn32_of_binary64, total
 from mor_ref.exact.encoding import encode
@@ -38,6 +38,16 @@ def fp8lm_moments_fused(
 
 
 @deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_DOMAIN)
+def fp8lm_moments_by_lerp(
+    reference: Reference, code_value: float, inverse: float, beta: float, term: float
+) -> float:
+    """A moment is m + (1 - beta) * (g - m), as in torch's lerp."""
+    del reference
+    old = product(code_value, inverse)
+    return total(old, product(difference(1.0, beta), difference(term, old)))
+
+
+@deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_DOMAIN)
 def fp8lm_inverse_first(
     reference: Reference, code_value: float, inverse: float, beta: float, term: float
 ) -> float:
@@ -49,7 +59,7 @@ def fp8lm_inverse_first(
 
 @deviation(fp8lm_adam.decay_factor, rules=("FLM-013",), domain=_DOMAIN)
 def fp8lm_decay_in_binary64(reference: Reference, lr: float, weight_decay: float) -> float:
-    """The factor of the decay is rounded from binary64, as in MS-AMP for binary32 rates."""
+    """The factor of the decay is rounded once, as in MS-AMP for binary32 rates, or by an FMA."""
     del reference
     return rn32_of_binary64(1.0 - lr * weight_decay)
 
@@ -59,6 +69,66 @@ def fp8lm_decay_left_out(reference: Reference, lr: float, weight_decay: float) -
     """The weights do not decay."""
     del reference, lr, weight_decay
     return 1.0
+
+
+@deviation(fp8lm_adam.decayed, rules=("FLM-013",), domain=_DOMAIN)
+def fp8lm_decay_subtracted(
+    reference: Reference, weight: float, lr: float, weight_decay: float
+) -> float:
+    """The decay is subtracted from the weight: w - (lr * decay) * w."""
+    if not weight_decay:
+        return float(reference(weight, lr, weight_decay))
+    return difference(weight, product(product(lr, weight_decay), weight))
+
+
+def _after_with(
+    rate_of: Callable[[Adam, float], float], root_of: Callable[[float], float]
+) -> Callable[..., After]:
+    """Return a step of Adam with another rate or another root of the second correction."""
+
+    def replaced(
+        reference: Reference,
+        values: Sequence[float],
+        inverses: Sequence[float],
+        g: float,
+        numbers: Adam,
+        rate: float,
+        root: float,
+    ) -> After:
+        found: After = reference(
+            values, inverses, g, numbers, rate_of(numbers, rate), root_of(root)
+        )
+        return found
+
+    return replaced
+
+
+fp8lm_first_correction_left_out = Deviation(
+    "fp8lm_first_correction_left_out",
+    "The first moment is not corrected: lr stands for the rate.",
+    ("FLM-011", "FLM-013"),
+    _DOMAIN,
+    (Change(fp8lm_adam.parameter_after, _after_with(lambda a, _: a.lr, lambda root: root)),),
+)
+fp8lm_second_correction_left_out = Deviation(
+    "fp8lm_second_correction_left_out",
+    "The second moment is not corrected.",
+    ("FLM-011", "FLM-013"),
+    _DOMAIN,
+    (Change(fp8lm_adam.parameter_after, _after_with(lambda _, rate: rate, lambda _: 1.0)),),
+)
+
+
+@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_DOMAIN)
+def fp8lm_update_fused(
+    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
+) -> float:
+    """The change is subtracted by a fused multiply-add, as a compiler contracts it."""
+    change = quotient(m, total(quotient(fp8lm.square_root(v), root), eps))
+    if not all(map(math.isfinite, (w, rate, change))):
+        return float(reference(w, m, v, rate, root, eps))
+    exact = Fraction(w) - Fraction(rate) * Fraction(change)
+    return rn32(exact) if exact else float(reference(w, m, v, rate, root, eps))
 
 
 @deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_DOMAIN)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import FIRST_MOMENT, MASTER, SECOND_MOMENT, Adam
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.exact import fp8lm_adam
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.fp8lm_adam import Moments, Numbers, Scales
@@ -140,11 +140,36 @@ def fp8lm_steps_do_not_count(reference: Reference, beta: float, steps: int) -> f
     return float(reference(beta, 1))
 
 
-@deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=_RATES)
-def fp8lm_corrections_left_out(reference: Reference, beta: float, steps: int) -> float:
-    """Moments are not corrected."""
+def _not_corrected(reference: Reference, beta: float, steps: int) -> float:
+    """Return the correction that changes nothing."""
     del reference, beta, steps
     return 1.0
+
+
+def _without_corrections(
+    reference: Reference,
+    values: Sequence[float],
+    inverses: Sequence[float],
+    g: float,
+    numbers: Adam,
+    *of_step: float,
+) -> tuple[float, float, float]:
+    """Return a step of Adam by lr itself, also if a rate and a root are given."""
+    del of_step
+    found: tuple[float, float, float] = reference(values, inverses, g, numbers, numbers.lr, 1.0)
+    return found
+
+
+fp8lm_corrections_left_out = Deviation(
+    "fp8lm_corrections_left_out",
+    "Moments are not corrected.",
+    ("FLM-011",),
+    ("fp8lm_adam", *_RATES),
+    (
+        Change(fp8lm_adam.correction, _not_corrected),
+        Change(fp8lm_adam.parameter_after, _without_corrections),
+    ),
+)
 
 
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

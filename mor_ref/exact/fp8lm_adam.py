@@ -47,6 +47,7 @@ def decay_factor(lr: float, weight_decay: float) -> float:
     return difference(1.0, product(lr, weight_decay))
 
 
+@step
 def decayed(weight: float, lr: float, weight_decay: float) -> float:
     """Return a weight after its decay (FLM-013)."""
     return product(weight, decay_factor(lr, weight_decay)) if weight_decay else weight

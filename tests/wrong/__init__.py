@@ -63,6 +63,7 @@ _MODULES: tuple[str, ...] = (
     "affine_float_zeros",
     "affine_ties",
     "affine_precisions",
+    "affine_scales",
     "mixed_units",
     "mixed_tensors",
     "fp8lm_steps",

@@ -368,7 +368,8 @@ def _mean(inputs, parameters):
 # ---------------------------------------------------------------------- Adam
 
 
-def stepped(inputs, moment_of=None, square=None, decay=None, below=None, change=None):
+def stepped(inputs, moment_of=None, square=None, decay=None, below=None, change=None,
+            update=None):  # fmt: skip
     """Return a step of Adam; keyword arguments replace some of its functions of numbers."""
     n = {name: number(array) for name, array in inputs.items() if array.itemsize == 4}
     n["m"] = decoded(inputs["first"], "e4m3")
@@ -383,7 +384,8 @@ def stepped(inputs, moment_of=None, square=None, decay=None, below=None, change=
     w = np.where(n["weight_decay"] != 0, kept if decay is None else decay(n, w), w)
     under = (np.sqrt(second) / n["root"] + n["eps"]) if below is None else below(n, second)
     step = n["rate"] * (first / under) if change is None else change(n, first, under)
-    return {"new_first": bits(first), "new_second": bits(second), "new_master": bits(w - step)}
+    new = w - step if update is None else update(n, w, first, under)
+    return {"new_first": bits(first), "new_second": bits(second), "new_master": bits(new)}
 
 
 def adam(name, mistake="", **parts):
@@ -418,4 +420,10 @@ adam("rate_first", "The rate multiplies M before the division.",
 adam("by_a_reciprocal", "M is multiplied by a reciprocal.",
      change=lambda n, m, under: n["rate"] * (m * (f32(1) / under)))  # fmt: skip
 adam("lr_for_the_rate", "lr stands for the rate: no first correction.",
+     change=lambda n, m, under: n["lr"] * (m / under))  # fmt: skip
+adam("update_fused", "The change is subtracted by a fused multiply-add, as nvcc contracts it.",
+     update=lambda n, w, m, under: fused(-n["rate"], m / under, w))  # fmt: skip
+adam("decay_fused", "1 - lr * decay is a fused multiply-add.",
+     decay=lambda n, w: w * fused(-n["lr"], n["weight_decay"], f32(1)))  # fmt: skip
+adam("no_corrections", "Moments are not corrected.", below=lambda n, v: np.sqrt(v) + n["eps"],
      change=lambda n, m, under: n["lr"] * (m / under))  # fmt: skip
