@@ -93,6 +93,13 @@ def test_bits_of_selections_are_those_of_the_numbers_that_are_selected():
     assert narrow["llm_int8"].bits == 6 * 8 + 2 * 16 + 4 + 2 * 32
 
 
+@pytest.mark.parametrize("scheme", SELECTION_SCHEMES)
+def test_a_selection_has_no_operation(scheme):
+    """SEL-005: a user cannot add a method to a row of the specification, so no method is asked."""
+    with pytest.raises(ValueError, match=f'of = "{scheme}" }}, but no operation of the suites'):
+        _ = as_treatment(scheme).asked
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("scheme", SELECTION_SCHEMES)
 def test_selections_as_representations(scheme, dtype):

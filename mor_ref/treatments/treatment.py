@@ -11,7 +11,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.scales import Scaling
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy, Rung
-from mor_ref.representations import Asked, Representation, asked_of
+from mor_ref.representations import REPRESENTATIONS, Asked, Representation, asked_of
 
 
 class Situation(NamedTuple):
@@ -126,6 +126,8 @@ class OfRow(Treatment):
     def asked(self) -> Asked:
         """The operation of the representation."""
         found = asked_of(self.row, self.scales, self.cut, "tensor")
+        if found is None and self.head in REPRESENTATIONS.specified:
+            raise self.without_operation
         if found is None:
             raise ValueError(
                 f"recipe is {self.head}, but representation {self.row.name!r} has no operation: "
