@@ -255,7 +255,8 @@ def test_random_bits_of_fours(name):
         packed(at_random(x, name, r, 16) for x, r in zip(row[:4], shares(row[4]), strict=True))
         for row in rows
     ]
-    opcode, types = f"cvt.rs.satfinite.{name}x4.f32", ("b32", "f32", "f32", "f32", "f32", "b32")
+    opcode = f"cvt.rs.satfinite.{name}x4.f32"
+    types = ("b16" if side == 4 else "b32", "f32", "f32", "f32", "f32", "b32")
     assert open_results(opcode, types, rows, "nearest") == wanted
     for end, word in (("below", 0), ("above", None)):
         ends = []

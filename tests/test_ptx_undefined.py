@@ -372,20 +372,68 @@ def candidate_of(text, asked, dtype=np.float32):
     return Candidate(launch)
 
 
-def test_errors_that_cancel_if_all_move_together():
-    """A quotient minus itself: each line alone, or a draw for each execution, shows it."""
-    lines = {
-        "two lines": "div.full.f32 %f4, %f1, %f2;\n div.full.f32 %f6, %f1, %f2;\n",
-        "a loop": """mov.f32 %f6, 0f00000000; mov.u32 %r1, 2;
+TWO_LINES = "div.full.f32 %f4, %f1, %f2;\n div.full.f32 %f6, %f1, %f2;\n"
+A_LOOP = """mov.f32 %f6, 0f00000000; mov.u32 %r1, 2;
 AGAIN: mov.f32 %f4, %f6; div.full.f32 %f6, %f1, %f2; sub.u32 %r1, %r1, 1;
-setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;\n""",
-    }
-    for name, line in lines.items():
-        text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "sub.rn.f32 %f5, %f4, %f6;")
-        candidate = candidate_of(text, "subtract")
-        x = np.array([1, 3, 0], np.float32)
-        assert candidate("subtract", {}, {"x": x})["y"].tolist() == [0]
-        assert candidate.remarks()[1] == 1, name
+setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;\n"""
+
+
+@pytest.mark.parametrize(("line", "open_entries"), [(TWO_LINES, 1), (A_LOOP, 0)])
+def test_errors_that_cancel_if_all_move_together(line, open_entries):
+    """A quotient minus itself: of two lines, each alone shows it. One line has one quotient."""
+    text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "sub.rn.f32 %f5, %f4, %f6;")
+    candidate = candidate_of(text, "subtract")
+    x = np.array([1, 3, 0], np.float32)
+    assert candidate("subtract", {}, {"x": x})["y"].tolist() == [0]
+    assert candidate.remarks()[1] == open_entries
+
+
+SHARED_QUOTIENT = """
+.visible .entry run(.param .u64 out, .param .u64 x) {
+  .reg .f32 %f<4>; .reg .b64 %d<4>; .reg .b32 %r<4>;
+  .shared .align 4 .b8 place[4];
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [x];
+  ld.global.v2.f32 {%f1, %f2}, [%d2];
+  div.full.f32 %f3, %f1, %f2;
+  st.shared.f32 [place], %f3;
+  bar.sync 0;
+  ld.shared.f32 %f3, [place];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %d3, %r1, 4;
+  add.u64 %d3, %d1, %d3;
+  st.global.f32 [%d3], %f3;
+  ret;
+}
+"""
+
+
+def test_threads_with_the_same_operands_have_the_same_result():
+    """They store equal numbers to one place, which is a race only if the numbers differ."""
+
+    def launch(module, _operation, _parameters, inputs):
+        out = np.zeros(64, np.float32)
+        module(HEADER + SHARED_QUOTIENT)["run"][1, 64](out, inputs["x"])
+        return {"y": out}
+
+    candidate = Candidate(launch)
+    candidate("share", {}, {"x": np.array([1, 3], np.float32)})
+    (_, depend), count = candidate.remarks()
+    assert count == 64
+    assert depend.startswith("64 of 64 entries depend on this")
+
+
+def test_a_kernel_that_fails_at_another_end_keeps_its_answer():
+    """A quotient of 1 is rounded up to an index, which is 2 at the upper end."""
+    index = """div.full.f32 %f4, %f1, %f2; cvt.rpi.s32.f32 %r1, %f4; mul.wide.s32 %d3, %r1, 8;
+add.u64 %d3, %d2, %d3; ld.global.f32 %f5, [%d3];"""
+    text = HEADER + SUMS.replace("PRODUCT", "").replace("SUM", index)
+    candidate = candidate_of(text, "look up")
+    assert candidate("look up", {}, {"x": NUMBERS})["y"].tolist() == [NUMBERS[2]]
+    (_, depend, failure), count = candidate.remarks()
+    assert (count, depend[:6]) == (1, "1 of 1")
+    assert failure.startswith("within these bounds, the kernel can fail: kernel run: line 13")
+    assert "ld.global.f32" in failure
 
 
 NOTED = {  # the bits at the nearest number, below and above

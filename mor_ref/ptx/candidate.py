@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.ptx.errors import LaunchError
 from mor_ref.ptx.remarks import Remark, Undefined
 from mor_ref.ptx.running import Model, Module
 
 Fields = Mapping[str, Any]
+Answer = Callable[[Callable[[str], Module]], Fields | None]
 _ENDS: tuple[Model, ...] = ("below", "above")
 _DRAWS = 4
 _OF_PRODUCTS = re.compile(r"products? in lines? [\d, ]+")
@@ -22,9 +24,10 @@ class Candidate:
 
     `module(text)` is the module of a PTX text. If PTX leaves bits of a launched kernel open,
     `launch` is called again: with all open instructions at either end of the bounds of PTX, with
-    each line alone at either end, and some times with each execution at an end that is drawn. The
-    answer is the correctly rounded one, and `remarks` count the entries that change. An
-    instruction that is open for some operands only is named if an entry changes with it. `notes`
+    each line alone at either end, and some times with ends that are drawn for the operands of each
+    line. The answer is the correctly rounded one, and `remarks` count the entries that change; all
+    of them do if a kernel fails. An instruction that is open for some operands only is named if an
+    entry changes with it. `notes`
     name the contracted and flushing instructions that had another result than without these
     options of the compiler.
     """
@@ -35,6 +38,7 @@ class Candidate:
         self._used = dict[str, Module]()  # by their texts, since the last remarks
         self._entries = self._open = self._ways = 0
         self._moving = set[tuple[str, int]]()  # texts and lines that alone change entries
+        self._failures = set[str]()  # of other ways to run a case
 
     def __call__(self, operation: str, parameters: Fields, inputs: Fields) -> Fields | None:
         """Return the fields of a case, or None if the kernels do not have them."""
@@ -53,10 +57,18 @@ class Candidate:
             ways = list(self._other_ways())
             self._ways = max(self._ways, len(ways))
             for way, alone in ways:
-                if _add_changes(changed, fields, answer(way) or {}) and alone:
+                if _add_changes(changed, fields, self._or_failure(answer, way)) and alone:
                     self._moving.add(alone)
             self._open += sum(int(np.count_nonzero(each)) for each in changed.values())
         return found
+
+    def _or_failure(self, answer: Answer, way: Callable[[str], Module]) -> Fields:
+        """Return the fields of another way to run a case; none if a kernel fails, which is kept."""
+        try:
+            return answer(way) or {}
+        except LaunchError as error:
+            self._failures.add(str(error))
+            return {}
 
     def _nearest(self, text: str) -> Module:
         return self._used.setdefault(text, self._module("nearest", 0, text))
@@ -115,11 +127,12 @@ class Candidate:
             for kernel in module.launched.values():
                 kernel.forget()
         self._used, self._entries, self._open, self._ways = {}, 0, 0, 0
-        self._moving = set()
+        self._moving, self._failures = set(), set()
 
     def remarks(self) -> tuple[list[str], int]:
         """Return lines for a report, and how many entries are open, since this was asked last."""
         undefined, count, of, ways = self._named(), self._open, self._entries, self._ways
+        failures = sorted(self._failures)
         self._begin_anew()
         if not undefined or not of:
             return [], 0
@@ -129,11 +142,12 @@ class Candidate:
                 f"{count:,} of {of:,} entries depend on this: no GPU promises their bits, and they "
                 "change within the bounds of PTX"
             )
+            lines += [f"within these bounds, the kernel can fail: {each}" for each in failures[:1]]
         else:
             lines.append(
                 f"no entry changed in {ways:,} other ways to run it: all of this at either end of "
-                "the bounds of PTX, each line alone at either end, and each execution at an end "
-                "that is drawn. This is not a proof: a GPU may have other bits"
+                "the bounds of PTX, each line alone at either end, and ends that are drawn for the "
+                "operands of each line. This is not a proof: a GPU may have other bits"
             )
         return lines, count
 

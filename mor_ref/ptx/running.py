@@ -37,8 +37,9 @@ class Module(Mapping[str, "Kernel"]):
     """The kernels of a PTX text.
 
     `undefined` says how to run instructions whose bits PTX leaves open: "refused", correctly
-    rounded ("nearest"), at an end of their bounds ("below", "above"), or each time at one of these
-    three, drawn from `seed` ("drawn"). A dict has a model for each line, and others are "nearest".
+    rounded ("nearest"), at an end of their bounds ("below", "above"), or at one of these three,
+    drawn from `seed` for the operands of a line ("drawn"). A dict has a model for each line, and
+    others are "nearest".
     At both ends, products are contracted with sums if ptxas may do so.
     """
 

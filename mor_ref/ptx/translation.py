@@ -266,7 +266,8 @@ def _translated(of: Instruction, names: Names) -> str:
     key = names.function, of
     if row.opened:
         names.undefined.append(Undefined(of.line, of.text, row.opened))
-        return f"{{ const End end = end_at(m, {of.line}); {target} = {apart}; }}"
+        taken = ", ".join([str(of.line), *values])
+        return f"{{ const End end = end_at(m, {taken}); {target} = {apart}; }}"
     if key not in names.flow.products and key not in names.flow.sums:
         return f"{target} = {apart};"
     return f"{{ {_joined(of, names, target, values, apart)} }}"

@@ -6,7 +6,8 @@ _INTEGERS = r"[us](?:8|16|32|64)"
 
 _MODE = r"\.(?P<mode>rn|rz|rm|rp)"
 _TO_INTEGER = r"\.(?P<mode>rni|rzi|rmi|rpi)"
-_NARROW = r"e4m3|e5m2|e3m2|e2m3|e2m1"
+_BYTES = r"e4m3|e5m2|e3m2|e2m3"
+_NARROW = rf"{_BYTES}|e2m1"
 _HALF = r"f16|bf16"
 # The manual has them in both orders.
 _FINITE = r"(?:\.(?:(?P<relu>relu)|(?P<satfinite>satfinite))){0,2}"
@@ -127,11 +128,14 @@ ROWS = (
         ("b32", "f32", "f32", "b32"),
         _OPEN_RS,
     ),
-    Row(
-        rf"cvt\.rs{_SATURATING}\.(?P<t>{_NARROW})x4\.f32",
-        "FourAtRandom<{upper}, {flags}>{{END}}",
-        ("b32", "f32", "f32", "f32", "f32", "b32"),
-        _OPEN_RS,
+    *(
+        Row(
+            rf"cvt\.rs{_SATURATING}\.(?P<t>{narrow})x4\.f32",
+            "FourAtRandom<{upper}, {flags}>{{END}}",
+            (packed, "f32", "f32", "f32", "f32", "b32"),
+            _OPEN_RS,
+        )
+        for narrow, packed in ((_BYTES, "b32"), ("e2m1", "b16"))
     ),
     Row(
         r"cvt\.r(?P<up>[zp])(?:\.(?P<satfinite>satfinite))?\.ue8m0x2\.f32",

@@ -42,7 +42,7 @@ template <auto FUSED, u32 WIDTH> inline u64 together(const Machine& m, std::init
 // Of two products, the second one is in the sum at one end, and the first one at the other.
 template <auto FUSED, u32 WIDTH, u32 LANES, bool SUBTRACTS>
 inline u64 contracted(Machine& m, u32 line, std::initializer_list<u32> of_x, std::initializer_list<u32> of_y, u64 x, u64 y, u64 apart) {
-  const End end = end_at(m, line);
+  const End end = end_at(m, line, x, y);
   if (end == End::nearest) return apart;
   u64 all = 0;
   for (u32 k = 0; k < LANES; k++) {
@@ -70,7 +70,7 @@ template <auto FUSED> inline u32 scaled(Machine& m, u32 line, std::initializer_l
   const u64 found = first != apart ? first : together<FUSED, 32>(m, of_y, y, x, apart);
   if (found == apart) return apart;
   note(m, line, Noted::scaled);
-  return end_at(m, line) == End::nearest ? apart : u32(found);
+  return end_at(m, line, x, y) == End::nearest ? apart : u32(found);
 }
 
 }  // namespace ptx

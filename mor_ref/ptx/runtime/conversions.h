@@ -63,7 +63,7 @@ struct ShiftedBf16 {
     const u32 shifted = u32(a) << 16;
     if (abs_f32(shifted) <= F32.infinity) return shifted;
     note(m, line, Noted::wide_nan);
-    return end_at(m, line) == End::nearest ? shifted : u32(F32.nan);
+    return end_at(m, line, a) == End::nearest ? shifted : u32(F32.nan);
   }
 };
 
@@ -82,7 +82,7 @@ template <const Layout& FROM, auto USUAL, auto OTHER> struct OpenNan {
     const auto usual = USUAL(a);
     if (__builtin_expect((u64(a) & ((u64(1) << (FROM.bits - 1)) - 1)) <= FROM.infinity, 1)) return usual;
     note(m, line, Noted::nan);
-    return end_at(m, line) == End::nearest ? usual : OTHER(a);
+    return end_at(m, line, a) == End::nearest ? usual : OTHER(a);
   }
 };
 inline u64 quieted(u64 a) { return a | QUIET; }

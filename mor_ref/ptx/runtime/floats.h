@@ -118,7 +118,7 @@ template <const Layout& OF, u32 LANES, auto OPERATION> struct OfNan {
     for (u32 by = 0; by < LANES * OF.bits; by += OF.bits) {
       if ((u64(a) >> by & (sign - 1)) <= OF.infinity) continue;
       note(m, line, Noted::nan);
-      const End end = end_at(m, line);
+      const End end = end_at(m, line, a, by);
       if (end != End::nearest) found = (found & ~((sign | (sign - 1)) << by)) | (OF.nan | (end == End::above ? 0 : sign)) << by;
     }
     return T(found);
@@ -181,7 +181,7 @@ template <u32 FLAGS> inline u32 max_f32(u32 a, u32 b) {
 // ptxas leaves out what returns its operand, so that a NaN keeps its bits. Where it does, it depends on the code around.
 inline u32 kept(Machine& m, u32 line, u32 usual, u32 nan) {
   note(m, line, Noted::nan);
-  return end_at(m, line) == End::nearest ? usual : nan;
+  return end_at(m, line, usual) == End::nearest ? usual : nan;
 }
 template <const Layout& OF> inline bool is_nan_of(u32 a) { return (a & ((u64(1) << (OF.bits - 1)) - 1)) > OF.infinity; }
 struct Converted {
@@ -241,7 +241,7 @@ template <auto OPERATION, bool SIGN_IS_OPEN = false> struct ToNan {
     const bool is_known = same && other == found;
     if (is_known && !SIGN_IS_OPEN) return found;
     note(m, line, is_known ? Noted::signed_nan : Noted::made_nan);
-    const End end = end_at(m, line);
+    const End end = end_at(m, line, found, other);
     if (end == End::nearest) return found;
     if (end == End::below && other != found) return other;
     const u64 bits = is_known ? abs_f64(found) : F64.nan;

@@ -38,18 +38,18 @@ template <class T> inline Wide<T> mad_wide(Word<T> a, Word<T> b, Word<Wide<T>> c
 template <class T> struct Quotient {
   Machine& m;
   u32 line;
-  T by_zero(T usual) const {
+  T by_zero(Word<T> a, T usual) const {
     note(m, line, Noted::quotient);
-    const End end = end_at(m, line);
+    const End end = end_at(m, line, a);
     return end == End::nearest ? usual : end == End::below ? LEAST<T> : MOST<T>;
   }
   T div(Word<T> a, Word<T> b) const {
-    if (!b) return by_zero(T(-1));
+    if (!b) return by_zero(a, T(-1));
     if (IS_SIGNED<T> && b == Word<T>(-1)) return T(Word<T>(0 - a));
     return T(a) / T(b);
   }
   T rem(Word<T> a, Word<T> b) const {
-    if (!b) return by_zero(T(a));
+    if (!b) return by_zero(a, T(a));
     if (IS_SIGNED<T> && b == Word<T>(-1)) return 0;
     return T(a) % T(b);
   }

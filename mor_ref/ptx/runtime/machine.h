@@ -66,7 +66,7 @@ struct Machine {
   Noted* noted;     // of each line, by all threads
   u8* options;      // of each line, those that have changed a result, by all threads
   bool refuses;
-  u64 draws;  // random bits for ends that are drawn
+  u64 seed;  // of ends that are drawn
   struct Products* products;  // that a sum may be rounded with
   const volatile u8* interrupted;
   u32 looks;  // at memory that other threads may change
@@ -104,12 +104,17 @@ inline void see(Machine& m, const volatile void* at, u64 value, u32 line) {
   }
 }
 
-// The place of the result of a line within the bounds of PTX.
-inline End end_at(Machine& m, u32 line) {
+// The place of the result of a line within the bounds of PTX. Where it is drawn, it is the same for the same operands: threads
+// that compute one number alike have one result, as on a GPU.
+template <class... Operands> inline End end_at(Machine& m, u32 line, Operands... operands) {
   const End end = m.ends[line];
   if (end != End::drawn) return end;
-  m.draws = m.draws * 6364136223846793005u + 1442695040888963407u;
-  return End((m.draws >> 33) % 3);
+  u64 draw = m.seed;
+  for (const u64 each : {u64(line), u64(operands)...}) {
+    draw = (draw ^ each) * 6364136223846793005u + 1442695040888963407u;
+    draw ^= draw >> 32;
+  }
+  return End((draw >> 33) % 3);
 }
 
 __attribute__((noinline, cold)) inline void note(Machine& m, u32 line, Noted what) {
@@ -120,7 +125,7 @@ __attribute__((noinline, cold)) inline void note(Machine& m, u32 line, Noted wha
 }
 
 // A register that nothing writes.
-template <class T> inline T unwritten(Machine& m, u32 line) { return end_at(m, line) == End::above ? T(~T(0)) : T(0); }
+template <class T> inline T unwritten(Machine& m, u32 line) { return end_at(m, line, m.thread) == End::above ? T(~T(0)) : T(0); }
 
 __attribute__((always_inline)) inline void check_stack(Machine& m, u32 line) {
   if (u64(__builtin_frame_address(0)) < m.stack_end) fail(m, line, "its calls need more memory than a thread has");

@@ -230,8 +230,7 @@ void run_thread(void* pointer) {
   m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
   m.ends = job.ends, m.noted = job.noted, m.options = job.options, m.refuses = job.refuses;
   m.products = arena.products.data() + job.products * self->number;
-  const u64 number = (u64(block->place.z) * block->grid.y + block->place.y) * block->grid.x + block->place.x;
-  m.draws = job.seed + (number * block->count + self->number) * 0x9E3779B97F4A7C15u;
+  m.seed = job.seed;
   job.kernel(m);
   *m.vain = 0;
   wait_at(m, 0, true);

@@ -168,7 +168,7 @@ struct SharedBytes {
     note(m, line, Noted::shared);
     if (!unwritten) unwritten = line, reader = m.thread;
     u8& byte = reinterpret_cast<u8*>(m.shared)[offset];
-    byte = u8(end_at(m, line) == End::below ? ~filling : filling);
+    byte = u8(end_at(m, line, offset) == End::below ? ~filling : filling);
   }
 };
 
