@@ -183,7 +183,7 @@ def keeping_the_accumulator(products, c, row, _):
 
 def scaling_by_fma(products, c, row, block):
     """Take a block without scales, then acc = fmaf(scale_a * scale_b, sum, acc)."""
-    if row[0] not in ("st_fdpa", "gst_fdpa"):
+    if row[0] not in ("exact", "st_fdpa", "gst_fdpa"):
         return chunks(products, c, row)
     e = n = 0
     for k in range(0, len(products), block):

@@ -58,7 +58,7 @@ def scaling_blocks(combine):
     """Return a loop that adds up blocks without scales, and scales each sum."""
 
     def run(products, c, row, block):
-        if row[0] not in ("st_fdpa", "gst_fdpa"):
+        if row[0] not in ("exact", "st_fdpa", "gst_fdpa"):
             return chunks(products, c, row)
         e = n = 0
         for k in range(0, len(products), block):

@@ -124,7 +124,7 @@ def dot_chunks_added_in_binary32(
 
 
 def _takes_scales(*arguments: Any) -> bool:
-    return has_scales(*arguments) and arguments[3].family in ("st_fdpa", "gst_fdpa")
+    return has_scales(*arguments) and arguments[3].family in ("exact", "st_fdpa", "gst_fdpa")
 
 
 def _blocks_scaled(
@@ -145,7 +145,7 @@ def _blocks_scaled(
         return found
 
     change = Change(dot.dot_chunks, blocks, _takes_scales)
-    return Deviation(name, summary, ("DOT-007", "DOT-009"), IN_SCALED_DOTS, (change,))
+    return Deviation(name, summary, ("DOT-007", "DOT-009", "DOT-012"), IN_SCALED_DOTS, (change,))
 
 
 DOT_BLOCKS_SCALED_BY_FMA = _blocks_scaled(

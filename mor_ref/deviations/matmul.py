@@ -93,12 +93,6 @@ def matmul_scales_not_inverted(_: Reference, block: Block) -> float:
     return block.scale
 
 
-@deviation(matmul.factor, rules=("GEM-003",), domain=IN_PRODUCTS)
-def matmul_without_the_overall_scale(_: Reference, block: Block) -> float:
-    """The scale of the whole tensor does not count in pieces."""
-    return matmul.decode_scale(block)
-
-
 def _divided(
     reference: Reference, one: Block, other: Block, c: float, profile: DotProfile
 ) -> float:
@@ -167,6 +161,24 @@ def matmul_upcasts_for_ampere(_: Reference, profile: DotProfile) -> DotProfile:
     """Upcast blocks are multiplied as on Ampere, whatever the architecture."""
     del profile
     return DOT_PROFILES["ampere_bf16"]
+
+
+def _of_blocks_alone(reference: Reference, a: Blocks, b: Blocks, profile: DotProfile) -> float:
+    plain = [[replace(block, overall=1.0) for block in row] for row in (a, b)]
+    return float(reference(*plain, profile))
+
+
+MATMUL_WITHOUT_THE_OVERALL_SCALE = Deviation(
+    "matmul_without_the_overall_scale",
+    "The scales of whole tensors do not count.",
+    ("GEM-003",),
+    IN_PRODUCTS,
+    (
+        Change(matmul.factor, lambda _, block: matmul.decode_scale(block)),
+        Change(matmul.exact_factor, lambda _, block: matmul.decode_scale(block)),
+        Change(matmul.entry_with_scales, _of_blocks_alone),
+    ),
+)
 
 
 @deviation(matmul.entry_with_scales, rules=("GEM-003",), domain=IN_PRODUCTS)
