@@ -7,7 +7,7 @@ import numpy as np
 
 import mor_ref
 from benchmarks import c_library, inputs, peers
-from benchmarks.rows import COPY, OURS, Contender, Difference, Ratio, Row
+from benchmarks.rows import COPY, OURS, WITH_OUT, Contender, Difference, Ratio, Row
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
@@ -173,10 +173,17 @@ def decoding(fmt):
     return Contender(lambda codes: lambda: mor_ref.decode(codes, found), peers.with_one_nan)
 
 
+def decoding_with_out(codes):
+    """Return a call that writes to room that exists already."""
+    room = np.empty(codes.shape, np.float32)
+    return lambda: mor_ref.decode(codes, "e4m3", out=room, threads=1)
+
+
 def to_numbers():
     """Yield rows of decoding by a table and by arithmetic."""
     contenders = {
         OURS: decoding("e4m3"),
+        WITH_OUT: Contender(decoding_with_out),
         "ml_dtypes": peers.ml_dtypes_decoding("e4m3"),
         "torch": peers.torch_decoding("e4m3"),
         "JAX": peers.jax_conversion(np.float32, peers.ML_DTYPES["e4m3"], peers.with_one_nan),

@@ -6,7 +6,7 @@ import numpy as np
 
 import mor_ref
 from benchmarks import block_peers, c_library, eager, inputs, peers
-from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Row
+from benchmarks.rows import COPY, OURS, WITH_OUT, Contender, Difference, Memory, Ratio, Row
 from mor_ref.analysis.analyze_tensor import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
@@ -69,6 +69,10 @@ def quantizing():
     def prepare(found):
         return lambda: found.dequantize(threads=1)
 
+    def prepare_with_out(found):
+        room = np.empty(found.codes.shape, np.float32)
+        return lambda: found.dequantize(out=room, threads=1)
+
     def prepare_peer(found):
         scale = peers.as_tensor(found.scale)[:, None, :, None]
         tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, found.codes.shape[1] // SIDE, SIDE))
@@ -77,6 +81,7 @@ def quantizing():
 
     back = {
         OURS: Contender(prepare, peers.with_one_nan, given=quantize),
+        WITH_OUT: Contender(prepare_with_out, given=quantize),
         "eager torch": Contender(
             prepare_peer,
             lambda y: peers.with_one_nan(untiled(y.numpy())),
@@ -92,6 +97,12 @@ def mor_under(policy):
     return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
 
 
+def mor_with_out(x):
+    """Return a call that writes its output to room that exists already."""
+    room = np.empty(x.shape, np.uint16)
+    return lambda: mor_ref.mor(x, out=room, threads=1)
+
+
 def by_tensor():
     """Yield the row of the policy `tensor`."""
     contenders = {
@@ -99,6 +110,7 @@ def by_tensor():
             lambda x: lambda: mor_ref.mor(x, threads=1),
             lambda m: (m.quantized["e4m3"].codes, m.output),
         ),
+        WITH_OUT: Contender(mor_with_out),
         "NumPy with ml_dtypes": in_numpy(
             eager.numpy_mor, lambda m: (untiled(m[0]).view(np.uint8), m[1].view(np.uint16))
         ),
@@ -108,6 +120,7 @@ def by_tensor():
     }
     limits = (
         Ratio((OURS,), over=COPY, at_most=6, bound=BOUND_OF_MOR),
+        Ratio((WITH_OUT,), over=COPY, at_most=6, bound=BOUND_OF_MOR),
         Ratio(("NumPy with ml_dtypes",), at_least=40, bound=BOUND_OF_MOR),
         Ratio(("eager torch",), at_least=16),
         Memory(64),

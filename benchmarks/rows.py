@@ -10,6 +10,7 @@ import numpy as np
 
 OURS, COPY = "mor_ref", "copy"
 AS_MANY_BYTES = "copy of as many bytes"
+WITH_OUT = "with out"  # ours, into room that is there already, as that of a copy is
 _LARGEST_COPY = 1 << 27  # bytes: such a copy fits no cache, nor do larger arrays
 
 Arrays = tuple[np.ndarray, ...]

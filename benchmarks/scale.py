@@ -78,8 +78,8 @@ have to move, over {bandwidth:.1f} TB/s of its memory, or {link:.0f} GB/s to it.
 compares its codes in place writes none of them; its instructions are then the only bound."""
 _WITH_RATES = """\
 The last column is by the rates that `make gpu-test` measured on one {gpu}, on tensors of
-{side:,} x {side:,} numbers; digests are not in them. What has to come to it over a link of
-{link:.0f} GB/s takes no less than that does."""
+{side:,} x {side:,} numbers; digests are not in them. Numbers that come to it over a link
+of {link:.0f} GB/s take no less than the link."""
 
 
 class Sweep(NamedTuple):
