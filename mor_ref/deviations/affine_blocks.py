@@ -266,7 +266,7 @@ def affine_scale_up_to_a_power_of_two(reference: Reference, scale: float, how: C
 def affine_scale_to_the_nearest_power_of_two(
     reference: Reference, scale: float, how: Choices
 ) -> float:
-    """A scale is rounded to a power of two by its logarithm: 2^rint(log2(scale))."""
+    """A scale is rounded to a power of two by its logarithm, to nearest."""
     found = float(reference(scale, how))
     if found == 0 or not math.isfinite(found):
         return found
