@@ -181,18 +181,27 @@ def keeping_the_accumulator(products, c, row, _):
     return 0, 0, c
 
 
-def scaling_by_fma(products, c, row, block):
-    """Take a block without scales, then acc = fmaf(scale_a * scale_b, sum, acc)."""
-    if row[0] not in ("exact", "st_fdpa", "gst_fdpa"):
-        return chunks(products, c, row)
-    e = n = 0
-    for k in range(0, len(products), block):
-        part = products[k : k + block]
-        e, n, p = chunks(without_scales(part), 0.0, row)
-        if not math.isfinite(c):  # DOT-003
-            e = n = 0
-        c = add(multiply(*part[0][0][2:]) * p, c)  # the product is exact in binary64
-    return e, n, c
+def scaling_blocks(combine):
+    """Return a loop that adds up blocks without scales, and scales each sum and adds it to c."""
+
+    def run(products, c, row, block):
+        if row[0] not in ("exact", "st_fdpa", "gst_fdpa"):
+            return chunks(products, c, row)
+        e = n = 0
+        for k in range(0, len(products), block):
+            part = products[k : k + block]
+            e, n, p = chunks(without_scales(part), 0.0, row)
+            if not math.isfinite(c):  # DOT-003
+                e = n = 0
+            c = add(combine(p, *part[0][0][2:]), c)
+        return e, n, c
+
+    return run
+
+
+def scaled_exactly(p, x, y):
+    """Return the sum times RN32(x * y), which is exact in binary64: add is then a fused one."""
+    return multiply(x, y) * p
 
 
 # ---------------------------------------------------------------- loops that are right for a few
@@ -348,5 +357,7 @@ PROGRAMS = {
     "dot_chunks_reversed": Program(("dot", *SCALED, *PRODUCTS), chunks=from_the_last_chunk),
     "dot_promoted_tail_without_scales": Program(SCALED, chunks=leaving_the_last_sum_unscaled),
     "dot_promoted_sums_go_on": Program(("dot", *SCALED, *PRODUCTS), chunks=keeping_the_accumulator),
-    "dot_blocks_scaled_by_fma": Program((*SCALED, *PRODUCTS), chunks=scaling_by_fma),
+    "dot_blocks_scaled_by_fma": Program(
+        (*SCALED, *PRODUCTS), chunks=scaling_blocks(scaled_exactly)
+    ),
 }

@@ -15,6 +15,7 @@ from tired_dots import (
     SUITES,
     Program,
     instruction_of,
+    scaling_blocks,
     without_scales,
 )
 
@@ -52,24 +53,6 @@ def scaling_before_c(products, c, row, _):
 
 
 # ---------------------------------------------------------------- scales of blocks
-
-
-def scaling_blocks(combine):
-    """Return a loop that adds up blocks without scales, and scales each sum."""
-
-    def run(products, c, row, block):
-        if row[0] not in ("exact", "st_fdpa", "gst_fdpa"):
-            return chunks(products, c, row)
-        e = n = 0
-        for k in range(0, len(products), block):
-            part = products[k : k + block]
-            e, n, p = chunks(without_scales(part), 0.0, row)
-            if not math.isfinite(c):  # DOT-003
-                e = n = 0
-            c = add(combine(p, *part[0][0][2:]), c)
-        return e, n, c
-
-    return run
 
 
 def with_the_scales_of_the_first(products, c, row, **more):

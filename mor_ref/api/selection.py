@@ -45,20 +45,24 @@ def values_of(
     numbers: Numbers, scheme: SelectionScheme, threads: int | None
 ) -> NDArray[np.float32]:
     """Return y of a tensor with a scheme; its numbers count as binary32 (SEL-005)."""
-    from mor_ref.engine.blocks import binary32_words  # imports Numba
-
-    sides = rows_and_columns(numbers.shape)
-    x = binary32_words(numbers).view(np.float32).reshape(sides)
-    high = select(x, scheme.by, scheme.limit)
+    x, high = _selected(numbers, scheme)
     return (_pb_llm if scheme.by == "rank" else _llm_int8)(x, high, scheme.limit, threads)
 
 
 def count_selected(numbers: Numbers, scheme: SelectionScheme) -> tuple[int, int, int]:
     """Return how many numbers a scheme selects, and the rows and columns of the tensor."""
+    x, high = _selected(numbers, scheme)
+    return (int(high.sum()), *x.shape)
+
+
+def _selected(
+    numbers: Numbers, scheme: SelectionScheme
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the rows of a tensor in binary32, and which of the numbers a scheme selects."""
     from mor_ref.engine.blocks import binary32_words  # imports Numba
 
     x = binary32_words(numbers).view(np.float32).reshape(rows_and_columns(numbers.shape))
-    return (int(select(x, scheme.by, scheme.limit).sum()), *x.shape)
+    return x, select(x, scheme.by, scheme.limit)
 
 
 def _pb_llm(

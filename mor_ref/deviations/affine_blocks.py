@@ -252,14 +252,18 @@ affine_scale_in_bf16 = _stored_in("bf16", "bfloat16")
 affine_scale_in_f16 = _stored_in("f16", "binary16")
 
 
+def _power_of_two(scale: float, is_lower: Callable[[float], bool]) -> float:
+    """Return the power of two above a scale, or below it for some of its shares of that above."""
+    if scale == 0 or not math.isfinite(scale):
+        return scale
+    share, exponent = math.frexp(scale)
+    return rn32_of_binary64(math.ldexp(1.0, exponent - is_lower(share)))
+
+
 @deviation(affine.limited, rules=("AFF-004",), domain=AFFINE_BLOCKS)
 def affine_scale_up_to_a_power_of_two(reference: Reference, scale: float, how: Choices) -> float:
     """A scale is rounded up to a power of two, as for shifts."""
-    found = float(reference(scale, how))
-    if found == 0 or not math.isfinite(found):
-        return found
-    share, exponent = math.frexp(found)
-    return rn32_of_binary64(math.ldexp(1.0, exponent - (share == _HALF)))
+    return _power_of_two(float(reference(scale, how)), lambda share: share == _HALF)
 
 
 @deviation(affine.limited, rules=("AFF-004",), domain=AFFINE_BLOCKS)
@@ -267,11 +271,8 @@ def affine_scale_to_the_nearest_power_of_two(
     reference: Reference, scale: float, how: Choices
 ) -> float:
     """A scale is rounded to a power of two by its logarithm, to nearest."""
-    found = float(reference(scale, how))
-    if found == 0 or not math.isfinite(found):
-        return found
-    share, exponent = math.frexp(found)  # no binary32 number is the root of 1/2
-    return rn32_of_binary64(math.ldexp(1.0, exponent - (share * share < _HALF)))
+    # No binary32 number is the root of 1/2.
+    return _power_of_two(float(reference(scale, how)), lambda share: share * share < _HALF)
 
 
 DEVIATIONS = (

@@ -189,6 +189,14 @@ def _has_scales(*arguments: Any) -> bool:
     return has_scales(*arguments) and _is_promoted(*arguments)
 
 
+def _scaled_and_added(chunks: list[Chunk], scales: Scales, c: float) -> list[Chunk]:
+    """Return chunks whose last sum is scaled by the first two scales, and added to c."""
+    if not chunks:
+        return chunks
+    last = dot_binary32.fused(factor_of(scales, 0), chunks[-1].c, c)
+    return [*chunks[:-1], replace(chunks[-1], c=last)]
+
+
 @deviation(
     dot.dot_chunks,
     where=_has_scales,
@@ -200,11 +208,7 @@ def dot_promoted_scaled_at_the_end(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, scales: Scales
 ) -> list[Chunk]:
     """Partial sums are added to c without scales; the first two multiply the sum of the row."""
-    found: list[Chunk] = reference(a, b, c, profile, of, None)
-    if found:
-        last = dot_binary32.product(factor_of(scales, 0), found[-1].c)
-        found[-1] = replace(found[-1], c=last)
-    return found
+    return _scaled_and_added(reference(a, b, c, profile, of, None), scales, -0.0)
 
 
 @deviation(
@@ -218,11 +222,7 @@ def dot_promoted_scaled_before_c(
     reference: Reference, a: Any, b: Any, c: float, profile: DotProfile, of: Any, scales: Scales
 ) -> list[Chunk]:
     """The first two scales multiply the sum of the row, which a fused operation adds to c."""
-    found: list[Chunk] = reference(a, b, 0.0, profile, of, None)
-    if found:
-        last = dot_binary32.fused(factor_of(scales, 0), found[-1].c, c)
-        found[-1] = replace(found[-1], c=last)
-    return found
+    return _scaled_and_added(reference(a, b, 0.0, profile, of, None), scales, c)
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -81,7 +81,7 @@ def fp8lm_decay_subtracted(
     return difference(weight, product(product(lr, weight_decay), weight))
 
 
-def _after_with(
+def after_with(
     rate_of: Callable[[Adam, float], float], root_of: Callable[[float], float]
 ) -> Callable[..., After]:
     """Return a step of Adam with another rate or another root of the second correction."""
@@ -108,14 +108,14 @@ fp8lm_first_correction_left_out = Deviation(
     "The first moment is not corrected: lr stands for the rate.",
     ("FLM-011", "FLM-013"),
     _DOMAIN,
-    (Change(fp8lm_adam.parameter_after, _after_with(lambda a, _: a.lr, lambda root: root)),),
+    (Change(fp8lm_adam.parameter_after, after_with(lambda a, _: a.lr, lambda root: root)),),
 )
 fp8lm_second_correction_left_out = Deviation(
     "fp8lm_second_correction_left_out",
     "The second moment is not corrected.",
     ("FLM-011", "FLM-013"),
     _DOMAIN,
-    (Change(fp8lm_adam.parameter_after, _after_with(lambda _, rate: rate, lambda _: 1.0)),),
+    (Change(fp8lm_adam.parameter_after, after_with(lambda _, rate: rate, lambda _: 1.0)),),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import FIRST_MOMENT, MASTER, SECOND_MOMENT, Adam
 from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.fp8lm_adam import after_with
 from mor_ref.exact import fp8lm_adam
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.fp8lm_adam import Moments, Numbers, Scales
@@ -146,20 +147,6 @@ def _not_corrected(reference: Reference, beta: float, steps: int) -> float:
     return 1.0
 
 
-def _without_corrections(
-    reference: Reference,
-    values: Sequence[float],
-    inverses: Sequence[float],
-    g: float,
-    numbers: Adam,
-    *of_step: float,
-) -> tuple[float, float, float]:
-    """Return a step of Adam by lr itself, also if a rate and a root are given."""
-    del of_step
-    found: tuple[float, float, float] = reference(values, inverses, g, numbers, numbers.lr, 1.0)
-    return found
-
-
 fp8lm_corrections_left_out = Deviation(
     "fp8lm_corrections_left_out",
     "Moments are not corrected.",
@@ -167,7 +154,7 @@ fp8lm_corrections_left_out = Deviation(
     ("fp8lm_adam", *_RATES),
     (
         Change(fp8lm_adam.correction, _not_corrected),
-        Change(fp8lm_adam.parameter_after, _without_corrections),
+        Change(fp8lm_adam.parameter_after, after_with(lambda a, _: a.lr, lambda _: 1.0)),
     ),
 )
 
