@@ -19,8 +19,10 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 # A test that has run for twenty minutes waits for what never comes. Its process says where, and ends;
 # the run goes on without its file, and fails.
 ENDED := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true --max-worker-restart=0
+# ONCE=FILE leaves out the tests that FILE lists, and adds those that pass to it: a later run, with more
+# installed, has those that were skipped.
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE) $(ENDED)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE) $(ENDED) $(if $(ONCE),--once=$(ONCE))
 
 # What test leaves out: the same on more inputs, formats, suites, schedules and compilers. SHARE=0/6 is
 # the first sixth of it.

@@ -6,6 +6,7 @@ import os
 from argparse import ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from zlib import crc32
 
 import extras
@@ -55,6 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="K/N",
         help="run one of N shares of the tests, number K from 0 on, by the digests of their ids",
     )
+    parser.addoption(
+        "--once",
+        type=Path,
+        metavar="FILE",
+        help="leave out the tests that passed in earlier runs with this file, which lists them",
+    )
 
 
 def _share(text: str) -> tuple[int, int]:
@@ -97,9 +104,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep the tests of the tier; one skip stands for those of a file that need the same."""
     wanted = config.getoption("--tier")
     number, count = config.getoption("--share") or (0, 1)
+    passed = _passed_before(config)
     kept, others, lacking = [], [], defaultdict(list)
     for item in items:
-        if tier_of(item) != wanted or crc32(item.nodeid.encode()) % count != number:
+        is_of_share = crc32(item.nodeid.encode()) % count == number
+        if tier_of(item) != wanted or not is_of_share or item.nodeid in passed:
             others.append(item)
         else:
             missing = extras.missing(extras.needed_by(item))
@@ -110,6 +119,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept.append(tests[0])
     items[:] = sorted(kept, key=_rank)
     config.hook.pytest_deselected(items=others)
+
+
+def _passed_before(config: pytest.Config) -> set[str]:
+    """Return the ids of the tests that passed in earlier runs with the file of --once."""
+    file = config.getoption("--once")
+    return (
+        set(file.read_text("utf-8").splitlines()) if file is not None and file.exists() else set()
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Add the tests that passed to the file of --once; the controller of xdist knows them all."""
+    file = session.config.getoption("--once")
+    if file is None or hasattr(session.config, "workerinput"):
+        return
+    reports = session.config.pluginmanager.get_plugin("terminalreporter").stats.get("passed", [])
+    passed = _passed_before(session.config).union(report.nodeid for report in reports)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{nodeid}\n" for nodeid in sorted(passed)), "utf-8")
 
 
 def _rank(item: pytest.Item) -> int:

@@ -60,7 +60,9 @@ nitpick_ignore_regex = [
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
 ]
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["torch"]  # the reference of mor_ref.torch is made without it
+# The reference of mor_ref.torch is made without torch. What stands for its types has no operator |,
+# so annotations that have it are strings.
+autodoc_mock_imports = ["torch"]
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True

@@ -23,7 +23,11 @@ package = importlib.import_module(sys.argv[1])
 if sys.argv[1] == "mor_ref":
     for module in pkgutil.walk_packages(package.__path__, "mor_ref."):
         if not module.name.startswith("mor_ref.cuda"):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:  # an extra that is not installed, such as torch
+                if error.name.startswith("mor_ref"):
+                    raise
     from mor_ref import golden
     from mor_ref.golden.store.manifest import read_manifest
     read_manifest(golden.bundled_files())

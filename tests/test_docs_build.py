@@ -1,6 +1,8 @@
 """The documentation: gaps of a rule, and faults that stop a build."""
 
 import re
+import subprocess
+import sys
 from urllib.parse import urldefrag
 
 import pytest
@@ -242,3 +244,19 @@ def test_a_suite_that_is_not_described_stops_a_build(tmp_path):
     done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
     assert done.returncode != 0
     assert "spec/encoding.html links to ../reference/suites.html#suite-encode" in done.stderr
+
+
+# What the extension of Sphinx does when autodoc_mock_imports names torch.
+WITHOUT_TORCH = """
+from sphinx.ext.autodoc.mock import mock
+with mock(["torch"]):
+    import mor_ref.torch
+    print([name for name in mor_ref.torch.__all__ if getattr(mor_ref.torch, name) is None])
+"""
+
+
+def test_the_reference_of_training_is_made_without_torch():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -1,6 +1,8 @@
 """Shares of the tests, which a run can be split into."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,34 @@ def test_each_test_is_in_one_share():
 def test_a_share_is_one_of_those_that_there_are():
     said = collected("--share=3/3")
     assert "share is '3/3'; give a number below that of all shares: 0/4" in said
+
+
+def test_once_leaves_out_what_passed_and_keeps_what_was_skipped(tmp_path):
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    (tmp_path / "test_few.py").write_text(
+        "import os, pytest\n"
+        "def test_passes(): pass\n"
+        "def test_is_skipped_then_passes():\n"
+        "    if 'FEW_NEED' not in os.environ: pytest.skip('it is not there')\n"
+    )
+    runs = []
+    for environment in ({}, {"FEW_NEED": "1"}, {"FEW_NEED": "1"}):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-n0", "--once=build/passed"],
+            cwd=tmp_path,
+            env={**os.environ, **environment, "PYTHONPATH": f"{ROOT}/tests"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        runs.append(done.stdout.splitlines()[-1])
+    assert [run.partition(" in ")[0] for run in runs] == [
+        "1 passed, 1 skipped",
+        "1 passed, 1 deselected",
+        "2 deselected",
+    ]
+    passed = (tmp_path / "build" / "passed").read_text().splitlines()
+    assert [name.partition("::test_")[2] for name in passed] == ["is_skipped_then_passes", "passes"]
 
 
 def needed(*marks):

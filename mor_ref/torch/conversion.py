@@ -58,7 +58,7 @@ class Converted(nn.Module):
 
     @torch.compiler.disable
     def _multiplied_between_graphs(
-        self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *, records: bool
+        self, x: torch.Tensor, weight: torch.Tensor, bias: "torch.Tensor | None", *, records: bool
     ) -> torch.Tensor:
         """Return the output: graphs have neither states of earlier steps nor observers."""
         if records:

@@ -26,7 +26,7 @@ class History:
 
     scale: float = 1.0
     amaxes: list[float] = field(default_factory=list)
-    current: torch.Tensor | None = None
+    current: "torch.Tensor | None" = None
 
     def hear(self, statistics: torch.Tensor) -> None:
         """Take in the amax of a tensor: a second time, it changes nothing."""

@@ -93,7 +93,12 @@ def transformed(x: torch.Tensor, signs: int) -> torch.Tensor:
 
 
 def multiplied(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, layer: Layer, *, records: bool
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: "torch.Tensor | None",
+    layer: Layer,
+    *,
+    records: bool,
 ) -> torch.Tensor:
     """Return x @ weight.T + bias, as a linear layer returns it under autocast and without.
 

@@ -146,7 +146,7 @@ def _of_dtype(y: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.where(y.isinf(), y.float(), limited).to(dtype)
 
 
-def _straight_through(_: Any, gradient: torch.Tensor, __: torch.Tensor | None) -> Any:
+def _straight_through(_: Any, gradient: torch.Tensor, __: "torch.Tensor | None") -> Any:
     """Return the gradient of x: that of the result (TRN-004)."""
     return gradient, None, None, None, None
 
