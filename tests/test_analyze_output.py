@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,16 +248,21 @@ def test_the_picture_of_one_tensor_of_any_shape(drawn, policy, shape):
     assert all(max(image.get_array().shape) <= 1500 for image in figure.axes[-1].images)
 
 
-def test_a_picture_that_cannot_be_written_in_the_end(run, monkeypatch):
-    figure = imported("matplotlib.figure")
+def test_a_picture_that_cannot_be_written_in_the_end(run, monkeypatch, tmp_path):
+    """What was there before stays there."""
+    imported("matplotlib")
     np.save("x.npy", np.ones(3, np.float32))
+    (tmp_path / "x.png").write_text("older")
 
-    def full(*_arguments, **_options):
+    def full(*_paths):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(figure.Figure, "savefig", full)
+    monkeypatch.setattr(Path, "replace", full)
     said = sentence(run("x.npy", "--plot", "x.png", status=2))
-    assert said == "mor-ref: plot is 'x.png', which cannot be written (No space left on device)"
+    reason = "cannot be written (No space left on device); make room for it, or give another file"
+    assert said == f"mor-ref: x.png {reason}"
+    assert (tmp_path / "x.png").read_text() == "older"
+    assert {path.name for path in tmp_path.iterdir()} == {"x.npy", "x.png"}
 
 
 def test_without_matplotlib_the_plot_alone_is_refused(run, monkeypatch):

@@ -1,6 +1,6 @@
 """The picture of an analysis: the errors of all tensors, and a map of the blocks of one."""
 
-import os
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,25 +24,18 @@ _MARKERS = {"nvfp4": "s", "e4m3": "o", "e5m2": "D", "bf16": "^"}
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that cannot be written, and name a missing library for pictures."""
-    target = Path(path)
-    if target.suffix.lower() != ".png":
+    """Refuse a path of another ending, and name a missing library for pictures."""
+    if Path(path).suffix.lower() != ".png":
         raise ValueError(f"plot is {path!r}; give a file name that ends in .png")
-    is_writable = os.access(target if target.exists() else target.parent, os.W_OK)
-    if target.is_dir() or not target.parent.is_dir() or not is_writable:
-        raise OSError(
-            f"plot is {path!r}, which cannot be written; name a file in a directory of yours"
-        )
     figure_class()
 
 
-def draw(
-    path: str,
+def picture(
     reports: Sequence[TensorReport],
     mapped: tuple[TensorReport, BlockMap],
     settings: Settings,
-) -> None:
-    """Write the picture as PNG; `mapped` is the tensor whose blocks are shown."""
+) -> bytes:
+    """Return the picture as PNG; `mapped` is the tensor whose blocks are shown."""
     is_by_block = settings.policy.unit == "block"
     heights = [
         3.0 if len(reports) > 1 else 2.0,
@@ -62,10 +55,9 @@ def draw(
         _name_tensors(panels[1], reports, is_lowest=True)
     panels[-1].set_title(describe(mapped[0], is_one_of_many=len(reports) > 1))
     draw_map(panels[-1], *mapped, settings)
-    try:
-        figure.savefig(path, format="png")
-    except OSError as error:
-        raise OSError(f"plot is {path!r}, which cannot be written ({error.strerror})") from error
+    written = io.BytesIO()
+    figure.savefig(written, format="png")
+    return written.getvalue()
 
 
 # ---------------------------------------------------------------------- all tensors

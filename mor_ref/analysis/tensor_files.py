@@ -56,6 +56,25 @@ def tensors_of(files: Iterable[str]) -> Iterator[TensorOfFile]:
         before |= found
 
 
+def files_read(files: Iterable[str]) -> Iterator[Path]:
+    """Yield every file that `tensors_of` may read: parts of an index, and the files of a directory.
+
+    Those of a directory are all of its files of tensors, also if others are taken in their place.
+    """
+    for file in files:
+        path = Path(file)
+        if path.is_dir():
+            yield from (one for one in path.iterdir() if _is_of_tensors(one))
+        else:
+            yield path
+            if path.name.endswith(_INDEX) and path.is_file():
+                yield from map(Path, _places(file))
+
+
+def _is_of_tensors(path: Path) -> bool:
+    return path.suffix.lower() in _LISTERS or path.name.endswith(_INDEX)
+
+
 def tensors_in(file: str) -> Tensors:
     """Yield the tensors of a file, or of the model in a directory.
 
@@ -111,6 +130,11 @@ def _model(directory: str) -> Placed:
 
 def _index(file: str) -> Placed:
     """Yield the tensors that an index names, from the files that it says."""
+    yield from _of_parts(file, _places(file))
+
+
+def _places(file: str) -> dict[str, set[str]]:
+    """Return the files that an index names, and the names of the tensors in each."""
     path = Path(file)
     with reading(path):
         read = json.loads(path.read_bytes())
@@ -122,7 +146,7 @@ def _index(file: str) -> Placed:
         if Path(place).name != place or Path(place).suffix.lower() not in _LISTERS:
             raise ValueError(f"{file} names {place!r}, which is not a file of tensors next to it")
         wanted.setdefault(str(path.parent / place), set()).add(name)
-    yield from _of_parts(file, wanted)
+    return wanted
 
 
 def _of_parts(whole: str, wanted: Mapping[str, set[str] | None]) -> Placed:

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,9 +20,11 @@ from mor_ref.analysis.analyze_tensor import (
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.analysis.tensor_files import StoredTensor
+from mor_ref.analysis.tensor_files import StoredTensor, files_read
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
+from mor_ref.cli.outputs import output_named
+from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.metrics import Threshold
 from mor_ref.workers.pools import Workers, workers_named
 
@@ -57,6 +60,7 @@ def run(
             from mor_ref.analysis.plot import check_path
 
             check_path(plot)  # an analysis may take long: so refuse early
+            output_named("plot", plot, files_read(files))
         listed = list_tensors(files, selection)
         reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)
@@ -68,9 +72,9 @@ def run(
     if plot is not None:
         if mapped is None:
             raise ValueError("there is nothing to plot: no tensor was analyzed")
-        from mor_ref.analysis.plot import draw
+        from mor_ref.analysis.plot import picture
 
-        draw(plot, reports, mapped, settings)
+        write_whole(Path(plot), picture(reports, mapped, settings))
 
 
 def _refuse_next_to_a_recipe(recipe: str, options: dict[str, str | None]) -> None:

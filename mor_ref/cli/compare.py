@@ -10,7 +10,9 @@ from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import SCHEMES, USUAL, recipes_from
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
+from mor_ref.analysis.tensor_files import files_read
 from mor_ref.cli.compare_text import print_comparison
+from mor_ref.cli.outputs import output_named
 from mor_ref.cli.show import bar
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import short_text
@@ -36,7 +38,7 @@ def run(
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         chosen = recipes_from([*recipes, *(SCHEMES if schemes else ())] or USUAL)
         for path in out:
-            _check(path)
+            _check(path, files)
         listed = list_tensors(files, selection)
         if not listed.stored:
             raise ValueError(f"no tensor is left to compare{_why(listed)}")
@@ -49,11 +51,14 @@ def run(
                 tensors.append(one)
                 done(name_shown(one.name)[-_LONGEST_IN_PROGRESS:])
     found = Comparison(chosen, tuple(tensors))
-    written = [_write(path, found) for path in out]
     if as_json:
         print(json.dumps(_document(found, listed, misfits), indent=1, allow_nan=False))
     else:
-        print_comparison(found, listed, written, misfits)
+        print_comparison(found, listed, misfits)
+    for path in out:  # after what was found is shown, which a full disk cannot take back
+        line = _write(path, found)
+        if not as_json:
+            print(line)
 
 
 def _why(listed: Listed) -> str:
@@ -64,7 +69,7 @@ def _why(listed: Listed) -> str:
     return f": {'; '.join(reasons)}" if reasons else "; give a file that has one"
 
 
-def _check(path: str) -> None:
+def _check(path: str, files: list[str]) -> None:
     """Refuse a file that cannot be written before anything is computed."""
     target = Path(path)
     if target.suffix == _PICTURE:
@@ -73,8 +78,7 @@ def _check(path: str) -> None:
         check_library()
     else:
         check_ending("out", path, target.suffix, also=_PICTURE)
-    if target.is_dir() or not target.parent.is_dir():
-        raise OSError(f"out is {path!r}, which cannot be written; name a file in a directory")
+    output_named("out", path, files_read(files))
 
 
 def _write(path: str, found: Comparison) -> str:

@@ -23,7 +23,6 @@ _LETTERS = 24  # of the name of the worst tensor
 def print_comparison(
     found: Comparison,
     listed: Listed,
-    written: Sequence[str],
     misfits: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the conclusion first, then the totals, and the recipes and tensors left out of them."""
@@ -33,7 +32,6 @@ def print_comparison(
         *_table(found, max(console.width, _NARROWEST)),
         *(f"left out: {name}, as a tensor cannot take it ({why})" for name, why in misfits.items()),
         *skipped_lines(listed),
-        *written,
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

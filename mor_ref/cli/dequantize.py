@@ -1,6 +1,7 @@
 """`mor-ref dequantize` and `mor-ref decode`: codes in files, back to numbers."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.stored_tensors import SkippedTensor, name_shown
 from mor_ref.argument_checks import UnknownNameError
+from mor_ref.cli.outputs import arrays_named
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.store.array_files import ArrayEntry, array_file, file_of_arrays, metadata_of
+from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import lines_of_skipped
@@ -26,7 +28,7 @@ _FEW = 3  # skipped tensors of an error
 
 def run(file: str, recipe: str, out: str) -> None:
     """Write y of all tensors."""
-    own, path = own_recipe(recipe), file_of_arrays("out", out, [file])
+    own, path = own_recipe(recipe), arrays_named("out", out, [Path(file)])
     metadata = metadata_of(file)
     made_by, sources = metadata.get(RECIPE), sources_in(metadata, file)
     if made_by not in (None, own.text):
@@ -58,7 +60,7 @@ def run(file: str, recipe: str, out: str) -> None:
 
 def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> None:
     """Write the numbers of codes without scales."""
-    form, path = _format_of_codes(fmt, file), file_of_arrays("out", out, [file])
+    form, path = _format_of_codes(fmt, file), arrays_named("out", out, [Path(file)])
     found, skipped = _codes_in(file, form.name, field, wanted)
     if not found and skipped:
         reasons = "; ".join(map(str, skipped[:_FEW]))

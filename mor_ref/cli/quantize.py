@@ -1,9 +1,11 @@
 """`mor-ref quantize`: the tensors of files with a recipe, with every field of the record."""
 
 from mor_ref.analysis.listing import Selection
+from mor_ref.analysis.tensor_files import files_read
+from mor_ref.cli.outputs import arrays_named
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file, file_of_arrays
+from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts_in_words import counted
@@ -17,7 +19,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
 
     The headers of the files are read first: the places of all fields follow from them.
     """
-    own, path = own_recipe(recipe), file_of_arrays("out", out, files)
+    own, path = own_recipe(recipe), arrays_named("out", out, files_read(files))
     inputs = from_files(files, wanted, with_words=own.is_random)
     fields, sources = {}, {}
     for case in unread_cases(own, inputs):

@@ -1,19 +1,24 @@
 """`mor-ref verify`: run a candidate on the suites, and write a report."""
 
-from contextlib import ExitStack
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from mor_ref.analysis.tensor_files import files_read
 from mor_ref.argument_checks import directory_named
+from mor_ref.cli.outputs import output_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
+from mor_ref.golden.store.manifest import DIGESTS, MANIFEST
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
-from mor_ref.verify.reporting.report_files import prepare_report, write_reports
+from mor_ref.verify.reporting.report_files import WRITERS, write_reports
 from mor_ref.verify.reporting.rules import as_site
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
@@ -70,19 +75,39 @@ def run(
     """Print the report, and return the exit status."""
     with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
+        directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
+        paths = _checked(reports, name, own, directory)
         if own.is_asked:
             tensors = replace(_own_tensors(own, suites, vectors), domain=as_domain(domain))
             if workers:
-                directory = Path(stack.enter_context(TemporaryDirectory()))
-                wanted = tensors.written(directory)
+                wanted = tensors.written(Path(stack.enter_context(TemporaryDirectory())))
             else:
                 wanted, ask = tensors.suites, tensors.ask
         else:
-            directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
             wanted = suites_in(directory, suites)
         bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
         counting = _Counting(bits, as_domain(domain), must_be_complete)
-        return _run(name, wanted, reports, as_site(site), timeout, ask, counting)
+        return _run(name, wanted, paths, as_site(site), timeout, ask, counting)
+
+
+def _read_by(candidate: str) -> Iterator[Path]:
+    """Yield the files that a directory of results has, or that the command of a program names."""
+    kind, _, rest = candidate.partition(":")
+    if kind == "dir":
+        yield from Path(rest).rglob("*")
+    elif kind == "exec":
+        with suppress(ValueError):  # an open quotation, which is refused later
+            yield from map(Path, shlex.split(rest))
+
+
+def _checked(reports: list[str], candidate: str, own: Own, directory: Path) -> list[Path]:
+    """Return the paths of reports; refuse those that are read, or cannot be written."""
+    for report in reports:
+        if Path(report).suffix not in WRITERS:
+            raise ValueError(f"report is {report!r}; give a file that ends in .json, .xml or .html")
+    suites = (directory / MANIFEST, directory / DIGESTS)
+    read = [*suites, *files_read(own.inputs), *_read_by(candidate)] if reports else []
+    return [output_named("report", report, read) for report in reports]
 
 
 def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensors":
@@ -107,16 +132,14 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
 def _run(
     name: str,
     wanted: Suites,
-    reports: list[str],
+    reports: list[Path],
     site: str | None,
     timeout: float,
     ask: Ask,
     counting: _Counting,
 ) -> int:
-    for report in reports:
-        if not report:  # a path that would mean the current directory
-            raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
-        prepare_report(Path(report))
+    for report in reports:  # if this run ends early, nobody takes an older report for its own
+        report.unlink(missing_ok=True)
     try:
         with (
             candidate_named(name, timeout) as candidate,
@@ -137,7 +160,7 @@ def _run(
         found = not_opened(name, wanted, str(error))
     for line in lines(found):
         print(line)
-    write_reports(found, map(Path, reports), site)
+    write_reports(found, reports, site)
     return _STATUS[found.verdict]
 
 

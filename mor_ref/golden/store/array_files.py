@@ -48,18 +48,6 @@ class ArrayFile(Protocol):
         """Take rows of an array, from row number `first` on."""
 
 
-def file_of_arrays(argument: str, given: str, read: Iterable[str] = ()) -> Path:
-    """Return the path of a file of arrays; refuse other endings, and a file that is read."""
-    path = Path(given)
-    if path.resolve() in {Path(file).resolve() for file in read}:
-        raise ValueError(f"{argument} is {given!r}, which is also an input; give another file")
-    if path.suffix not in ENDINGS:
-        raise ValueError(
-            f"{argument} is {given!r}; give a file that ends in one of {', '.join(ENDINGS)}"
-        )
-    return path
-
-
 def metadata_of(file: str) -> Mapping[str, str]:
     """Return what a file says about its arrays; nothing if it cannot be read."""
     if file.endswith(".safetensors"):

@@ -38,7 +38,8 @@ def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {most:,} go")
-        return file.read(most)
+        # No more than it has: Python reserves what is asked for.
+        return file.read(size + 1)[:most]
 
 
 @contextmanager
@@ -62,17 +63,65 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write; nobody sees a part of it, even after an interruption."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
+    """Open a file to write; nobody sees a part of it, even after an interruption.
+
+    An OSError of writing has the path in its message, and its `strerror` says why.
+    """
+    name = ""
     try:
+        with _naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = _unfinished(path)
         with os.fdopen(handle, "wb") as file:
             yield file
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        with _naming(path):
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+    except OSError as error:
+        if error.filename is not None or isinstance(error, UnwritableError):
+            raise  # of another file, which is read at the same time
+        raise UnwritableError(path, error) from error
+    finally:  # after a rename, nothing of this name is there
+        if name:
+            Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableError(path, error) from error
+
+
+class UnwritableError(OSError):
+    """A file that cannot be written: its path, and why not."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self._path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self._path} cannot be written ({self.strerror}); make room for it, or give another "
+            "file"
+        )
+
+
+def check_writable(path: Path) -> None:
+    """Raise an OSError if `whole_file` could not write a file of this path now."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    handle, name = _unfinished(path)
+    os.close(handle)
+    Path(name).unlink()
+
+
+def _unfinished(path: Path) -> tuple[int, str]:
+    """Open a new file next to a path, where a rename makes it the file of that path."""
+    return tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
 
 
 def remove_unfinished(directory: Path, files: str) -> None:

@@ -1,7 +1,6 @@
 """Reports in files: JSON and JUnit's XML for machines, a page for people."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -75,23 +74,6 @@ WRITERS: dict[str, Callable[[Verification, Origin, str | None], str]] = {
     ".xml": lambda found, made, _: as_junit(found, made),
     ".html": as_html,
 }
-
-
-def prepare_report(path: Path) -> None:
-    """Refuse a report that cannot be written, before anything is run; and remove an older one.
-
-    If this run ends early, nobody takes the report of an older run for its own.
-    """
-    if path.suffix not in WRITERS:
-        raise ValueError(f"report is {str(path)!r}; give a file that ends in .json, .xml or .html")
-    try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"report is {str(path)!r}, which cannot be written ({error.strerror}); give a file in "
-            "a directory that is there and can be written to"
-        ) from error
 
 
 def write_reports(
