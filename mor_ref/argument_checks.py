@@ -3,8 +3,10 @@
 import difflib
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+_MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
 
 
 class UnknownNameError(KeyError, ValueError):
@@ -77,3 +79,39 @@ def whole_number(argument: str, given: object, lowest: int, highest: int) -> int
     if not lowest <= number <= highest:
         raise ValueError(f"{argument} is {number}; give an int from {lowest} to {most}")
     return number
+
+
+def error_text(error: BaseException) -> str:
+    """Return the message of somebody's exception in a line; its `__str__` may raise another."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 (whatever it raises, it says nothing)
+        return "an exception whose text cannot be had"
+
+
+def items_of(argument: str, x: list[object] | tuple[object, ...]) -> Iterator[object]:
+    """Yield the items of lists and tuples, at any depth; those of a list that comes again once.
+
+    A list may contain itself, or have the same list in it over and over: a few lists would be more
+    numbers than any memory holds, which is refused.
+    """
+    waiting, seen = [x], {id(x)}
+    while waiting:
+        for item in waiting.pop():
+            if not isinstance(item, list | tuple):
+                yield item
+            elif id(item) not in seen:
+                seen.add(id(item))
+                waiting.append(item)
+    sides, inner = 1, x
+    for _ in range(_MOST_DIMENSIONS):
+        sides *= len(inner)
+        if not inner or not isinstance(inner[0], list | tuple):
+            return
+        if sides > _MOST_ITEMS:
+            break
+        inner = inner[0]
+    raise ValueError(
+        f"{argument} has a list that contains itself, or the same lists over and over, more than "
+        f"{_MOST_ITEMS:,} numbers or {_MOST_DIMENSIONS} dimensions; give an array"
+    )

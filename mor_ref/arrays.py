@@ -3,13 +3,14 @@
 import math
 import mmap
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.argument_checks import items_of
 from mor_ref.definitions.format import Format
 
 Bits = NDArray[np.unsignedinteger[Any]]
@@ -211,21 +212,12 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; give x.filled(..) or x.data")
     if isinstance(x, list | tuple):
-        for item in _items(x):
+        for item in items_of(argument, x):
             _check_item(item, argument, kind, taken)
     try:
         return np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{argument} is not an array ({error}); give {taken}") from error
-
-
-def _items(x: object) -> Iterator[object]:
-    """Yield the items of lists and tuples, at any depth."""
-    if isinstance(x, list | tuple):
-        for item in x:
-            yield from _items(item)
-    else:
-        yield x
 
 
 def _check_item(item: object, argument: str, kind: type, taken: str) -> None:

@@ -249,7 +249,7 @@ def test_the_picture_of_one_tensor_of_any_shape(drawn, policy, shape):
 
 
 def test_a_picture_that_cannot_be_written_in_the_end(run, monkeypatch, tmp_path):
-    """What was there before stays there."""
+    """An older one stays there."""
     imported("matplotlib")
     np.save("x.npy", np.ones(3, np.float32))
     (tmp_path / "x.png").write_text("older")

@@ -9,6 +9,7 @@ from extras import imported, needs
 from worker_pools import two_threads
 
 import mor_ref
+from mor_ref.engine import parallel
 from mor_ref.engine.parallel import for_each_slice
 
 __all__ = ["two_threads"]  # a fixture
@@ -358,6 +359,12 @@ def test_any_number_of_threads_gives_the_same_bits(size, dtype):
         one = mor_ref.encode(x, "e3m2", threads=1, **arguments)
         two = mor_ref.encode(x, "e3m2", threads=2, **arguments)
         assert np.array_equal(one, two)
+
+
+def test_more_threads_than_processors_are_asked_for(monkeypatch):
+    """Programs go from a large machine to a small one."""
+    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
+    assert [parallel.thread_count(threads, 1) for threads in (1, 2, 3, 64)] == [1, 2, 2, 2]
 
 
 @pytest.mark.tier("full", but=["[float16]"])

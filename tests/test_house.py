@@ -47,7 +47,7 @@ MAY_IMPORT = {
         "exact",
         "representations",
     },
-    "arrays": {"definitions"},
+    "arrays": {"argument_checks", "definitions"},
     "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes"},
     "cuda": {
         "argument_checks",

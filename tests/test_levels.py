@@ -249,6 +249,11 @@ def test_gradients():
     assert quantized([2.0], "seq2", alpha=[1.0]).alpha_term.tolist() == [0.75]
     two = quantized([[0.1, 0.2], [0.3, 9.0]], "lsq4", alpha=[1.0, 1.0])
     assert two.gradient_scale == 1 / math.sqrt(4 * 7)
+    empty = quantized(np.zeros((0, 3)), "lsq4", alpha=[])
+    with pytest.raises(
+        ValueError, match=r"only if there are weights, and shape is \(0, 3\); leave"
+    ):
+        _ = empty.gradient_scale
     sums = two.alpha_sums([[1.0, 2.0], [3.0, 2.0**-60]])
     low, high = (Fraction(float(np.float32(v))) for v in (0.1, 0.2))
     assert sums[0] == -low - 2 * high

@@ -19,7 +19,7 @@ RECIPE = ("--recipe", "mxfp8_e4m3:floor:32")
 
 @pytest.fixture
 def model(tmp_path):
-    """Return a directory of a model in two parts with an index, beside a copy under other names."""
+    """Return a directory of a model in two parts with an index, and links to them."""
     where = tmp_path / "model"
     where.mkdir()
     save_file({"a": np.ones((2, 32), np.float32)}, where / "m-1.safetensors")
@@ -115,7 +115,7 @@ def test_the_way_through_an_open_file_leads_to_the_same_file(tmp_path, model):
 def test_what_cannot_be_written_is_refused_before_the_work(
     tmp_path, command, argument, place, reason
 ):
-    """A file of tensors that is no such file would be refused later."""
+    """The input is not a file of tensors, which is found out later."""
     (tmp_path / "x.npy").write_bytes(b"not read yet")
     *words, last = command
     ending = last.removeprefix("FILE")

@@ -14,6 +14,8 @@ import pytest
 from extras import imported, needs
 from safetensors.numpy import save_file
 
+from mor_ref.analysis import torch_files
+from mor_ref.analysis.bit_files import bits_in
 from mor_ref.analysis.compare_files import compare_files
 from mor_ref.analysis.listing import Selection, list_tensors
 from mor_ref.analysis.stored_tensors import reading
@@ -244,6 +246,44 @@ def test_the_state_of_an_optimizer_has_no_matrices_of_a_model(tmp_path):
     torch.save(around, path)
     with pytest.raises(ValueError, match=r"has dicts and lists inside each other, more than 64"):
         list_tensors([path])
+
+
+@needs("torch")
+def test_lists_that_are_shared_are_counted_each_time(tmp_path, monkeypatch):
+    """A file of two kilobytes has 10^12 items so."""
+    torch = imported("torch")
+    monkeypatch.setattr(torch_files, "_MOST", 1000)
+    path, shared = str(tmp_path / "x.pt"), [1.0]
+    for _ in range(12):
+        shared = [shared] * 10
+    torch.save({"w": torch.ones(2), "more": shared}, path)
+    with pytest.raises(
+        ValueError, match=r"x\.pt has more than 1,000 items in dicts and lists; save"
+    ):
+        list_tensors([path])
+    torch.save({"w": torch.ones(2), "more": [1.0] * 998}, path)
+    assert len(list_tensors([path]).stored) == 1
+
+
+def test_an_archive_is_opened_once_for_all_of_its_members(tmp_path, monkeypatch):
+    """Its list of members is read each time; a file that takes its place is opened anew."""
+    opened = []
+    archive = zipfile.ZipFile.__init__
+
+    def counting(self, *arguments, **options):
+        opened.append(arguments)
+        archive(self, *arguments, **options)
+
+    path = tmp_path / "x.npz"
+    for number in (3, 4):
+        np.savez(tmp_path / "new.npz", **{f"t{i}": np.full(2, number, "f4") for i in range(20)})
+        (tmp_path / "new.npz").replace(path)
+        with monkeypatch.context() as patched:
+            patched.setattr(zipfile.ZipFile, "__init__", counting)
+            assert all((one.load() == number).all() for one in tensors_in(str(path)))
+            found = [one for _, fields in bits_in(str(path)) for one in fields.values()]
+            assert {one.load()[0] for one in found} == {np.float32(number).view(np.uint32)}
+    assert len(opened) == 2
 
 
 class Bomb:

@@ -53,6 +53,22 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
     )
 
 
+class UnsayableError(RuntimeError):
+    """An exception whose text is another one."""
+
+    def __str__(self):
+        raise OSError("no text")
+
+
+def test_an_exception_without_a_text_is_a_failure_as_well():
+    def function(*_):
+        raise UnsayableError
+
+    said = failure_of(PythonFunction("failing", function), "decisions")
+    assert "failing raised UnsayableError on case" in said
+    assert "an exception whose text cannot be had" in said
+
+
 @pytest.mark.tier("full")
 def test_what_was_compared_next_to_a_failure_is_reported(module):
     """PRO-010, for functions as well: in all reports, and never as a match.

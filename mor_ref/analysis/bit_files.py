@@ -1,14 +1,16 @@
 """Bit patterns in files: arrays that are named TENSOR/FIELD, or the one of a .npy file."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.analysis.numpy_files import Header, header_of_member, npz_members, opened_member
 from mor_ref.analysis.safetensors_files import entries_of
 from mor_ref.analysis.stored_tensors import mapped, numbers_as_such, reading
 
@@ -73,24 +75,15 @@ def _safetensors(path: Path) -> Iterator[tuple[str, StoredBits]]:
 
 
 def _npz(path: Path) -> Iterator[tuple[str, StoredBits]]:
-    with _archive(path) as archive:
-        for name in archive.files:
-            yield name, _of_numpy(archive[name], _member(path, name))
+    for member in npz_members(path):
+        header = header_of_member(path, member)
+        read = partial(_bits_of_member, path, member)
+        yield member.filename.removesuffix(".npy"), _of_numpy(header, read)
 
 
-def _member(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[Any]]]:
-    def load() -> NDArray[np.unsignedinteger[Any]]:
-        with _archive(path) as archive:
-            return _bits(archive[name])
-
-    return load
-
-
-@contextmanager
-def _archive(path: Path) -> Iterator[Any]:
-    """Open a .npz file; NumPy alone leaves one open that is damaged."""
-    with reading(path), path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        yield archive
+def _bits_of_member(path: Path, member: ZipInfo) -> NDArray[np.unsignedinteger[Any]]:
+    with opened_member(path, member) as stream:
+        return _bits(np.lib.format.read_array(stream, allow_pickle=False))
 
 
 def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
@@ -100,7 +93,7 @@ def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
 
 
 def _of_numpy(
-    array: NDArray[Any], load: Callable[[], NDArray[np.unsignedinteger[Any]]]
+    array: NDArray[Any] | Header, load: Callable[[], NDArray[np.unsignedinteger[Any]]]
 ) -> StoredBits:
     dtype, fmt = array.dtype, {"float16": "f16", "float32": "f32"}.get(array.dtype.name)
     is_raw = dtype.kind == "V" and dtype.names is None and dtype.itemsize <= _RAW

@@ -1,7 +1,11 @@
 """The tensors of .npy and .npz files."""
 
+import functools
 import math
+import os
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -31,7 +35,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class _Header:
+class Header:
     """The header of a .npy file."""
 
     shape: tuple[int, ...]
@@ -39,10 +43,12 @@ class _Header:
 
     @property
     def holds_objects(self) -> bool:
+        """Whether the entries are Python objects."""
         return self.dtype.hasobject
 
     @property
     def is_taken(self) -> bool:
+        """Whether the numbers are floats that are read."""
         return self.numbers in NAMES
 
     @property
@@ -57,7 +63,7 @@ class _Header:
         return np.asarray(array, self.numbers, order="C")
 
 
-def _header(stream: IO[bytes], size: int) -> _Header:
+def _header(stream: IO[bytes], size: int) -> Header:
     """Read the header of a .npy file of this size, which the numbers must fill."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
@@ -71,10 +77,10 @@ def _header(stream: IO[bytes], size: int) -> _Header:
         raise ValueError(
             f"shape {shape} of {dtype} takes {wanted} bytes, but {there} follow the header"
         )
-    return _Header(shape, dtype)
+    return Header(shape, dtype)
 
 
-def _refuse_objects(where: str, header: _Header) -> None:
+def _refuse_objects(where: str, header: Header) -> None:
     if header.holds_objects:
         raise ValueError(
             f"{where} holds Python objects, which are never unpickled here; save its numbers as an "
@@ -103,24 +109,55 @@ def npy(file: str) -> Tensors:
 def npz(file: str) -> Tensors:
     """Yield the tensors of a .npz file."""
     path = Path(file)
-    with reading(path), zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    for member in members:
+    for member in npz_members(path):
         yield _npz_member(path, member)
+
+
+def npz_members(path: Path) -> list[zipfile.ZipInfo]:
+    """Return the members of a .npz file."""
+    with reading(path):
+        return _archive(path).infolist()
+
+
+@contextmanager
+def opened_member(path: Path, member: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    """Open a member of a .npz file."""
+    with reading(path), _archive(path).open(member) as stream:
+        yield stream
+
+
+def header_of_member(path: Path, member: zipfile.ZipInfo) -> Header:
+    """Return the header of an array of a .npz file; refuse Python objects."""
+    with opened_member(path, member) as stream:
+        header = _header(stream, member.file_size)
+    _refuse_objects(f"{member.filename.removesuffix('.npy')} in {path}", header)
+    return header
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    """Open an archive; it stays open, as its list of members is read each time that it is opened.
+
+    A file that was replaced is another one. Processes do not share the place in a file.
+    """
+    there = path.stat()
+    return _kept_archive(path, there.st_ino, there.st_size, there.st_mtime_ns, os.getpid())
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_archive(path: Path, *_of_this_file: int) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
 
 
 def _npz_member(path: Path, member: zipfile.ZipInfo) -> StoredTensor | SkippedTensor:
     name = member.filename.removesuffix(".npy")
     if name == member.filename:
         return SkippedTensor(name, (), "-", "it is not a .npy file")
-    with reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        header = _header(stream, member.file_size)
-    _refuse_objects(f"{name} in {path}", header)
+    header = header_of_member(path, member)
     if not header.is_taken:
         return SkippedTensor(name, header.shape, str(header.dtype), _skipped_kind(header.dtype))
 
     def load() -> NDArray[Any]:
-        with reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        with opened_member(path, member) as stream:
             return header.plain(np.lib.format.read_array(stream, allow_pickle=False))
 
     return StoredTensor(name, header.shape, NAMES[header.numbers], load)

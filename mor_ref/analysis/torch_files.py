@@ -5,6 +5,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ _CONSTANTS = "/constants.pkl"  # of archives of TorchScript
 _NEXT = "save its state_dict with torch.save"
 _OF_OPTIMIZER = {"state", "param_groups"}  # the keys of an optimizer's state_dict
 _DEPTH = 64  # of dicts and lists inside each other
+_MOST = 1 << 20  # items of all of them, which share lists and are counted each time
 
 
 def torch_tensors(file: str) -> Tensors:
@@ -68,7 +70,13 @@ def _is_of_script(path: Path) -> bool:
 
 
 def _tensors_in(
-    found: Any, name: str, *, file: str, depth: int = 0, is_of_optimizer: bool = False
+    found: Any,
+    name: str,
+    *,
+    file: str,
+    depth: int = 0,
+    is_of_optimizer: bool = False,
+    counted: Iterator[int] | None = None,
 ) -> Iterator[tuple[str, Any, bool]]:
     """Yield the tensors of dicts and lists, by name, and whether an optimizer keeps them."""
     import torch
@@ -86,10 +94,18 @@ def _tensors_in(
         is_of_optimizer = is_of_optimizer or found.keys() >= _OF_OPTIMIZER
     elif isinstance(found, list | tuple):
         items = enumerate(found)
+    counted = counted or count(1)
     for key, item in items:
+        if next(counted) > _MOST:
+            raise ValueError(f"{file} has more than {_MOST:,} items in dicts and lists; {_NEXT}")
         inside = f"{name}.{key}" if name else str(key)
         yield from _tensors_in(
-            item, inside, file=file, depth=depth + 1, is_of_optimizer=is_of_optimizer
+            item,
+            inside,
+            file=file,
+            depth=depth + 1,
+            is_of_optimizer=is_of_optimizer,
+            counted=counted,
         )
 
 

@@ -52,6 +52,11 @@ class Levels:
     @property
     def gradient_scale(self) -> float:
         """1 / sqrt(numbers * Qp) in binary64, as the authors compute it (LVL-007)."""
+        if not self.y.size:
+            raise ValueError(
+                "the gradient of alpha has a scale only if there are weights, and shape is "
+                f"{self.y.shape}; leave out tensors without elements"
+            )
         return 1.0 / math.sqrt(self.y.size * level_kind(self.kind).gradient_divisor)
 
     def alpha_sums(self, dy: "ArrayLike") -> list[Fraction]:

@@ -55,7 +55,7 @@ def run(
         print(json.dumps(_document(found, listed, misfits), indent=1, allow_nan=False))
     else:
         print_comparison(found, listed, misfits)
-    for path in out:  # after what was found is shown, which a full disk cannot take back
+    for path in out:  # the results are shown by now, whatever a full disk does
         line = _write(path, found)
         if not as_json:
             print(line)

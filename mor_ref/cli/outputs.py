@@ -11,8 +11,8 @@ from mor_ref.golden.store.whole_files import check_writable
 def output_named(argument: str, given: str, read: Iterable[Path]) -> Path:
     """Return the path of an output; refuse a file that is read, and one that cannot be written.
 
-    Files are compared by what they are, not by their names: links, and names in other letters on
-    some file systems, lead to the same file. A command calls this before it computes anything.
+    Files are compared, not their names: links, and names in other letters on some file systems,
+    lead to the same file. A command calls this before it computes anything.
     """
     if not given:  # a path that would mean the current directory
         raise ValueError(f"{argument} is ''; give the name of a file")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
@@ -15,7 +16,7 @@ class TextColumn:
     heading: str
     cells: list[str]
 
-    @property
+    @cached_property  # all rows ask for it
     def width(self) -> int:
         """The width of the longest cell."""
         return max(len(text) for text in (self.heading, *self.cells))

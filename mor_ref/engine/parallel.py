@@ -17,6 +17,7 @@ from mor_ref.argument_checks import whole_number
 Item = TypeVar("Item")
 
 _WORTH_A_THREAD = 1 << 18  # elements
+_MOST = 1 << 16  # threads that can be asked for
 _SLICE = 1 << 20  # elements: enough slices that no thread waits long for the slowest
 
 _is_alone = ContextVar("_is_alone", default=True)  # of a thread: workers may be threads, too
@@ -40,13 +41,16 @@ def one_thread() -> Iterator[None]:
 
 
 def thread_count(threads: int | None, size: int) -> int:
-    """Return the number of threads to use: the caller's, or as many as the size is worth."""
+    """Return the number of threads to use: the caller's, or as many as the size is worth.
+
+    More than there are processors are not used: programs go from one machine to another.
+    """
     most = available_threads()
     if threads is None and not _is_alone.get():
         return 1
     if threads is None:
         return max(1, min(most, size // _WORTH_A_THREAD))
-    return whole_number("threads", threads, 1, most)
+    return min(whole_number("threads", threads, 1, _MOST), most)
 
 
 def for_each_slice(work: Callable[[slice], None], size: int, threads: int) -> None:

@@ -6,6 +6,7 @@ import itertools
 import sys
 from pathlib import Path
 
+from mor_ref.argument_checks import error_text
 from mor_ref.workers.package_digest import digest_of_sources
 
 _modules: list[str] = []  # of this process
@@ -51,6 +52,6 @@ def _import(module: str) -> None:
     except Exception as error:  # importing somebody's module can raise anything
         raise ValueError(
             f"rows is {module!r}, which cannot be imported ({type(error).__name__}: "
-            f"{' '.join(str(error).split())}); give the name of an installed module, or of one in "
+            f"{error_text(error)}); give the name of an installed module, or of one in "
             "the working directory without .py"
         ) from error

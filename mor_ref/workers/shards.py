@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from mor_ref.argument_checks import error_text
 from mor_ref.engine.parallel import one_thread
 from mor_ref.workers.added_rows import add_rows, digest_of_program, modules_of_rows
 
@@ -224,7 +225,7 @@ def _error_of(future: Future[Any]) -> BaseException | None:
 
 
 def _in_a_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    return f"{type(error).__name__}: {error_text(error)}".removesuffix(": ")
 
 
 def _failed(reason: str, error: Exception) -> Outcome[Any]:

@@ -38,7 +38,7 @@ def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {most:,} go")
-        # No more than it has: Python reserves what is asked for.
+        # Python reserves as many bytes as a read asks for.
         return file.read(size + 1)[:most]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mor_ref.argument_checks import error_text
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import (
@@ -95,7 +96,7 @@ def _array(given: Any) -> Any:
 
 def _in_a_line(error: BaseException) -> str:
     """Return the text of an exception in one printable line."""
-    text = " ".join(str(error).split())
+    text = error_text(error)
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SAID])
     return shown if len(text) <= _SAID else f"{shown}.."
 
