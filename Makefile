@@ -44,12 +44,14 @@ mutants: .venv/installed
 	$(BIN)/python tests/mutation/run.py
 
 bench: .venv/installed
+	@$(BIN)/python -c 'import sys; from importlib.util import find_spec; lacking = [name for name in ("torch", "torchao", "jax", "qtorch") if find_spec(name) is None]; sys.exit(lacking and f"bench compares with libraries that are not installed, such as {lacking[0]}; install them: .venv/bin/pip install -e .[bench]")'
 	@mkdir -p build
 	$(BIN)/python -m pytest benchmarks -q --benchmark-quiet --benchmark-json=build/bench.json
 	$(BIN)/python -m benchmarks.table build/bench.json
 
 # From the last run of bench; the machine code is looked at anew.
 bench-page: .venv/installed
+	@test -e build/bench.json || { echo "bench-page writes what make bench measured into build/bench.json, which is not there; run make bench"; exit 1; }
 	$(BIN)/python -m benchmarks.machine_code build/machine_code.json
 	$(BIN)/python -m benchmarks.page build/bench.json build/machine_code.json docs
 

@@ -22,8 +22,10 @@ def run(one_input, *modules):
 
     No other is instrumented: Numba could not compile it.
     """
-    import atheris
-
+    try:
+        import atheris
+    except ImportError:
+        sys.exit("fuzzing needs atheris, and it is not installed; pip install atheris")
     with atheris.instrument_imports(include=list(modules)):
         for name in modules:
             importlib.import_module(name)
