@@ -56,7 +56,8 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
     """Return the rounding of that name; None stands for the format's own."""
     if rounding is None:
         return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
-    known_name("rounding", rounding, ROUNDINGS)
+    if rounding not in ROUNDINGS:
+        known_name("rounding", rounding, ROUNDINGS)
     if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
         raise ValueError(
             f"rounding is {rounding!r}, which {fmt.name} does not admit, as its neighbours are "

@@ -17,6 +17,7 @@ Specials = Literal["ieee", "fn", "fnuz", "none"]
 # Every value of a format is a binary32 value, for decoding returns binary32 (FMT-010).
 _BINARY32_MANTISSA_BITS = 23
 _BINARY32_LARGEST_EXPONENT = 127
+_MOST_BITS_KEPT = 16  # of a format whose numbers are kept once they are known
 _BINARY32_SMALLEST_EXPONENT = -126  # of a normal number; powers of two may reach half of it
 
 
@@ -51,6 +52,13 @@ class Format:
             problem = what_is_wrong(self)
             if problem:
                 raise FormatError(f"format {self.name!r} cannot exist: {problem}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.exponent_bits, self.mantissa_bits, self.bias, self.specials))
 
     # ------------------------------------------------------------------ layout
 
@@ -138,7 +146,20 @@ class Format:
         >>> formats["e4m3"].value(0x7E), formats["e2m1"].value(0x8), formats["int8_mx"].value(0x80)
         (448.0, -0.0, -2.0)
         """
-        code = whole_number(f"code of {self.name}", code, 0, self.code_count - 1)
+        known = self._known_values.get(code) if type(code) is int else None
+        if known is None:
+            code = whole_number(f"code of {self.name}", code, 0, self.code_count - 1)
+            known = self._value(code)
+            if self.bits <= _MOST_BITS_KEPT:
+                self._known_values[code] = known
+        return known
+
+    @cached_property
+    def _known_values(self) -> dict[int, float]:
+        """The numbers of the codes that were asked for."""
+        return {}
+
+    def _value(self, code: int) -> float:
         for codes in self.nan_codes:
             if code in codes:
                 return math.nan

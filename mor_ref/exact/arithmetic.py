@@ -10,6 +10,7 @@ from mor_ref.exact.step import step
 FLT_MAX = math.ldexp(2**24 - 1, 104)
 _SMALLEST_UNIT = -149  # of the subnormal numbers
 _LARGEST_UNIT = 104
+_SMALLEST_SURE, _LARGEST_SURE = math.ldexp(1.0, -400), math.ldexp(1.0, 127)
 
 
 def rn32(value: Fraction | Ratio) -> float:
@@ -27,6 +28,24 @@ def rn32(value: Fraction | Ratio) -> float:
 def rn32_of_binary64(x: float) -> float:
     """Round a binary64 number to binary32 (QNT-004); zeros keep their sign, NaN stays."""
     return rn32(Ratio.of(x, 1.0)) if math.isfinite(x) and x != 0 else x
+
+
+def rn32_by_binary64(near: float) -> float | None:
+    """Return RN32 of a real number, given the binary64 number nearest to it; None if in doubt.
+
+    Rounding to binary64 keeps the order of numbers, and a number halfway between two neighbours in
+    binary32 is one of binary64. So the real number is on the same side of each of these as `near`,
+    unless `near` is one of them. Zeros, and numbers close to the ends of both formats, are in doubt
+    as well.
+    """
+    if not _SMALLEST_SURE < abs(near) < _LARGEST_SURE:
+        return None
+    unit = max(math.frexp(near)[1] - 24, _SMALLEST_UNIT)
+    units = math.ldexp(near, -unit)
+    count = round(units)
+    if abs(units - count) == 0.5:
+        return None
+    return math.copysign(math.ldexp(count, unit), near)
 
 
 def units_next_to(magnitude: float | Fraction | Ratio, unit: int) -> int:
@@ -59,6 +78,9 @@ def nan_of(a: float, b: float) -> float:
 @step
 def product(a: float, b: float) -> float:
     """Return RN32(a * b)."""
+    sure = rn32_by_binary64(a * b)
+    if sure is not None:
+        return sure
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a * b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
@@ -73,6 +95,9 @@ def quotient(a: float, b: float) -> float:
         if a == 0 or math.isnan(a):
             return nan_of(a, b)
         return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
+    sure = rn32_by_binary64(a / b)
+    if sure is not None:
+        return sure
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a / b, a, b)
     result = rn32(Ratio.of(abs(a), abs(b)))
@@ -81,6 +106,9 @@ def quotient(a: float, b: float) -> float:
 
 def total(a: float, b: float) -> float:
     """Return RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
+    sure = rn32_by_binary64(a + b)
+    if sure is not None:
+        return sure
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
         return _special(a + b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()

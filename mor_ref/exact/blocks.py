@@ -1,5 +1,7 @@
 """The rows of a tensor, and the tiles that cover them."""
 
+import functools
+
 from mor_ref.exact.step import step
 
 Rows = list[list[float]]
@@ -16,8 +18,15 @@ def cells(
     rows: int, columns: int, sides: tuple[int, int]
 ) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """Return the places of the elements of each tile, row by row, from the top left (BLK-002)."""
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    return dict(_tiles(rows, columns, (sides[0], sides[1])))
+
+
+@functools.lru_cache(maxsize=4)  # several tensors of a suite have one shape
+def _tiles(
+    rows: int, columns: int, sides: tuple[int, int]
+) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    tiles: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for i in range(rows):
         for j in range(columns):
-            found.setdefault((i // sides[0], j // sides[1]), []).append((i, j))
-    return found
+            tiles.setdefault((i // sides[0], j // sides[1]), []).append((i, j))
+    return tiles

@@ -51,7 +51,8 @@ def encode(
     ('0x2a', '0xfe')
     """
     mode = rounding_for(fmt, rounding, special)
-    takes_random_bits(mode, random_word=random_word, n_random_bits=n_random_bits)
+    if mode == "sr" or random_word is not None or n_random_bits is not None:
+        takes_random_bits(mode, random_word=random_word, n_random_bits=n_random_bits)
     if fmt.is_power_of_two:
         return _encode_power_of_two(x, fmt, mode, special)
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
@@ -73,6 +74,8 @@ def encode(
 
 def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
+    if isinstance(magnitude, float):
+        return math.frexp(magnitude)[1] - 1
     numerator, denominator = magnitude.as_integer_ratio()
     exponent = numerator.bit_length() - denominator.bit_length()
     if exponent < 0:

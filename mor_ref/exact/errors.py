@@ -57,12 +57,16 @@ def error_units(r: float) -> int:
 @step
 def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
     """Return the error sums of pairs of x and y (ERR-002, ERR-003, ERR-004)."""
-    found = ErrorSum()
+    units = nonzero = nonfinite = 0
     for x, y in pairs:
-        counts = math.isfinite(x) and x != 0
-        lost = not math.isfinite(x) or not abs(y) < _LEAST_LOST
-        found += ErrorSum(error_term(x, y).u if counts else 0, counts, lost)
-    return found
+        if not math.isfinite(x):
+            nonfinite += 1
+            continue
+        nonfinite += not abs(y) < _LEAST_LOST
+        if x != 0:
+            nonzero += 1
+            units += error_term(x, y).u
+    return ErrorSum(units, nonzero, nonfinite)
 
 
 # ---------------------------------------------------------------------- squares

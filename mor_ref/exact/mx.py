@@ -32,20 +32,21 @@ def mx(x: Rows, fmt: Format, rule: str, block: int, words: RandomWords | None = 
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     scale = {}
     for place, members in cells(rows, columns, (1, block)).items():
-        scale[place] = scale_code([x[i][j] for i, j in members], fmt, rule)
-        for i, j in members:
-            found = quantize_element(x[i][j], scale[place], fmt, rule)
-            if words is not None and scale[place] != _NAN_CODE:
-                code = words.code(found.xs, fmt, (i, j))
-                found = Element(found.xs, code, restored(fmt.value(code), scale[place]))
-            elements[i][j] = found
+        numbers = [x[i][j] for i, j in members]
+        own = scale[place] = scale_code(numbers, fmt, rule)
+        for (i, j), number in zip(members, numbers, strict=True):
+            element = quantize_element(number, own, fmt, rule)
+            if words is not None and own != _NAN_CODE:
+                code = words.code(element.xs, fmt, (i, j))
+                element = Element(element.xs, code, restored(fmt.value(code), own))
+            elements[i][j] = element
     return Mx(elements, scale)
 
 
 @step
 def scale_code(numbers: list[float], fmt: Format, rule: str) -> int:
     """Return the e8m0 code of a block (MXS-002 to MXS-006)."""
-    if any(math.isnan(v) for v in numbers):
+    if any(map(math.isnan, numbers)):
         return _NAN_CODE
     amax = amax_of(numbers)
     if amax == 0:
@@ -59,7 +60,7 @@ def scale_code(numbers: list[float], fmt: Format, rule: str) -> int:
 @step
 def amax_of(numbers: list[float]) -> float:
     """Return the largest magnitude of a block without NaN, infinities included (MXS-002)."""
-    return max((abs(v) for v in numbers), default=0.0)
+    return max(map(abs, numbers), default=0.0)
 
 
 @step

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, filterfalse, groupby
+from operator import itemgetter
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
@@ -51,7 +53,7 @@ class Nvfp4:
 @step
 def amax_of(numbers: Iterable[float]) -> float:
     """Return the largest magnitude, infinities included and NaN ignored (NVF-002)."""
-    return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
+    return max(map(abs, filterfalse(math.isnan, numbers)), default=0.0)
 
 
 def nvfp4(
@@ -67,22 +69,19 @@ def nvfp4(
     stochastic (QNT-005).
     """
     rows, columns = len(x), len(x[0]) if x else 0
-    whole = amax_of(v for row in x for v in row) if given.amax is None else given.amax
+    whole = amax_of(chain.from_iterable(x)) if given.amax is None else given.amax
     amaxes = amaxes_of(x, profile) if given.amax is None else [given.amax] * rows
     scales = [_global_scale(profile, amax, given.scale) for amax in amaxes]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     found = {}
     for place, members in cells(rows, columns, tile).items():
         i = place[0] * tile[0]
-        numbers = [x[i][j] for i, j in members]
-        by_row: dict[int, list[float]] = {}
-        for (row, _), number in zip(members, numbers, strict=True):
-            by_row.setdefault(row, []).append(number)
-        found[place] = tile_scale(profile, list(by_row.values()), amaxes[i], scales[i])
-        for i, j in members:
-            element = quantize_element(x[i][j], found[place], profile)
+        by_row = [[x[k][j] for k, j in row] for _, row in groupby(members, itemgetter(0))]
+        scale = found[place] = tile_scale(profile, by_row, amaxes[i], scales[i])
+        for (i, j), number in zip(members, chain.from_iterable(by_row), strict=True):
+            element = quantize_element(number, scale, profile)
             if words is not None:
-                element = _at_random(element, words, (i, j), found[place], profile)
+                element = _at_random(element, words, (i, j), scale, profile)
             elements[i][j] = element
     ends = scales if profile.per_row else [_global_scale(profile, whole, given.scale)]
     return Nvfp4(elements, found, ends)
@@ -91,7 +90,7 @@ def nvfp4(
 @step
 def amaxes_of(x: Rows, profile: Nvfp4Profile) -> list[float]:
     """Return the amax that the global scale of each row follows from (NVF-012)."""
-    whole = amax_of(v for row in x for v in row)
+    whole = amax_of(chain.from_iterable(x))
     return [amax_of(row) if profile.per_row else whole for row in x]
 
 
@@ -127,7 +126,7 @@ def given_global_scale(profile: Nvfp4Profile, scale: float) -> GlobalScale:
 @step
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
     """Return the scale of a tile, given its rows, and the amax of the tensor (or row)."""
-    tile_max = amax_of(x for row in tile for x in row)
+    tile_max = amax_of(chain.from_iterable(tile))
     if profile.scales.error:
         return _four_over_six(profile, tile, tile_max, amax, scale)
     match profile.rule:

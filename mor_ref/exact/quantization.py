@@ -149,6 +149,7 @@ def scaled_elements(
             if given_scale is None
             else Scale(given_scale, None)
         )
+        scale = scales[block].value
         for i, j in places:
-            elements[i][j] = element(x[i][j], (i, j), scales[block].value, fmt, words)
+            elements[i][j] = element(x[i][j], (i, j), scale, fmt, words)
     return ScaledElements(elements, amaxes, scales, mantissas)

@@ -37,7 +37,7 @@ class Scale:
 @step
 def amax(numbers: Iterable[float]) -> float:
     """Return the largest magnitude among the finite numbers, 0 if there is none (SCL-001)."""
-    return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+    return max(map(abs, filter(math.isfinite, numbers)), default=0.0)
 
 
 @step

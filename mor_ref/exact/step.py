@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from mor_ref.processor_modes import check_processor
 
@@ -18,27 +18,34 @@ _R = TypeVar("_R")
 Step = Callable[..., Any]
 Replacement = tuple[Step, Callable[..., Any]]
 
-_replaced: ContextVar[MappingProxyType[Step, Callable[..., Any]]] = ContextVar(
-    "replaced", default=MappingProxyType({})
-)
-_taken: ContextVar[set[Step] | None] = ContextVar("taken", default=None)
+
+class _Changes(NamedTuple):
+    """What is done otherwise inside of a `with`: the replaced steps, and a set of those taken."""
+
+    replaced: Mapping[Step, Callable[..., Any]]
+    taken: set[Step] | None
+
+
+_changes: ContextVar[_Changes | None] = ContextVar("changes", default=None)
 
 
 def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make a function one that `replaced` can replace.
 
     Each call checks the modes of its thread: where subnormal numbers are flushed, Python's floats
-    lose some.
+    lose some. Inside of a `with` of this module, its beginning and its end check them.
     """
 
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        check_processor()
-        taken = _taken.get()
-        if taken is not None:
-            taken.add(run)
-        found: _R = _replaced.get().get(run, function)(*args, **kwargs)
-        return found
+        changes = _changes.get()
+        if changes is None:
+            check_processor()
+            return function(*args, **kwargs)
+        if changes.taken is not None:
+            changes.taken.add(run)
+        result: _R = changes.replaced.get(run, function)(*args, **kwargs)
+        return result
 
     return run
 
@@ -50,25 +57,32 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     The first argument of a replacement is the function that it replaces; the arguments of the step
     follow. If a step has two replacements, the second replaces the first.
     """
-    chosen = dict(_replaced.get())
+    before = _changes.get() or _Changes({}, None)
+    chosen = dict(before.replaced)
     for name, replacement in replacements:
         chosen[name] = functools.partial(replacement, _now(name, chosen))
-    token = _replaced.set(MappingProxyType(chosen))
-    try:
+    with _changed(before._replace(replaced=MappingProxyType(chosen))):
         yield
-    finally:
-        _replaced.reset(token)
 
 
 @contextmanager
 def reached() -> Iterator[set[Step]]:
     """Collect the steps that a `with` takes, even if they are replaced."""
-    found = set[Step]()
-    token = _taken.set(found)
+    steps = set[Step]()
+    before = _changes.get() or _Changes({}, None)
+    with _changed(before._replace(taken=steps)):
+        yield steps
+
+
+@contextmanager
+def _changed(changes: _Changes) -> Iterator[None]:
+    check_processor()
+    token = _changes.set(changes)
     try:
-        yield found
+        yield
     finally:
-        _taken.reset(token)
+        _changes.reset(token)
+    check_processor()
 
 
 def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:

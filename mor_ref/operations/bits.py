@@ -26,12 +26,12 @@ def numbers_of(bits: Unsigned, source: str) -> list[float]:
         words, source = [word << 16 for word in words], "f32"
     integer, real = _LETTERS[source]
     count = len(words)
-    found = struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *words))
+    numbers = list(struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *words)))
     width, mantissa_bits = struct.calcsize(integer) * 8, _MANTISSA_BITS[source]
-    return [
-        _nan(word >> width - 1, word << 52 - mantissa_bits) if math.isnan(number) else number
-        for number, word in zip(found, words, strict=True)
-    ]
+    for place in [place for place, number in enumerate(numbers) if math.isnan(number)]:
+        word = words[place]
+        numbers[place] = _nan(word >> width - 1, word << 52 - mantissa_bits)
+    return numbers
 
 
 def _nan(sign: int, payload: int) -> float:
@@ -50,7 +50,12 @@ def f32_bits(number: float) -> int:
 
 def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
     """Return the bits of binary32 numbers."""
-    return np.array([f32_bits(number) for number in numbers], np.uint32)
+    values = list(numbers)
+    wide = np.array(values, np.float64)
+    bits = wide.astype(np.float32).view(np.uint32)
+    for (place,) in np.argwhere(np.isnan(wide)):
+        bits[place] = nan_bits(values[place])
+    return bits
 
 
 def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:

@@ -50,12 +50,14 @@ def _remembering() -> Callable[..., Any]:
     """Return a step that computes each result once; it depends on its arguments alone."""
     known: dict[tuple[Any, ...], Any] = {}
 
-    def remember(reference: Callable[..., Any], *args: Any) -> Any:
-        if 0.0 in args:  # 0.0 and -0.0 are equal, but their results are not
-            return reference(*args)
-        if args not in known:
-            known[args] = reference(*args)
-        return known[args]
+    def remember(reference: Callable[..., Any], number: float, *others: Any) -> Any:
+        if number == 0 or 0.0 in others:  # 0.0 and -0.0 are equal, but their results are not
+            return reference(number, *others)
+        key = (number, *others)
+        result = known.get(key)
+        if result is None:
+            result = known[key] = reference(number, *others)
+        return result
 
     return remember
 
