@@ -7,8 +7,8 @@ BIN := .venv/bin
 
 golden: .venv/installed
 	rm -rf build/golden
-	$(BIN)/mor-ref golden make --out build/golden
-	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
+	$(BIN)/mor-ref golden make --out build/golden --same-as golden/v1
+	$(BIN)/mor-ref verify numba --vectors build/golden
 
 # The many processes of the tests compile sources once, whatever the environment says.
 test test-full test-wheel: export PYTHONDONTWRITEBYTECODE =
@@ -104,7 +104,7 @@ digests: .venv/installed
 
 vectors: .venv/installed
 	rm -rf golden/v1/MANIFEST.json golden/v1/*.safetensors golden/v1/negative
-	$(BIN)/mor-ref golden make --out golden/v1
+	$(BIN)/mor-ref golden make --search --out golden/v1
 
 clean:
 	rm -rf .venv dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

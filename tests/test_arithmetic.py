@@ -54,6 +54,26 @@ def test_binary64_numbers_are_rounded_as_the_processor_rounds_them(x):
         assert same(arithmetic.rn32_of_binary64(x), np.float32(x))
 
 
+finite = st.floats(allow_nan=False, allow_infinity=False)
+SPREAD = st.floats(1, 2) | st.floats(2.0**-150, 2.0**-120) | st.floats(2.0**120, 2.0**130)
+
+
+@given(finite | SPREAD, finite | SPREAD)
+def test_operations_on_binary64_numbers_are_rounded_once(a, b):
+    """As fractions round them: binary64 is rounded to on the way, and must not show."""
+    x, y = Fraction(a), Fraction(b)
+    assert arithmetic.product(a, b) == arithmetic.rn32(x * y)
+    assert arithmetic.total(a, b) == arithmetic.rn32(x + y)
+    if b:
+        assert arithmetic.quotient(a, b) == arithmetic.rn32(x / y)
+
+
+def test_a_number_that_becomes_a_tie_in_binary64_is_no_tie():
+    a, b = 1 + 2.0**-40, 1 + 2.0**-24 - 2.0**-40
+    assert a * b == 1 + 2.0**-24 < Fraction(a) * Fraction(b)
+    assert arithmetic.product(a, b) == 1 + 2.0**-23
+
+
 @given(st.floats(width=32, min_value=0, allow_infinity=False))
 def test_bits(x):
     assert arithmetic.bits_of(x) == struct.unpack("<I", struct.pack("<f", abs(x)))[0]

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from safetensors.numpy import load, save
 
+from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.golden.model.suite import Size
@@ -333,9 +334,14 @@ def test_a_directory(copied):
     text = list(lines(found))
     assert "the manifest is wrong about the views packed" in text
     assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
+    inputs = [field["name"] for field in entry_of()["fields"] if field["role"] == "input"]
+    distinct = sum(
+        len(set(zip(*(case.arrays[name].tolist() for name in inputs), strict=True)))
+        for case in golden.load(NAME)
+    )
     assert text[0] == (
         f"{NAME}: match, {ELEMENTS:,} entries of {CASES} cases compared with the exact model, "
-        f"{ELEMENTS:,} of them with the engine"
+        f"which computed {distinct:,} distinct inputs; {ELEMENTS:,} compared with the engine"
     )
     assert text[-1] == f"{directory}: mismatch (2 suites, 2 findings)"
     assert check(directory, [NAME]).verdict == "match"

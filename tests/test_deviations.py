@@ -15,7 +15,8 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact import scales
 from mor_ref.exact.step import replaced
 from mor_ref.golden import bundled_files
-from mor_ref.golden.generation.witnesses import first_witness, with_deviation, with_expected
+from mor_ref.golden.generation.expected import with_deviation, with_expected
+from mor_ref.golden.generation.witnesses import first_witness
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.store import suite_files
 from mor_ref.golden.suites import SUITES

@@ -15,7 +15,7 @@ from mor_ref.deviations.domains import LARGE
 from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.exact.step import reached, replaced
 from mor_ref.golden import bundled_files
-from mor_ref.golden.generation.witnesses import with_expected
+from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES

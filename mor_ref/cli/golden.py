@@ -84,16 +84,37 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
     console_of_some_width().print(table)
 
 
-def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
-    """Make suites in a directory."""
+def run_make(
+    names: list[str],
+    out: str,
+    size: int,
+    seed: int,
+    same_as: str | None,
+    executor: str,
+    *,
+    searches: bool,
+) -> int:
+    """Make suites in a directory, and return the exit status: 1 if they differ from others."""
+    other = None if same_as is None else directory_named("same_as", same_as)
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         target = directory_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
         suites = _known(names)
         with _Making(suites) as making:
-            make(suites, target, made_with, making.done, workers, making.step)
+            done, step = making.done, making.step
+            make(suites, target, made_with, done, workers, step, searches=searches)
     print(f"{_are(len(suites), 'suite')} in {out}")
+    return 0 if other is None else _compared_with(target, other)
+
+
+def _compared_with(directory: Path, other: Path) -> int:
+    """Print how a directory differs from another, and return 1 if it does."""
+    differences = compare_manifests(directory, other)
+    print(f"manifest {'differs from' if differences else 'equals'} the one of {other}")
+    for line in differences:
+        print(f"  {line}")
+    return 1 if differences else 0
 
 
 def _known(names: list[str]) -> list[str]:
@@ -108,7 +129,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 class _Making(Bars):
-    """A bar for cases made and witnesses searched, with a line for each suite that is done."""
+    """A bar for cases made and witnesses checked, with a line for each suite that is done."""
 
     def __init__(self, suites: list[str]) -> None:
         super().__init__()
@@ -120,7 +141,7 @@ class _Making(Bars):
         }
         self._counting = threading.Lock()  # steps come from another thread
         self._task = self.add_task(
-            "making cases, searching witnesses", total=sum(self._steps_left.values())
+            "making cases, checking witnesses", total=sum(self._steps_left.values())
         )
 
     def step(self, name: str) -> None:
@@ -181,17 +202,15 @@ def run_check(
     wanted = chosen(read_manifest(path)["suites"], names)
     with bar("checking suites", "checked", len(wanted)) as on_suite:
         found = check(path, names, on_suite)
-    others = compare_manifests(path, other) if other else []
     if as_json:
+        others = compare_manifests(path, other) if other else []
         record = asdict(found) | {"verdict": found.verdict, "manifests": others}
         print(json.dumps(record, indent=1))
+        differs = bool(others)
     else:
         for line in lines(found):
             print(line)
-        if same_as:
-            print(f"manifest {'differs from' if others else 'equals'} the one of {same_as}")
-        for line in others:
-            print(f"  {line}")
+        differs = other is not None and _compared_with(path, other) != 0
     if found.verdict == "unusable":
         return 2
-    return 0 if found.verdict == "match" and not others else 1
+    return 0 if found.verdict == "match" and not differs else 1

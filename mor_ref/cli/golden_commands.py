@@ -7,6 +7,11 @@ import typer
 from mor_ref.cli.commands import Group
 from mor_ref.cli.options import ExecutorOption, JsonOption
 
+SameAsOption = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Also compare the manifest with the manifest of DIR."),
+]
+
 golden_commands = typer.Typer(
     cls=Group, help="List, make and check suites of golden vectors.", no_args_is_help=True
 )
@@ -37,12 +42,22 @@ def make_suites(
     ] = None,
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    same_as: SameAsOption = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search",
+            help="Search where each deviation differs, instead of checking where the bundled "
+            "manifest says so; this takes ten times as long.",
+        ),
+    ] = False,
     executor: ExecutorOption = "local",
 ) -> None:
     """Make suites from the exact model. A second run finishes an interrupted one."""
     from mor_ref.cli import golden as command
 
-    command.run_make(suites or [], out, size, seed, executor)
+    status = command.run_make(suites or [], out, size, seed, same_as, executor, searches=search)
+    raise typer.Exit(status)
 
 
 @golden_commands.command("check")
@@ -54,10 +69,7 @@ def check_suites(
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
-    same_as: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Also compare the manifest with the manifest of DIR."),
-    ] = None,
+    same_as: SameAsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare files with their manifest, and every value with the exact model and the engine.

@@ -54,11 +54,7 @@ class Format:
                 raise FormatError(f"format {self.name!r} cannot exist: {problem}")
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.name, self.exponent_bits, self.mantissa_bits, self.bias, self.specials))
+        return hash(self.name)  # looked up for each number, and formats of one name are rare
 
     # ------------------------------------------------------------------ layout
 

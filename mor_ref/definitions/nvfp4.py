@@ -90,6 +90,9 @@ class Nvfp4Profile:
                 "tensor; leave per_row out, or give another rule, such as te"
             )
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # looked up for each number, and profiles of one name are rare
+
     @property
     def scales(self) -> BlockScaleRule:
         """Its rule of scales."""

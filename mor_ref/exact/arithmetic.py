@@ -27,6 +27,9 @@ def rn32(value: Fraction | Ratio) -> float:
 
 def rn32_of_binary64(x: float) -> float:
     """Round a binary64 number to binary32 (QNT-004); zeros keep their sign, NaN stays."""
+    sure = rn32_by_binary64(x)
+    if sure is not None:
+        return sure
     return rn32(Ratio.of(x, 1.0)) if math.isfinite(x) and x != 0 else x
 
 

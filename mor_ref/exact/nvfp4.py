@@ -40,6 +40,9 @@ class TileScale:
     encode: float | None
     decode: float
 
+    def __hash__(self) -> int:
+        return hash(self.decode)
+
 
 @dataclass(frozen=True)
 class Nvfp4:
@@ -179,14 +182,20 @@ def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, ama
     for i, row in enumerate(tile):
         for x in row:
             code = quantize_element(x, candidate, profile).code
-            stored = product(_E2M1.value(code), SCALE_FORMAT.value(candidate.code))
-            e = difference(quotient(product(stored, amax), profile.range), x)
+            e = difference(candidate_value(code, candidate.code, amax, profile.range), x)
             rows[i] = total(rows[i], abs(e) if profile.scales.error == "mae" else product(e, e))
     if len(tile) == 1:
         return rows[0]
     for half in (8, 4, 2, 1):
         rows = [total(rows[i], rows[i + half]) for i in range(half)]
     return rows[0]
+
+
+@step
+def candidate_value(code: int, scale_code: int, amax: float, largest: float) -> float:
+    """Return what a code stands for with the scale of a candidate, for its error (NVF-006)."""
+    stored = product(_E2M1.value(code), SCALE_FORMAT.value(scale_code))
+    return quotient(product(stored, amax), largest)
 
 
 @step

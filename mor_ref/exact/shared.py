@@ -13,7 +13,7 @@ from mor_ref.definitions.shared import (
     SharedKind,
     SharedProfile,
 )
-from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.step import step
@@ -119,12 +119,17 @@ def nearest(x: float, exponent: int, tau: int, kind: SharedKind) -> int:
     """Return |x| in units of its pair, to nearest, ties to even; 0 if subnormal (SHX-005)."""
     if exponent_field(x) == 0:
         return 0
-    return round(Fraction(abs(x)) / unit(exponent, tau, kind))
+    return round(math.ldexp(abs(x), -unit_exponent(exponent, tau, kind)))
 
 
 def unit(exponent: int, tau: int, kind: SharedKind) -> Fraction:
-    """Return what a magnitude of 1 stands for (SHX-005)."""
-    return Fraction(2) ** (exponent - _BIAS - tau + 1 - kind.magnitude_bits)
+    """Return the number that a magnitude of 1 stands for (SHX-005)."""
+    return Fraction(2) ** unit_exponent(exponent, tau, kind)
+
+
+def unit_exponent(exponent: int, tau: int, kind: SharedKind) -> int:
+    """Return the exponent of the number that a magnitude of 1 stands for (SHX-005)."""
+    return exponent - _BIAS - tau + 1 - kind.magnitude_bits
 
 
 @step
@@ -159,7 +164,8 @@ def element(
     if exponent == NAN_BLOCK:
         y = math.nan
     elif math.isfinite(x):
-        y = math.copysign(rn32(size * unit(exponent, tau, kind)), -1 if of else 1)
+        y = rn32_of_binary64(math.ldexp(size, unit_exponent(exponent, tau, kind)))
+        y = math.copysign(y, -1 if of else 1)
     else:
         y = x
     return SharedElement(of, size, code(of, size, kind), y)

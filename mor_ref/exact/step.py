@@ -20,7 +20,7 @@ Replacement = tuple[Step, Callable[..., Any]]
 
 
 class _Changes(NamedTuple):
-    """What is done otherwise inside of a `with`: the replaced steps, and a set of those taken."""
+    """The steps that are replaced inside of a `with`, and a set that collects those taken."""
 
     replaced: Mapping[Step, Callable[..., Any]]
     taken: set[Step] | None

@@ -52,7 +52,8 @@ def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
     """Return the bits of binary32 numbers."""
     values = list(numbers)
     wide = np.array(values, np.float64)
-    bits = wide.astype(np.float32).view(np.uint32)
+    with np.errstate(invalid="ignore"):  # of NaNs
+        bits = wide.astype(np.float32).view(np.uint32)
     for (place,) in np.argwhere(np.isnan(wide)):
         bits[place] = nan_bits(values[place])
     return bits

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mor_ref.golden.generation.witnesses import with_expected
+from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
 from mor_ref.golden.store.suite_files import (

@@ -1,5 +1,6 @@
 """Make suites, each in one process, and write each to its file as soon as it is done."""
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -27,25 +28,30 @@ Made = tuple[dict[str, bytes], dict[str, Any]]
 _SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
 
 
-def made(name: str, size: Size) -> Made:
-    """Return the files of a suite by their names, and its entry in the manifest."""
+def made(name: str, size: Size, *, searches: bool = False) -> Made:
+    """Return the files of a suite by their names, and its entry in the manifest.
+
+    Its witnesses are those of the bundled suite that hold in it, or are searched.
+    """
+    from mor_ref.golden.generation.expected import Memory, with_expected
     from mor_ref.golden.generation.negative import negative
     from mor_ref.golden.generation.witnesses import (
-        cases_of_bundled_witnesses,
-        with_expected,
-        witnesses,
+        bundled_witnesses,
+        holding_witnesses,
+        searched_witnesses,
     )
     from mor_ref.golden.inputs.enlarged import questions
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
-    cases = []
+    cases, memory = [], Memory()
     for question in questions(suite, size):
-        cases.append(with_expected(suite, question))
+        cases.append(with_expected(suite, question, memory))
         step_done(name)
     content = suite_bytes(cases)
-    found = witnesses(suite, cases, cases_of_bundled_witnesses(name))
-    entry = {**manifest_entry(suite, cases, content), "kills": found}
+    witnesses = searched_witnesses if searches else holding_witnesses
+    kills = witnesses(suite, cases, bundled_witnesses(name))
+    entry = {**manifest_entry(suite, cases, content), "kills": kills}
     files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:
@@ -60,13 +66,16 @@ def make(
     on_suite: OnSuite = lambda _name, _entry: None,
     workers: Workers | None = None,
     on_step: OnStep | None = None,
+    *,
+    searches: bool = False,
 ) -> None:
     """Make suites in a directory, and skip those that this program has already made there.
 
     The manifest is written after each suite, so that a later run can finish an interrupted one.
     `on_suite` is called with the name and the entry of each suite as it is done. The default
     workers are processes of this machine. They call `on_step`, in another thread, with the name of
-    a suite: after each of its cases is made, and after a witness of each deviation was searched.
+    a suite: after each of its cases is made, and after the witness of each deviation. Witnesses are
+    those of the bundled suites that hold, or are searched, which takes ten times as long.
     """
     wanted = list(names)
     made_with = {"size": size.factor, "seed": size.seed}
@@ -77,7 +86,8 @@ def make(
                 on_suite(name, entries[name])
         waited_for = _in_order_of_work(name for name in wanted if name not in entries)
         shards = [(name, size) for name in waited_for]
-        for number, (files, entry) in (workers or processes(on_step)).as_done(made, shards):
+        run = functools.partial(made, searches=searches)
+        for number, (files, entry) in (workers or processes(on_step)).as_done(run, shards):
             name = waited_for[number]
             for path, content in files.items():
                 write_inside(directory, path, content)

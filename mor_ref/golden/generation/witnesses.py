@@ -1,65 +1,32 @@
-"""Witnesses: the first entry of a suite at which a deviation differs from the reference."""
+"""Witnesses: an entry of a suite at which a deviation differs from the reference."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from mor_ref.deviations import DEVIATIONS, Deviation, applied
-from mor_ref.exact import mx, nvfp4, quantization
-from mor_ref.exact.errors import error_term
-from mor_ref.exact.step import replaced
+from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.golden import bundled_files
-from mor_ref.golden.model.suite import Case, Suite, question
-from mor_ref.golden.model.views import seen, split
+from mor_ref.golden.generation.expected import with_deviation
+from mor_ref.golden.model.suite import Case, Suite
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.mor import MANY
 from mor_ref.workers.progress import step_done
 
 Witness = dict[str, Any]
-# Most of the work; their results repeat, as bfloat16 has few numbers.
-_REMEMBERED = (
-    quantization.quantize_element,
-    error_term,
-    quantization.to_bf16,
-    nvfp4.quantize_element,
-    mx.quantize_element,
-)
 
 
-def with_expected(suite: Suite, case: Case) -> Case:
-    """Return a case with the results of the exact model, each field in its view of the suite."""
-    with replaced([(step, _remembering()) for step in _REMEMBERED]):
-        found = OPERATIONS[suite.operation].exact(case.parameters, case.arrays)
-    arrays = dict(case.arrays)
-    for field in suite.fields:
-        name, views = split(field.name)
-        if field.role == "expected" and name in found:
-            arrays[field.name] = seen(found[name], views, case.parameters)
-    return Case(case.name, case.parameters, arrays)
-
-
-def with_deviation(deviation: Deviation, suite: Suite, case: Case) -> Case:
-    """Return a case with the results of the exact model with a deviation."""
-    with applied(deviation):
-        return with_expected(suite, question(suite.fields, case))
-
-
-def _remembering() -> Callable[..., Any]:
-    """Return a step that computes each result once; it depends on its arguments alone."""
-    known: dict[tuple[Any, ...], Any] = {}
-
-    def remember(reference: Callable[..., Any], number: float, *others: Any) -> Any:
-        if number == 0 or 0.0 in others:  # 0.0 and -0.0 are equal, but their results are not
-            return reference(number, *others)
-        key = (number, *others)
-        result = known.get(key)
-        if result is None:
-            result = known[key] = reference(number, *others)
-        return result
-
-    return remember
+def differs_at(deviation: Deviation, suite: Suite, case: Case, at: Mapping[str, Any]) -> bool:
+    """Return whether a deviation differs from the reference at an entry of a case."""
+    field, place = at["field"], list(at["index"])
+    if OPERATIONS[suite.operation].is_by_row and place:  # no other row has a say
+        row = slice(place[0], place[0] + 1)
+        arrays = {name: array[row] for name, array in case.arrays.items()}
+        case, place = Case(case.name, case.parameters, arrays), [0, *place[1:]]
+    other = with_deviation(deviation, suite, case)
+    ours, theirs = (one.arrays.get(field) for one in (case, other))
+    return ours is not None and theirs is not None and place in np.argwhere(ours != theirs).tolist()
 
 
 def first_witness(deviation: Deviation, suite: Suite, cases: Iterable[Case]) -> Witness | None:
@@ -82,11 +49,13 @@ def _numbers(case: Case) -> int:
     return np.unique(next(iter(case.arrays.values()))).size
 
 
-def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dict[str, Witness]:
+def searched_witnesses(
+    suite: Suite, cases: list[Case], known: Mapping[str, Witness]
+) -> dict[str, Witness]:
     """Return a witness for each deviation that the suite has to expose, by name.
 
-    `likely` names, for some deviations, the case to search first. It decides how long the search
-    takes, and which of several witnesses is found. Tensors so large that their sums come from
+    The case of a known witness is searched first. It decides how long the search takes, and which
+    of several witnesses is found. Tensors so large that their sums come from
     counts are not searched: they do not expose a deviation of a sum. A deviation without a witness
     is left out, as another seed may have none. A test checks that the bundled suites have all.
     """
@@ -94,7 +63,8 @@ def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dic
     found = {}
     for deviation in DEVIATIONS.values():
         if suite.name in deviation.suites:
-            first = [case for case in searched if case.name == likely.get(deviation.name)]
+            likely = known.get(deviation.name, {"case": None})["case"]
+            first = [case for case in searched if case.name == likely]
             witness = first_witness(deviation, suite, (*first, *searched))
             if witness is not None:
                 found[deviation.name] = witness
@@ -102,10 +72,24 @@ def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dic
     return found
 
 
-def cases_of_bundled_witnesses(suite: str) -> dict[str, str]:
-    """Return the cases of the witnesses of the bundled suite, by deviation; none without one."""
+def bundled_witnesses(suite: str) -> dict[str, Witness]:
+    """Return the witnesses of the bundled suite of a name, by deviation; none without one."""
     try:
         entry = read_manifest(bundled_files())["suites"].get(suite, {"kills": {}})
     except GoldenError:
         return {}
-    return {name: at["case"] for name, at in entry["kills"].items()}
+    return dict(entry["kills"])
+
+
+def holding_witnesses(
+    suite: Suite, cases: list[Case], known: Mapping[str, Witness]
+) -> dict[str, Witness]:
+    """Return those of some witnesses at which the deviations differ in these cases as well."""
+    by_name = {case.name: case for case in cases}
+    holding = {}
+    for name, at in known.items():
+        deviation, case = DEVIATIONS.get(name), by_name.get(at["case"])
+        if deviation is not None and case is not None and differs_at(deviation, suite, case, at):
+            holding[name] = at
+        step_done(suite.name)
+    return holding
