@@ -75,7 +75,6 @@ check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_prose.py
 
 docs: .venv/installed
 	rm -rf build/docs
