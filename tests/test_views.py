@@ -13,7 +13,7 @@ from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.inputs.placed import End, Region, ends_of
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.operations import random_words
+from mor_ref.operations import OPERATIONS, random_words
 from mor_ref.operations.bits import tensor_of
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Evidence
@@ -83,27 +83,101 @@ def test_replicated():
     assert wide[16].tolist() == [3, 4]
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (128, 4), (129, 5), (300, 33)])
-def test_swizzled(shape):
+def swizzled_by_formula(scale):
     """VEC-008: each entry is where the formula puts it, and the rest is 0."""
-    rows, columns = shape
-    scale = RANDOM.integers(1, 256, shape, np.uint8)
-    flat = seen(scale, ["swizzled_128x4"], {})
+    rows, columns = scale.shape
     tiles = -(-columns // 4)
-    wanted = np.zeros(-(-rows // 128) * 128 * tiles * 4, np.uint8)
+    flat = np.zeros(-(-rows // 128) * 128 * tiles * 4, np.uint8)
     for r in range(rows):
         for c in range(columns):
             at = ((r // 128) * tiles + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4
-            wanted[at] = scale[r, c]
-    assert np.array_equal(flat, wanted)
+            flat[at] = scale[r, c]
+    return flat
 
 
-def differences(case, answer):
-    """Return the faults of an answer to a case of nvfp4_te."""
-    entry = read_manifest(bundled_files())["suites"]["nvfp4_te"]
+@pytest.mark.parametrize("shape", [(1, 1), (128, 4), (129, 5), (300, 33)])
+def test_swizzled(shape):
+    """VEC-008."""
+    scale = RANDOM.integers(1, 256, shape, np.uint8)
+    assert np.array_equal(seen(scale, ["swizzled_128x4"], {}), swizzled_by_formula(scale))
+
+
+def differences(case, answer, suite="nvfp4_te"):
+    """Return the faults of an answer to a case."""
+    entry = read_manifest(bundled_files())["suites"][suite]
     fields = fields_of(entry)
-    found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})
+    found = Evidence(suite, entry["operation"], fields, [case], {case.name: answer})
     return list(found.differences())
+
+
+def case_and_fields(suite, name):
+    """Return a case of a large suite, and its fields, which the suite has as digests."""
+    (case,) = (case for case in golden.load(suite) if case.name == name)
+    operation = read_manifest(bundled_files())["suites"][suite]["operation"]
+    return case, OPERATIONS[operation].engine(case.parameters, {"x": case.arrays["x"]})
+
+
+def test_layouts_of_fields_that_are_compared_as_digests():
+    """VEC-003, VEC-010: the digests are those of the plain array."""
+    case, found = case_and_fields("mx_large", "e4m3.floor")
+    scale, code = swizzled_by_formula(found["scale"]), found["code"].T
+    layouts = {"scale@swizzled_128x4": scale, "code@transposed": code, "y": found["y"]}
+    assert differences(case, layouts, "mx_large") == []
+    assert differences(case, {"scale@transposed": found["scale"].T}, "mx_large") == []
+    case, found = case_and_fields("mx_large", "e2m1.rceil")
+    packed = found["code"][:, ::2] | found["code"][:, 1::2] << 4
+    assert differences(case, {"code@packed": packed}, "mx_large") == []
+    case, found = case_and_fields("nvfp4_large", "tall.te.16x16")
+    rows = np.repeat(found["block_scale"], 16, axis=0)
+    swizzled = swizzled_by_formula(rows)
+    layouts = {"block_scale@replicated@swizzled_128x4": swizzled}
+    assert differences(case, layouts, "nvfp4_large") == []
+    assert differences(case, {"block_scale@replicated": rows}, "nvfp4_large") == []
+
+
+def test_fields_of_rungs_that_are_compared_as_digests():
+    """They are not among those that no suite compares."""
+    case = min(golden.load("policies_large"), key=lambda case: case.arrays["x"].size)
+    entry = read_manifest(bundled_files())["suites"]["policies_large"]
+    answer = {"e4m3.sum": np.zeros((1, 1), np.uint64), "e4m3.code": np.zeros((1, 1), np.uint8)}
+    found = Evidence("policies_large", "mor", fields_of(entry), [case], {case.name: answer})
+    assert found.given == ["e4m3.sum@sha256_128x128"]
+    assert found.of_rungs == ["e4m3.code"]
+
+
+def test_faults_of_layouts_of_fields_that_are_compared_as_digests():
+    """VEC-010, VEC-013: of an entry, of padding, of copies, of the shape and of the layout."""
+
+    def fault(name, array):
+        (difference,) = differences(case, {name: array}, suite)
+        return difference
+
+    suite = "mx_large"
+    case, found = case_and_fields(suite, "e4m3.floor")
+    scale = found["scale"].copy()
+    scale[200, 9] ^= 1
+    wrong = fault("scale@swizzled_128x4", swizzled_by_formula(scale))
+    assert wrong.count
+    assert {entry.index[:2] for entry in wrong.entries} == {(1, 0)}  # the tile of the entry
+    padded = swizzled_by_formula(found["scale"])
+    padded[-1] = 1
+    said = "is as expected, but has 1 entry of padding that is not 0; write 0 there (VEC-008)"
+    assert fault("scale@swizzled_128x4", padded).problem == said
+    assert (
+        "has shape (6143,), and (4608,) is exp"
+        in fault("scale@swizzled_128x4", np.zeros(6143, np.uint8)).problem
+    )
+    assert (
+        "code has no view 'swizzled_128x4'" in fault("code@swizzled_128x4", found["code"]).problem
+    )
+    suite = "nvfp4_large"
+    case, found = case_and_fields(suite, "tall.te.16x16")
+    rows = np.repeat(found["block_scale"], 16, axis=0)
+    rows[3, 0] ^= 1
+    assert (
+        "has 1 entry unlike the other rows of the same tile"
+        in fault("block_scale@replicated", rows).problem
+    )
 
 
 def test_padding_is_compared():

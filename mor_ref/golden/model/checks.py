@@ -53,7 +53,7 @@ def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any
             f"has {field['name']} in the format {field['format']}; its format is {right}"
         )
     _check_axes(operation, field)
-    can_be = _views_of(declaration, fmt, axes) if field["role"] == "expected" and not own else ()
+    can_be = views_of(operation, base) if field["role"] == "expected" and not own else ()
     strange = [view for view in field["views"] if view not in can_be]
     if strange:
         raise OperationError(f"has a view {strange[0]}, which {field['name']} cannot have")
@@ -66,8 +66,10 @@ def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
             raise OperationError(f"has {field['name']} with another {key} than {right}")
 
 
-def _views_of(declaration: Operation, fmt: str, axes: str) -> list[str]:
-    """Return the layouts that a field can be given in."""
+def views_of(operation: str, field: str) -> list[str]:
+    """Return the layouts that a field of an operation can be given in."""
+    declaration = OPERATIONS[operation]
+    fmt, axes = declaration.field(field)
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,

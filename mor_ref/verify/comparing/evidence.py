@@ -15,7 +15,8 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import MISSING, ComparedField, Placed, comparisons
+from mor_ref.verify.comparing.compare import MISSING, comparisons
+from mor_ref.verify.comparing.compared_field import ComparedField, Placed
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.names_given import given_as
 from mor_ref.verify.comparing.values import Marks
@@ -108,7 +109,10 @@ class Evidence:
 
     @property
     def of_rungs(self) -> list[str]:
-        """The names in answers that are codes and scales of rungs, which no suite compares."""
+        """The names in answers that are codes and scales of rungs, which no suite compares.
+
+        A field that a suite has the digests of is compared.
+        """
         asked = (Asked(self.operation, case.parameters) for case in self.cases[:1])
         known = {
             f"{rung}.{field}"
@@ -116,8 +120,8 @@ class Evidence:
             for rung, of_it in rungs_of(one).items()
             for field in OPERATIONS[of_it.operation].outputs
         }
-        fields = {field.name for field in self.fields}
-        return sorted(name for name in self._named if name in known - fields)
+        compared = {split(field.name)[0] for field in self.fields}
+        return sorted(name for name in self._named if name in known - compared)
 
     @property
     def _named(self) -> set[str]:

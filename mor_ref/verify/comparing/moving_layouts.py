@@ -1,5 +1,6 @@
 """Fields in a layout that moves entries, back in rows and columns."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,20 +11,34 @@ from mor_ref.golden.model.suite import Field
 from mor_ref.golden.model.views import SEPARATOR, sources
 from mor_ref.layouts import MOVING, parts_of
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.operation import Parameters
+from mor_ref.verify.counts_in_words import counted
 
 _AXES = ("rows", "columns")
 
 
 class MovedBack(NamedTuple):
-    """A plain array, and how many entries of the padding of its layout are not 0."""
+    """A plain array, with the faults of the layout that it was in.
+
+    `padding` counts the entries of padding that are not 0, and `unequal` the copies of entries that
+    are not equal.
+    """
 
     plain: NDArray[Any]
     padding: int
     layout: str
+    unequal: int = 0
 
     @property
-    def only_padding(self) -> str:
-        """The problem, if nothing but the padding differs."""
+    def problem(self) -> str | None:
+        """The problem of the layout, if the plain array is as expected."""
+        if self.unequal:
+            return (
+                f"has {counted(self.unequal, 'entry')} unlike the other rows of the same tile; "
+                "give each scale once for every row of its tile (VEC-007)"
+            )
+        if not self.padding:
+            return None
         rule = "VEC-008" if "swizzled_128x4" in self.layout else "VEC-005"
         noun = "entry of padding that is" if self.padding == 1 else "entries of padding that are"
         return f"is as expected, but has {self.padding:,} {noun} not 0; write 0 there ({rule})"
@@ -35,15 +50,19 @@ def is_moving(name: str) -> bool:
     return bool(views) and {*views} <= {*MOVING}
 
 
-def moved_back(name: str, bits: NDArray[Any], like: Unsigned) -> MovedBack:
-    """Return the plain array, of the shape of another, of a field that was given by a name."""
+def moved_back(
+    name: str, bits: NDArray[Any], shape: tuple[int, ...], parameters: Parameters
+) -> MovedBack:
+    """Return the plain array, of this shape, of a field that was given by a name."""
     _, *views = name.split(SEPARATOR)
-    found = np.zeros(like.size, bits.dtype)
-    padding = 0
-    for part, place in zip(parts_of(bits, views), sources(like.shape, views, {}), strict=True):
-        found[place[place > 0] - 1] = part[place > 0]
+    found = np.zeros(math.prod(shape), bits.dtype)
+    padding = unequal = 0
+    for part, place in zip(parts_of(bits, views), sources(shape, views, parameters), strict=True):
+        at, entries = place[place > 0] - 1, part[place > 0]
+        found[at] = entries
+        unequal += int(np.count_nonzero(found[at] != entries))
         padding += int(np.count_nonzero(part[place == 0]))
-    return MovedBack(found.reshape(like.shape), padding, name)
+    return MovedBack(found.reshape(shape), padding, name, unequal)
 
 
 def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> str:

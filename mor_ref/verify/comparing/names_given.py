@@ -3,19 +3,38 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mor_ref.golden.model.checks import views_of
 from mor_ref.golden.model.suite import Field
-from mor_ref.golden.model.views import SEPARATOR, split, unsuited
+from mor_ref.golden.model.views import DIGEST, SEPARATOR, split, unsuited
 from mor_ref.operations.operation import Parameters
 
 _NAME_SHOWN = 100  # characters of a name
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
-    """Return the fields that the manifest lists for a suite."""
+    """Return the fields that the manifest lists for a suite.
+
+    A field of digests can be given in each layout that leads back to the plain array.
+    """
     return [
-        Field(f["name"], f["role"], f["format"], f["meaning"], tuple(f["rules"]), tuple(f["views"]))
+        Field(
+            f["name"],
+            f["role"],
+            f["format"],
+            f["meaning"],
+            tuple(f["rules"]),
+            tuple(f["views"]) or _of_digests(entry["operation"], f["name"]),
+        )
         for f in entry["fields"]
     ]
+
+
+def _of_digests(operation: str, name: str) -> tuple[str, ...]:
+    """Return the layouts that lead back to the array that a field has the digests of."""
+    base, *views = name.split(SEPARATOR)
+    if views != [DIGEST]:
+        return ()
+    return tuple(view for view in views_of(operation, base) if view != "reciprocal")
 
 
 def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:

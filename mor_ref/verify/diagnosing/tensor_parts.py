@@ -16,7 +16,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import sides_of
-from mor_ref.verify.comparing.compare import ComparedField
+from mor_ref.verify.comparing.compared_field import ComparedField
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.values import Marks, values_of
 from mor_ref.verify.quantize_by_rows import AT_ONCE, amax_of
