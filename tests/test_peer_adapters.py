@@ -18,7 +18,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import own_recipe
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
-from mor_ref.verify.candidates.peers import PEERS, peer_named
+from mor_ref.verify.candidates.peers import PEERS, candidate_of, peer_named
 from mor_ref.verify.candidates.peers.mmasim_dots import fused
 from mor_ref.verify.candidates.peers.peer import Peer
 from mor_ref.verify.running.ask import ask_here
@@ -58,7 +58,7 @@ def test_an_adapter_is_a_row_of_a_table_and_a_short_function(name):
 def test_a_library_that_is_not_installed_is_refused(monkeypatch, name):
     monkeypatch.setattr("mor_ref.verify.candidates.peers.peer.find_spec", lambda _: None)
     with pytest.raises(CandidateError) as refused:
-        candidate_named(f"peer:{name}")
+        candidate_of(name)
     said = str(refused.value)
     assert said.startswith(f"peer:{name} needs ")
     assert f"not installed here; {peer_named(name).install}" in said
@@ -70,7 +70,7 @@ def test_a_library_of_a_gpu_is_refused_without_one(monkeypatch):
     monkeypatch.setattr(imported("torch").cuda, "is_available", lambda: False)
     monkeypatch.setattr("mor_ref.verify.candidates.peers.peer.find_spec", lambda _: True)
     with pytest.raises(CandidateError, match="needs a GPU, and torch finds none; run it on a"):
-        candidate_named("peer:transformer-engine")
+        candidate_of("transformer-engine")
 
 
 def test_a_library_without_an_adapter_is_refused():
@@ -204,7 +204,7 @@ def test_what_a_library_does_not_have_is_not_run(peer, recipe, reason):
 
 @needs("gguf")
 def test_reasons_are_given_only_where_nothing_is_answered():
-    assert "peer:gguf answers" not in str(verify(candidate_named("peer:gguf"), mx_suites()))
+    assert "peer:gguf answers" not in str(verify(candidate_of("gguf"), mx_suites()))
 
 
 def mx_suites():
@@ -292,7 +292,7 @@ def test_a_nan_makes_the_global_scale_of_compressed_tensors_1():
 @needs("torch", "mmasim")
 def test_tensor_cores_lose_the_sign_of_zero():
     """In sums of products, as IEEE 754 has it; all other codes have their numbers."""
-    found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), ["decode"]))
+    found = verify(candidate_of("mmasim"), suites_in(bundled_files(), ["decode"]))
     (result,) = found.results
     assert result.answered == 2
     assert [(d.count, d.entries[0].index) for d in result.differences] == [(1, (128,))] * 2
@@ -305,7 +305,7 @@ def test_tensor_cores_lose_the_sign_of_zero():
 def test_the_dot_products_of_the_suites_are_those_of_mmasim():
     """DOT-008: but for an infinite or NaN c under cdna3_fp8, which has a name."""
     names = ["dot_chunks", "dot", "dot_scaled"]
-    found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), names))
+    found = verify(candidate_of("mmasim"), suites_in(bundled_files(), names))
     compiled = 13 if fused() else 0
     assert [result.answered for result in found.results] == [226, 307 + compiled, 49]
     cases = {d.case for result in found.results for d in result.differences}
@@ -340,7 +340,7 @@ def test_zeros_that_fill_an_instruction_of_mmasim_lose_no_sign(profile):
 def test_on_the_suites(peer, suite, field, answered):
     """Every case that the library has is answered, and none ends the run."""
     cases = {case.name for case in golden.load(suite)}
-    candidate = candidate_named(f"peer:{peer}")
+    candidate = candidate_of(peer)
     (evidence,) = ask_here(candidate, suites_in(bundled_files(), [suite]))
     assert (evidence.answered, evidence.failures) == (answered, ())
     assert {*evidence.answers} <= cases
@@ -354,7 +354,7 @@ def test_on_the_suites(peer, suite, field, answered):
 )
 def test_every_difference_on_the_suite_of_mx_has_a_name(peer, names):
     """MXS-002, MXS-006, MXS-007. The report explains all of them."""
-    found = verify(candidate_named(f"peer:{peer}"), suites_in(bundled_files(), ["mx"]))
+    found = verify(candidate_of(peer), suites_in(bundled_files(), ["mx"]))
     (diagnosis,) = found.diagnosis.suites
     best = diagnosis.explanations[0]
     assert (best.deviations, best.is_whole) == (names, True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -154,11 +155,12 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(module,
 
 
 def test_no_report_of_another_run_is_left(module):
-    """Whatever ends a run: here the candidate, by the system's own exit."""
-    (module / "leaving.py").write_text("import os\ndef run(*_):\n    os._exit(0)\n")
+    """Whatever ends a run: here a signal that no program can handle."""
+    text = "import os, signal\ndef run(*_):\n    os.kill(os.getppid(), signal.SIGKILL)\n"
+    (module / "killing.py").write_text(text)
     assert run(module, "candidate:right", *DECISIONS, "--report", "r.json").returncode == 0
-    done = run(module, "leaving:run", *DECISIONS, "--report", "r.json")
-    assert (done.returncode, done.stdout) == (0, "")  # as the guide says of native code
+    done = run(module, "killing:run", *DECISIONS, "--report", "r.json")
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "")
     assert not (module / "r.json").exists()
 
 

@@ -22,7 +22,8 @@ ThreadsOption = Annotated[
     typer.Option(help="Number of threads; default: all processors, or one for each worker."),
 ]
 TimeoutOption = Annotated[
-    float, typer.Option(metavar="SECONDS", help="Longest time of a program for one case.")
+    float,
+    typer.Option(metavar="SECONDS", help="Longest time of a program or a function for one case."),
 ]
 ExecutorOption = Annotated[
     str,

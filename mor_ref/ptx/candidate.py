@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -45,11 +46,13 @@ class Candidate:
 
         def answer(of: Callable[[str], Module]) -> Fields | None:
             own = {name: np.array(array) for name, array in inputs.items()}
-            return self._launch(of, operation, dict(parameters), own)
+            return self._launch(of, operation, deepcopy(dict(parameters)), own)
 
         found = answer(self._nearest)
         if found is None:
             return None
+        # The launches of other ways may fill the same arrays.
+        found = {name: None if array is None else np.array(array) for name, array in found.items()}
         fields = {name: np.asarray(array) for name, array in found.items()}
         self._entries += sum(array.size for array in fields.values())
         if self._undefined():

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from mor_ref.argument_checks import known_name
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.program import Program
-from mor_ref.verify.candidates.python_function import imported_function
+from mor_ref.verify.candidates.python_process import PythonProcess
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 
 SECONDS = 60.0  # for a case, unless another time is given
@@ -15,7 +16,7 @@ _LONGEST = 1e6  # seconds
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
     """Return the candidate of this name, or of this kind and place; `with` ends it after its use.
 
-    `seconds` is how long a program may take for a case.
+    `seconds` is how long a program or a function may take for a case.
     """
     if not 0 < seconds <= _LONGEST:
         raise ValueError(
@@ -33,16 +34,17 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
     if kind == "exec" and colon:
         return Program(rest, seconds)
     if kind == "peer" and colon:
-        from mor_ref.verify.candidates.peers import candidate_of
+        from mor_ref.verify.candidates.peers import PEERS
 
-        return candidate_of(rest)
+        known_name("peer", rest, PEERS)
+        return PythonProcess(text, seconds)
     if kind.endswith(".py") or (rest and "/" in kind):
         raise ValueError(
             f"candidate is {text!r}; give module:function, without .py, in the directory of the "
             f"module: {Path(kind).name.removesuffix('.py')}:{rest or 'FUNCTION'}"
         )
     if colon and kind and rest:
-        return imported_function(text, kind, rest)
+        return PythonProcess(text, seconds)
     raise ValueError(f"candidate is {text!r}, {_what_to_give(text)}")
 
 

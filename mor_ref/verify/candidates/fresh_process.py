@@ -4,6 +4,7 @@ A worker outlives a run, and a module that it has imported stays as it was. The 
 directory that it is given, ends with the process that started it, and crashes alone.
 """
 
+import contextlib
 import os
 import pickle
 import signal
@@ -12,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.added_rows import digest_of_program, modules_of_rows
@@ -20,10 +21,11 @@ from mor_ref.workers.shards import Outcome, run_shard
 
 Result = TypeVar("Result")
 
-_PROGRAM = """import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from mor_ref.verify.candidates.fresh_process import answer
-answer()
+_PROGRAM = """import os, pickle, sys
+pipe = os.fdopen(os.dup(0), "rb")
+sys.path[:] = pickle.load(pipe)
+from {0.__module__} import {0.__name__} as answer
+answer(pipe)
 """
 
 
@@ -36,15 +38,12 @@ def outcome_of_candidate(
     """
     if ":" not in name:
         return Outcome.of(function(name, *arguments))
-    paths = [str(Path(path).resolve()) for path in sys.path if path]
     rows = modules_of_rows()
     call = (digest_of_program(rows), rows, function, (name, *arguments))
-    with _started(directory) as process:
-        questions, answers = process.stdin, process.stdout
-        if questions is None or answers is None:
-            raise AssertionError("both are pipes")
+    with started(directory, answer) as process:
+        questions, answers = pipes_of(process)
         try:
-            questions.write(pickle.dumps(paths) + pickle.dumps(call))
+            questions.write(pickle.dumps(call))
             questions.flush()
             # The answer is safe to unpickle: the process runs this package.
             outcome: Outcome[Result] = pickle.load(answers)  # noqa: S301
@@ -57,16 +56,36 @@ def outcome_of_candidate(
         return outcome
 
 
-def _started(directory: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-c", _PROGRAM]
-    pipe = subprocess.PIPE
+def started(
+    directory: Path, function: Callable[[IO[bytes]], None], *, in_group: bool = True
+) -> subprocess.Popen[bytes]:
+    """Start a process in a directory, which calls a function of this package with its questions.
+
+    Unless it is `in_group`, it has a process group of its own, which can be ended as a whole.
+    """
+    command = [sys.executable, "-P", "-c", _PROGRAM.format(function)]
+    pipe, group = subprocess.PIPE, None if in_group else 0
     try:
-        return subprocess.Popen(command, cwd=directory, stdin=pipe, stdout=pipe)  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
+            command, cwd=directory, stdin=pipe, stdout=pipe, process_group=group
+        )
     except OSError as error:
         raise CandidateError(
             f"{directory} is not there ({error.strerror}); start where all workers find the "
             "candidate"
         ) from error
+    questions, _ = pipes_of(process)
+    with contextlib.suppress(OSError):  # it has ended, which is noticed when it is asked
+        questions.write(pickle.dumps([str(Path(path).resolve()) for path in sys.path if path]))
+        questions.flush()
+    return process
+
+
+def pipes_of(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    """Return the pipes of questions and of answers."""
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("both are pipes")
+    return process.stdin, process.stdout
 
 
 def _by(status: int) -> str:
@@ -75,20 +94,29 @@ def _by(status: int) -> str:
     return f"by {signal.Signals(-status).name}"
 
 
-def answer() -> None:
-    """Answer the one call that comes over the standard input, then wait for its end."""
-    call = pickle.load(sys.stdin.buffer)  # noqa: S301 (it is this package that asks)
-    asker, answers = os.dup(0), os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # neither is the candidate's to use
+def pipe_of_answers() -> IO[bytes]:
+    """Return the pipe of the answers, and keep both pipes from the candidate: it prints to stderr.
+
+    Its standard input is empty.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
+    return answers
+
+
+def answer(questions: IO[bytes]) -> None:
+    """Answer the one call that comes, then wait for the end of the questions."""
+    call = pickle.load(questions)  # noqa: S301 (it is this package that asks)
+    answers = pipe_of_answers()
+    threading.Thread(target=_end_with, args=(questions,), daemon=True).start()
     outcome = run_shard(*call)
-    with os.fdopen(answers, "wb") as pipe:
-        pickle.dump(outcome, pipe)
+    with answers:
+        pickle.dump(outcome, answers)
     threading.Event().wait()
 
 
-def _end_with(asker: int) -> None:
+def _end_with(questions: IO[bytes]) -> None:
     """End this process when the asking process closes the pipe or is killed."""
-    os.read(asker, 1)
+    questions.read(1)
     os._exit(1)

@@ -4,7 +4,8 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,53 @@ class PythonFunction(Candidate):
     modes: OtherModes = field(default_factory=OtherModes, repr=False, compare=False)
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """Return the fields of the function; an exception is a failure of the candidate."""
+        """Return the fields of the function; an exception is a failure of the candidate.
+
+        They are copied: the function may fill the same arrays when it is called again.
+        """
+        found = self.unread(suite, operation, case)
+        if found is None:
+            return None
+        return {
+            name: given.copy() if isinstance(given, np.ndarray) else given
+            for name, given in found.items()
+        }
+
+    def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """Return the arrays that the function filled, which are compared before its next call."""
+        inputs = {name: to_be_changed(array) for name, array in case.arrays.items()}
+        return self.called(suite, operation, replace(case, arrays=inputs))
+
+    def called(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """Call the function with the arrays of the case itself, which it may change."""
         where = f"case {case.name!r} of suite {suite!r}"
         try:
-            inputs = {name: to_be_changed(array) for name, array in case.arrays.items()}
-            with self.modes.within():
-                found = self.function(operation, dict(case.parameters), inputs)
-        except (KeyboardInterrupt, NoAnswer):
+            with self.modes.within():  # those of its arrays as well, which may be computed now
+                found = self.function(operation, deepcopy(dict(case.parameters)), dict(case.arrays))
+                return self._fields(where, found)
+        except (KeyboardInterrupt, NoAnswer, CandidateError):
             raise
         except BaseException as error:  # one that exits, or whose library panics, has no answer
-            raise CandidateError(
-                f"{self.name} raised {type(error).__name__} on {where}: {_in_a_line(error)}"
-                f"{_place_of(error)}"
-            ) from error
-        if found is not None and not isinstance(found, Mapping):
+            raise self.failed(where, error) from error
+
+    def failed(self, where: str, error: BaseException) -> CandidateError:
+        """Return the failure of a candidate that raised an exception."""
+        message = _in_a_line(error)
+        said = f": {message}" if message else ""
+        return CandidateError(
+            f"{self.name} raised {type(error).__name__} on {where}{said}{_place_of(error)}"
+        )
+
+    def _fields(self, where: str, found: Any) -> Answer | None:
+        """Return what the function returned as arrays, None for a field without one."""
+        if found is None:
+            return None
+        if not isinstance(found, Mapping):
             raise CandidateError(
                 f"{self.name} returned a {type(found).__name__} for {where}; "
                 "return a dict of arrays, or None for an operation that it does not have"
             )
-        return None if found is None else self._arrays(where, found)
+        return self._arrays(where, found)
 
     def remarks(self) -> Remarks:
         """Return what the function says of its answers since it was asked last."""
@@ -90,8 +119,10 @@ def _array(given: Any) -> Any:
         array = None if given is None else np.asarray(given)
     except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
         return NoArray(f"is not an array ({_in_a_line(error)}); give NumPy arrays")
-    # Somebody's objects may not go between processes, and are compared with nothing.
-    return np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
+    if array is None or array.dtype.metadata is None:
+        # Somebody's objects may not go between processes, and are compared with nothing.
+        return np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
+    return np.full(array.shape, None) if array.dtype.kind == "V" else array.view(array.dtype.str)
 
 
 def _in_a_line(error: BaseException) -> str:
