@@ -22,7 +22,8 @@ from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis, Explanation, 
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import levels_of, picture_of
 from mor_ref.verify.reporting.templates import rendered
-from mor_ref.verify.running.results import FieldResult, SuiteResult
+from mor_ref.verify.running.field_result import FieldResult
+from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import suites_in
 from mor_ref.verify.running.unknown_names import Unknown

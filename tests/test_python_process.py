@@ -200,6 +200,10 @@ class UnreadableError(Exception):
         raise ValueError
 
 
+def raising_what_cannot_be_read(*_):
+    raise UnreadableError
+
+
 class Lazy(dict):
     def items(self):
         raise SystemExit(0)
@@ -215,7 +219,7 @@ class Panicking:
     [
         (lambda *_: 1 // 0, "raised ZeroDivisionError on case "),
         (lambda *_: Lazy(), "raised SystemExit on case "),
-        (lambda *_: (_ for _ in ()).throw(UnreadableError), "its message cannot be read"),
+        (raising_what_cannot_be_read, "an exception whose text cannot be had"),
     ],
 )
 def test_any_exception_is_a_failure(function, said):

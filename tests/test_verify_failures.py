@@ -20,7 +20,7 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
-from mor_ref.verify.running.results import FieldResult
+from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -95,6 +95,7 @@ def test_what_was_compared_next_to_a_failure_is_reported(module):
     assert len(lines[1]) < 500
     assert lines[2:] == [
         f"error_steps: match, {3 * entries_of('error_steps', 'u'):,} entries in 1 case",
+        f"asked twice: 3 of {cases} cases, the same answers",
         (
             f"conformance: bit-exact in the given part: 4 fields, {cases} of {cases + 1} cases, "
             f"1 of {len(DECIDING) + 1} rules in full, 2 suites (of {len(MANIFEST)}); "

@@ -251,7 +251,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
     (tmp_path / "ends_workers.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(tmp_path)
     for function, said in (
-        ("crashing", "the process of the candidate was ended by SIGKILL"),
+        ("crashing", "its process was ended by signal 9 (Killed)"),
         ("absent", "on the wor"),
     ):
         candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)

@@ -50,13 +50,18 @@ def _split(evidence: Evidence) -> tuple[Evidence, dict[str, tuple[Asked, Evidenc
     rungs: dict[str, tuple[Asked, Evidence]] = {}
     for case in evidence.cases:
         for rung, asked in rungs_of(Asked(evidence.operation, case.parameters)).items():
-            answer = _of_rung(rung, evidence, case)
+            answer = _of_rung(rung, evidence, evidence.answers.get(case.name, {}))
             if answer:
                 _, before = rungs.get(rung, (asked, None))
                 cases = [*(before.cases if before else ()), case]
                 answers = {**(before.answers if before else {}), case.name: answer}
                 own = replace(evidence, cases=cases, answers=answers, failures=(), witnesses={})
-                rungs[rung] = asked, own
+                second = {
+                    name: again and _of_rung(rung, evidence, again)
+                    for name, again in evidence.second.items()
+                    if name in answers
+                }
+                rungs[rung] = asked, replace(own, asked_twice=0, second=second)
     if not rungs:
         return evidence, {}
     taken = {
@@ -72,11 +77,11 @@ def _split(evidence: Evidence) -> tuple[Evidence, dict[str, tuple[Asked, Evidenc
     return replace(evidence, answers=left), rungs
 
 
-def _of_rung(rung: str, evidence: Evidence, case: Case) -> Answer:
-    """Return the fields of a rung in the answer to a case, without the name of the rung."""
+def _of_rung(rung: str, evidence: Evidence, answer: Answer) -> Answer:
+    """Return the fields of a rung in an answer, without the name of the rung."""
     own, start = {field.name for field in evidence.fields}, f"{rung}."
     return {
         name.removeprefix(start): array
-        for name, array in evidence.answers.get(case.name, {}).items()
+        for name, array in answer.items()
         if name.startswith(start) and name.split(SEPARATOR)[0] not in own
     }

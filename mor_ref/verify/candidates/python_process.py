@@ -61,7 +61,7 @@ class PythonProcess(Candidate):
         self._end(_PATIENCE if kind is None else 0)
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """Return the fields of the candidate's answer; its process ends if it gives none."""
+        """Return the fields of the candidate's answer; its process ends if it has none."""
         begin = time.monotonic()
         arrays: dict[str, Any] = {
             name: place_in_file(array) or array for name, array in case.arrays.items()

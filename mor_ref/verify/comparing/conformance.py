@@ -116,8 +116,8 @@ class Standing:
         )
 
     @property
-    def with_more_missing(self) -> "Standing":
-        """The standing if an answer lacks a field that the answers to another part have."""
+    def not_conformant(self) -> "Standing":
+        """The standing if more is wrong than the comparisons show, such as a missing field."""
         return replace(self, is_exact=False, margin=None)
 
 

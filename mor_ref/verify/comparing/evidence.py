@@ -53,7 +53,8 @@ class Evidence:
     is a `strip`, other strips of the same case follow. If it `is_of_parts`, its cases are parts of
     those of the suite. `entries_left_out` marks the entries of fields of cases that are not
     compared, as inputs of theirs are outside the domain. `fields_left_out` are the fields of whole
-    cases that are outside.
+    cases that are outside. `asked_twice` counts the cases that were, and `second` has the second
+    answers that are not the first, or None where there is none.
     """
 
     suite: str
@@ -73,6 +74,8 @@ class Evidence:
     strip: Strip | None = None
     entries_left_out: Mapping[str, Mapping[str, Marks]] = dataclasses.field(default_factory=dict)
     fields_left_out: frozenset[str] = frozenset()
+    asked_twice: int = 0
+    second: Mapping[str, Answer | None] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:

@@ -67,6 +67,10 @@ def _cases(root: ET.Element, result: SuiteResult) -> None:
             message = differing_in_case(entries, fields)
             text = "\n".join(map(str, differences[name]))
             _test(root, name, "failure", message, text, result.suite)
+        elif name in result.changed_cases:
+            message = "another answer when it was asked again"
+            text = "\n".join(str(change) for change in result.changes if change.case == name)
+            _test(root, name, "failure", message, text, result.suite)
         elif name in failures:
             _test(root, name, "error", failures[name], "", result.suite)
         elif name in result.not_answered:

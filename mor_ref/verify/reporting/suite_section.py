@@ -79,9 +79,11 @@ class Sections:
 def counts_of(result: SuiteResult) -> str:
     """Return how many entries differ, and how many fields of cases could not be compared."""
     differing, unlike = result.differing, result.not_comparable
-    parts = [f"{differing:,}"] if differing or not unlike else []
+    parts = [f"{differing:,}"] if differing or not (unlike or result.changes) else []
     if unlike:
         parts.append(f"{counted(unlike, 'field of a case')} not comparable")
+    if result.changes:
+        parts.append(f"another answer to {counted(len(result.changed_cases), 'case')}")
     return "; ".join(parts)
 
 

@@ -7,9 +7,11 @@ from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.own_inputs import lines_of_skipped
+from mor_ref.verify.reporting.asked_twice_text import another_answer, asked_twice, changed
 from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fields
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
-from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
+from mor_ref.verify.running.field_result import FieldResult
+from mor_ref.verify.running.results import SuiteResult, Verdict
 from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown_names import Unknown
 
@@ -58,6 +60,7 @@ def summary(verification: Verification) -> Iterator[str]:
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
         yield from sparing(spared_by(verification.diagnosis.suites, common))
+    yield from asked_twice(verification.results)
     yield f"conformance: {verification.conformance}"
     yield verdict_line(verification)
 
@@ -124,6 +127,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))
+    yield from (f"  {line}" for line in changed(result))
     if (field := result.first_mismatching_field) is not None:
         rules = ", ".join(field.rules or result.rules)
         named = f" (rules {rules})" if rules else ""  # an operation of a user has none
@@ -163,6 +167,8 @@ def _extent(result: SuiteResult) -> str:
     foreign = "" if result.normative else ", not normative"
     if not result.has_answers:
         return f"nothing was compared in {counted(result.cases, 'case')}{foreign}"
+    if result.changes and not result.differences:
+        return f"{differing(result)}{foreign}"
     if not result.differences:
         return f"{counted(result.compared, 'entry')} in {cases_of(result)}{foreign}"
     of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
@@ -173,6 +179,8 @@ def _extent(result: SuiteResult) -> str:
 
 def differing(result: SuiteResult) -> str:
     """Say how many entries differ, and how many fields of cases could not be compared."""
+    if result.changes and not result.differences:
+        return another_answer(result)
     found = f"{counted(result.differing, 'entry')} {_verb(result)}"
     if result.is_comparable:
         return f"{found}{of_nans(result.nans, result.nans) if result.is_equal_but_for_nans else ''}"

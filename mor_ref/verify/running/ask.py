@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from mor_ref.verify.candidates.candidate import (
     Remarks,
 )
 from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
+from mor_ref.verify.comparing.changed_answers import cases_to_repeat, is_same_answer
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.comparing.names_given import fields_of
@@ -43,6 +44,8 @@ class _Answers:
     other_cases: tuple[str, ...] = ()
     is_over: bool = False
     remarks: Remarks = NO_REMARKS
+    asked_twice: int = 0
+    second: Mapping[str, Answer | None] = field(default_factory=dict)
 
     def on(self, suite: str, entry: Entry, cases: list[Case]) -> Evidence:
         """Return the answers together with the suite."""
@@ -57,6 +60,8 @@ class _Answers:
             {name: (at["case"], at["field"]) for name, at in entry["kills"].items()},
             is_over=self.is_over,
             remarks=self.remarks,
+            asked_twice=self.asked_twice,
+            second=self.second,
         )
 
 
@@ -181,7 +186,37 @@ def _answers(
     remarks = candidate.remarks()
     if not answers:
         remarks += Remarks(tuple(dict.fromkeys(reasons)))
-    return _Answers(answers, tuple(failures), others, is_over, remarks)
+    found = _Answers(answers, tuple(failures), others, is_over, remarks)
+    is_asked = large is None and candidate.suites is None  # files do not change
+    ended = any(failure.case is None for failure in failures)
+    return _again(candidate, suite, entry, cases, found) if is_asked and not ended else found
+
+
+def _again(
+    candidate: Candidate, suite: str, entry: Entry, cases: list[Case], first: _Answers
+) -> _Answers:
+    """Return the answers with the second ones to some cases, which are asked in another order."""
+    fields, operation = fields_of(entry), entry["operation"]
+    second: dict[str, Answer | None] = {}
+    failures: list[Failure] = []
+    is_over, count = first.is_over, 0
+    for case in cases_to_repeat(cases, first.answers):
+        if is_over:
+            break
+        count += 1
+        try:
+            answer = candidate.answer(suite, operation, question(fields, case))
+        except NoAnswer:
+            answer = None
+        except CandidateError as error:
+            failures.append(Failure(case.name, f"{error} (when it was asked again)"))
+            is_over = error.ends == "run"
+            continue
+        if not is_same_answer(first.answers[case.name], answer):
+            second[case.name] = answer
+    candidate.remarks()  # they would count its entries twice
+    all_failures = (*first.failures, *failures)
+    return replace(first, failures=all_failures, is_over=is_over, asked_twice=count, second=second)
 
 
 def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:

@@ -10,42 +10,13 @@ from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
+from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.unknown_names import Unknown, unknown
 
 Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
-
-
-@dataclass(frozen=True)
-class FieldResult:
-    """A field of a suite: how many of its entries were compared, and how many differ.
-
-    `nans` counts those that are a NaN where a NaN is expected, and `not_comparable` the cases in
-    which nothing was compared.
-    """
-
-    name: str
-    rules: tuple[str, ...]
-    compared: int
-    differing: int
-    nans: int = 0
-    not_comparable: int = 0
-
-    def __add__(self, more: "FieldResult") -> "FieldResult":
-        """Return the result of both parts of a field."""
-        return replace(
-            self,
-            compared=self.compared + more.compared,
-            differing=self.differing + more.differing,
-            nans=self.nans + more.nans,
-            not_comparable=self.not_comparable + more.not_comparable,
-        )
-
-    @property
-    def matches(self) -> bool:
-        """Whether all of it could be compared, and nothing differs."""
-        return not self.differing and not self.not_comparable
 
 
 @dataclass(frozen=True)
@@ -60,7 +31,7 @@ class SuiteResult:
     outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
     `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
     the codes and scales of rungs in answers, which are not compared. `entries_left_out` counts
-    those of CASE/FIELD.
+    those of CASE/FIELD. So many cases were `asked_twice`, and `changes` are those of the answers.
     """
 
     suite: str
@@ -84,6 +55,8 @@ class SuiteResult:
     remarks: Remarks = NO_REMARKS
     of_rungs: tuple[str, ...] = ()
     entries_left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    asked_twice: int = 0
+    changes: tuple[Change, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
         """Return the result of both parts of a suite, or of a case and its next strip."""
@@ -114,6 +87,8 @@ class SuiteResult:
             remarks=self.remarks + more.remarks,
             of_rungs=tuple(dict.fromkeys(self.of_rungs + more.of_rungs)),
             entries_left_out=left_out,
+            asked_twice=self.asked_twice + more.asked_twice,
+            changes=self.changes + more.changes,
         )
 
     def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
@@ -138,7 +113,7 @@ class SuiteResult:
         A suite in which the candidate failed does not match, even if all answers do (PRO-010). Nor
         does one with a misspelt field.
         """
-        if self.differences:
+        if self.differences or self.changes:
             return "mismatch"
         if self.failures:
             return "failed"
@@ -179,6 +154,11 @@ class SuiteResult:
     def cases_differing(self) -> int:
         """In how many cases something differs, or cannot be compared."""
         return len({difference.case for difference in self.differences})
+
+    @property
+    def changed_cases(self) -> tuple[str, ...]:
+        """The cases whose answer was another when they were asked again."""
+        return tuple(dict.fromkeys(change.case for change in self.changes))
 
     @property
     def nans(self) -> int:
@@ -249,7 +229,11 @@ def _without(
 
 
 def result_of(
-    evidence: Evidence, entry: Mapping[str, Any], *, must_be_complete: bool
+    evidence: Evidence,
+    entry: Mapping[str, Any],
+    changes: tuple[Change, ...] = (),
+    *,
+    must_be_complete: bool,
 ) -> SuiteResult:
     """Return the result of the answers to a suite, or to a part of it."""
     given, left_out = evidence.given, evidence.left_out_of_fields
@@ -280,6 +264,8 @@ def result_of(
         remarks=evidence.remarks,
         of_rungs=tuple(evidence.of_rungs),
         entries_left_out=left_out,
+        asked_twice=evidence.asked_twice,
+        changes=changes,
     )
 
 

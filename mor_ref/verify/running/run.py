@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
+from mor_ref.verify.comparing.changed_answers import Change, changes_of
 from mor_ref.verify.comparing.conformance import Conformance, Standing, conformance, standing_of
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
@@ -92,16 +93,17 @@ def verify(
     looked_at = DiagnosedCases(suites.most_diagnosed, with_parts=candidate.suites is not None)
     known = {**suites.entries, **suites.of_rungs}
     for answered in ask(candidate, suites):
-        evidence = within(replace(answered, allowed=allowed), domain)
+        counted = replace(answered, allowed=allowed)
+        evidence, changes = within(counted, domain), changes_of(counted, domain)
         name = evidence.suite
-        one = _found(evidence, known[name], must_be_complete=must_be_complete)
+        one = _found(evidence, known[name], changes, must_be_complete=must_be_complete)
         found[name] = found[name] + one if name in found else one
         looked_at.add(evidence)
         if name in suites.entries and not evidence.is_continued:
             on_suite(name)
         if evidence.is_over:
             break
-        del answered, evidence  # before the next is made
+        del answered, counted, evidence  # before the next is made
     whole = [one.whole(looked_at.passed_over(name)) for name, one in found.items()]
     diagnosis = looked_at.diagnosis(tuple(one.result for one in whole), on_diagnosis)
     return _verification(candidate, suites, whole, diagnosis)
@@ -135,12 +137,16 @@ class _Found:
         result = replace(self.result, left_out=left_out, not_diagnosed=not_diagnosed)
         if not missing:
             return replace(self, result=result)
-        return _Found(result.with_missing(missing), self.standing.with_more_missing, ())
+        return _Found(result.with_missing(missing), self.standing.not_conformant, ())
 
 
-def _found(evidence: Evidence, entry: Entry, *, must_be_complete: bool) -> _Found:
-    result = result_of(evidence, entry, must_be_complete=must_be_complete)
-    return _Found(result, standing_of(evidence), tuple(evidence.lacking()))
+def _found(
+    evidence: Evidence, entry: Entry, changes: tuple[Change, ...], *, must_be_complete: bool
+) -> _Found:
+    result = result_of(evidence, entry, changes, must_be_complete=must_be_complete)
+    standing = standing_of(evidence)
+    standing = standing.not_conformant if changes else standing
+    return _Found(result, standing, tuple(evidence.lacking()))
 
 
 def _verification(
