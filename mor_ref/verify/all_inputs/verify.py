@@ -65,6 +65,9 @@ class ChunkResult:
     count: int = 0
     first: tuple[Mismatch, ...] = ()
 
+    def __bool__(self) -> bool:
+        return self.is_same
+
     def __str__(self) -> str:
         where = f"inputs from 0x{self.number * CHUNK:08x}, chunk {self.number}"
         if self.is_same:

@@ -23,6 +23,7 @@ from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.counts_in_words import counted
+from mor_ref.verify.outcome import Outcome
 from mor_ref.workers.pools import processes
 
 Verdict = Literal["match", "mismatch", "unusable"]
@@ -30,7 +31,7 @@ _SHOWN = 8  # findings of a suite, as text
 
 
 @dataclass(frozen=True)
-class SuiteCheck:
+class SuiteCheck(Outcome):
     """A suite: how many entries the exact model and the engine compared, and the findings.
 
     `distinct` is how many distinct inputs the exact model computed for it.
@@ -53,7 +54,7 @@ class SuiteCheck:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Outcome):
     """A directory of suites, and the findings in it outside its suites."""
 
     directory: str

@@ -48,6 +48,9 @@ class Conformance:
     left_out: str = ""
     open: int = 0
 
+    def __bool__(self) -> bool:
+        return self.level == "bit-exact"
+
     def __str__(self) -> str:
         return f"{self._words}; {self.left_out}" if self.left_out else self._words
 

@@ -32,3 +32,6 @@ class FieldResult:
     def matches(self) -> bool:
         """Whether all of it could be compared, and nothing differs."""
         return not self.differing and not self.not_comparable
+
+    def __bool__(self) -> bool:
+        return self.matches

@@ -13,6 +13,7 @@ from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.outcome import Outcome
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.unknown_names import Unknown, unknown
 
@@ -20,7 +21,7 @@ Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
 
 @dataclass(frozen=True)
-class SuiteResult:
+class SuiteResult(Outcome):
     """Result of a candidate on a suite.
 
     `fields` are in the order in which one follows from another. `not_given` names the fields that

@@ -12,6 +12,7 @@ from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis
+from mor_ref.verify.outcome import Outcome
 from mor_ref.verify.running.ask import Ask, ask_here
 from mor_ref.verify.running.diagnosed_cases import DiagnosedCases
 from mor_ref.verify.running.results import SuiteResult, Verdict, result_of
@@ -20,7 +21,7 @@ from mor_ref.verify.running.unknown_names import Unknown, unknown
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Outcome):
     """A candidate on suites, with the deviations that explain its mismatches.
 
     `not_asked` are the suites after the last one that was asked. `unknown` are the
