@@ -2,8 +2,9 @@
 
 import difflib
 import operator
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
@@ -16,19 +17,69 @@ class UnknownNameError(KeyError, ValueError):
         return str(self.args[0])
 
 
+# Names in other software, as `spelling` writes them, with the names here of the same meaning: one,
+# several if the name does not choose among them, or none.
+OtherNames = Mapping[str, Sequence[str]]
+
+
 def known_name(
-    argument: str, given: object, known: Iterable[str], also: Mapping[str, str] | None = None
+    argument: str, given: object, known: Iterable[str], also: OtherNames | None = None
 ) -> str:
     """Return `given` if it is a known name; `also` has other people's names for the hint."""
     names = list(known)
     if isinstance(given, str) and given in names:
         return given
-    text = str(given).lower()
-    candidates = {name: name for name in names} | dict(also or {})
-    near = difflib.get_close_matches(text, candidates, n=1)
-    hint = f"did you mean {candidates[near[0]]!r}? " if near else ""
-    choice = _choice(text, names)
+    hint, choice = hint_of(given, names, also), _choice(str(given).lower(), names)
     raise UnknownNameError(f"{argument} is {given!r}, which is not known; {hint}take {choice}")
+
+
+def hint_of(given: object, names: Collection[str], also: OtherNames | None = None) -> str:
+    """Return a question for the known names that somebody means, or a word that there is none.
+
+    A hint never changes the meaning: it is another spelling of a known name, a name in other
+    software that means the same, or a slip in a word without digits that is near to one name alone.
+
+    >>> hint_of("E4M3", ["e4m3", "e4m3fnuz"]), hint_of("e4m3fn", ["e4m3", "e4m3fnuz"])
+    ("did you mean 'e4m3'? ", '')
+    """
+    text = spelling(given)
+    same = [name for name in names if spelling(name) == text]
+    if not same and also is not None and text in also:
+        same = list(also[text])
+        if not same:
+            return "none of the known names means the same; "
+    near = same or [name for name in names if _is_slip(text, spelling(name))]
+    if not same and len(near) != 1:
+        return ""
+    return f"did you mean {' or '.join(map(repr, near))}? "
+
+
+def spelling(name: object) -> str:
+    """Return a name in small letters, without separators and without the name of a library.
+
+    >>> spelling("torch.float8_e4m3fn"), spelling("Te-Row")
+    ('float8e4m3fn', 'terow')
+    """
+    text = str(getattr(name, "__name__", name)).lower()
+    return re.sub("[ _-]", "", _LIBRARY.sub("", text))
+
+
+_LIBRARY = re.compile(r"(torch|jax\.numpy|jnp|ml_dtypes|numpy|np|tl)\.")
+
+
+def _is_slip(text: str, name: str) -> bool:
+    """Return whether one letter too many, too few or another is all that two words differ in.
+
+    Digits are never a slip: another digit is another format or another version.
+    """
+    if len(text) < _SHORTEST_WITH_SLIP or any(c.isdigit() for c in text + name):
+        return False
+    start = len(os.path.commonprefix([text, name]))
+    rest, other = text[start:], name[start:]
+    return other in (rest[1:], other[:1] + rest, other[:1] + rest[1:])
+
+
+_SHORTEST_WITH_SLIP = 4
 
 
 def _choice(text: str, names: list[str]) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mor_ref.argument_checks import items_of
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.format_names import DTYPES
 
 Bits = NDArray[np.unsignedinteger[Any]]
 
@@ -23,24 +24,6 @@ _WORDS = {
     BF16: np.uint16,
 }
 _CODES = "unsigned integers"
-# The dtypes of NumPy, ml_dtypes and torch by name, and the formats that they are.
-_FORMATS = {
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-    "float8_e8m0fnu": "e8m0",
-    "float8_e4m3fnuz": "e4m3fnuz",
-    "float8_e5m2fnuz": "e5m2fnuz",
-    "float8_e4m3b11fnuz": "e4m3b11fnuz",
-    "float8_e4m3": "e4m3_ieee",
-    "float8_e3m4": "e3m4",
-    "float6_e2m3fn": "e2m3",
-    "float6_e3m2fn": "e3m2",
-    "float4_e2m1fn": "e2m1",
-    "float4_e2m1fn_x2": "e2m1",
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "float32": "f32",
-}
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
 
@@ -109,7 +92,7 @@ def codes_in(x: Any) -> Codes:
     Codes(bits=[1, 2], format=None, packed=False)
     """
     name = str(getattr(x, "dtype", "")).removeprefix("torch.")
-    fmt, packed = _FORMATS.get(name), name.endswith("_x2")
+    fmt, packed = DTYPES.get(name), name.endswith("_x2")
     if _is_torch_tensor(x):
         torch = sys.modules["torch"]
         there = x.detach().cpu().contiguous()

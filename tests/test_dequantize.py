@@ -345,7 +345,7 @@ def test_several_arrays_are_not_written_to_a_file_of_one(run, tmp_path):
             ("decode", "--format", "int4"),
             "format is 'int4', a recipe whose codes have scales; write their numbers with mor-ref ",
         ),
-        (("decode", "--format", "e9m3"), "'e9m3', which is not known; did you mean"),
+        (("decode", "--format", "e9m3"), "'e9m3', which is not known; take one of"),
     ],
 )
 def test_files_that_are_refused(run, tmp_path, arguments, message):

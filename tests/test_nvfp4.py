@@ -73,8 +73,8 @@ def test_tiles():
         mor_ref.quantize_nvfp4(x, tile=(4, 4))
     with pytest.raises(ValueError, match="tile is 16; profile 'te' takes"):
         mor_ref.quantize_nvfp4(x, tile=16)
-    with pytest.raises(ValueError, match="profile is 'tee', which is not known; did you mean 'te'"):
-        mor_ref.quantize_nvfp4(x, profile="tee")
+    with pytest.raises(ValueError, match="profile is 'TE', which is not known; did you mean 'te'"):
+        mor_ref.quantize_nvfp4(x, profile="TE")
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_count_ends_the_check():
     [
         ("encode", "which has 250 cases; give one of them after a slash, such as encode/e4m3.f32"),
         ("encode/", "suite is 'encode', which has "),
-        ("encode/e4m3.f32.rne", "case of encode is 'e4m3.f32.rne', which is not known; did you m"),
+        ("encode/e4m3.f32.rne", "case of encode is 'e4m3.f32.rne', which is not known; the neare"),
         ("encode/foo", "; mor-ref golden list encode --cases prints all 250"),
         ("encode", "canonical; mor-ref golden list encode --cases prints all"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),

@@ -1,11 +1,11 @@
 """Catalogues: rows by name, those of the specification and those that a user adds."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from mor_ref.argument_checks import fault_of_name, known_name
+from mor_ref.argument_checks import OtherNames, fault_of_name, known_name
 
 
 class Named(Protocol):
@@ -31,7 +31,7 @@ class Catalogue(MutableMapping[str, Row]):
         noun: str,
         kind: type[Any],
         rows: Iterable[Row],
-        other_names: Mapping[str, str] | None = None,
+        other_names: OtherNames | None = None,
         namespace: "Namespace | None" = None,
     ) -> None:
         """`noun` is the word for a row in errors, and `kind` its class or its protocol.

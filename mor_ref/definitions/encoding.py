@@ -18,6 +18,16 @@ Nan = Literal["canonical", "signed"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
 POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")
+# In CUDA, PTX, RISC-V and IEEE 754.
+_OTHER_ROUNDINGS = {
+    **dict.fromkeys(("rn", "rtne", "nearesteven", "tonearesteven", "tiestoeven"), ("rne",)),
+    **dict.fromkeys(("nearest", "tonearest"), ("rne", "rna")),
+    **dict.fromkeys(("rz", "towardzero", "truncate"), ("rtz",)),
+    **dict.fromkeys(("ru", "rup", "towardpositive"), ("rtp",)),
+    **dict.fromkeys(("rd", "rdn", "rm", "towardnegative"), ("rtn",)),
+    **dict.fromkeys(("rmm", "rtna", "tiestoaway"), ("rna",)),
+    **dict.fromkeys(("rs", "stochastic"), ("sr",)),
+}
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 NANS: tuple[Nan, ...] = get_args(Nan)
 
@@ -57,7 +67,7 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
     if rounding is None:
         return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
     if rounding not in ROUNDINGS:
-        known_name("rounding", rounding, ROUNDINGS)
+        known_name("rounding", rounding, ROUNDINGS, _OTHER_ROUNDINGS)
     if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
         raise ValueError(
             f"rounding is {rounding!r}, which {fmt.name} does not admit, as its neighbours are "

@@ -8,6 +8,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.encoding import RandomBits, SpecialCases, special_cases
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.format_names import OTHER_NAMES
 
 _Row = TypeVar("_Row")
 
@@ -39,20 +40,6 @@ _FORMATS = (
     # The FP4 with infinities and NaN that MoFQ compares with (MFQ-001).
     Format("e2m1_ieee", exponent_bits=2, mantissa_bits=1, bias=1),
 )
-
-# Names in other software: errors suggest our name for them.
-_OTHER_NAMES = {
-    "e4m3fn": "e4m3",
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-    "float4_e2m1fn": "e2m1",
-    "float6_e2m3fn": "e2m3",
-    "float6_e3m2fn": "e3m2",
-    "float8_e8m0fnu": "e8m0",
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "float32": "f32",
-}
 
 _IEEE = SpecialCases(overflow="ieee")
 _IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
@@ -118,7 +105,7 @@ random_bits: Mapping[str, Mapping[str, RandomBits]] = MappingProxyType(
 )
 
 formats: Catalogue[Format] = Catalogue(
-    "format", Format, _FORMATS, _OTHER_NAMES, namespace=NAMES_OF_REPRESENTATIONS
+    "format", Format, _FORMATS, OTHER_NAMES, namespace=NAMES_OF_REPRESENTATIONS
 )
 presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
     {name: MappingProxyType(rows) for name, rows in _PRESETS.items()}

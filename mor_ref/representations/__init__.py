@@ -6,6 +6,7 @@ from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.format_names import OTHER_NAMES
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
@@ -35,6 +36,7 @@ from mor_ref.representations.shared import SharedBlocks
 from mor_ref.representations.training import GivenScale, RandomNvfp4
 
 __all__ = [
+    "OTHER_REPRESENTATIONS",
     "REPRESENTATIONS",
     "AffineBlocks",
     "Asked",
@@ -72,6 +74,10 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )
+
+
+# Names in other software: of formats, and of several formats at once.
+OTHER_REPRESENTATIONS = {**OTHER_NAMES, "mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2")}
 
 
 def as_representation(given: str | Format | Representation) -> Representation:
@@ -121,4 +127,5 @@ def _named(name: str) -> Representation:
         return mixture(name)
     if re.fullmatch(INTEGERS, name):
         return AffineBlocks(name)
-    return ScaledFormat(scaled_format(known_name("representation", name, known_names())))
+    found = known_name("representation", name, known_names(), OTHER_REPRESENTATIONS)
+    return ScaledFormat(scaled_format(found))

@@ -1,7 +1,6 @@
 """Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
 
 import contextlib
-import difflib
 import json
 import re
 import tomllib
@@ -9,10 +8,16 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.argument_checks import UnknownNameError, hint_of, known_name, spelling
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.policies import POLICIES
-from mor_ref.representations import REPRESENTATIONS, as_representation, known_names, words_of
+from mor_ref.representations import (
+    OTHER_REPRESENTATIONS,
+    REPRESENTATIONS,
+    as_representation,
+    known_names,
+    words_of,
+)
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.floats import Mor, Nvfp4, OneOf, Scaled
 from mor_ref.treatments.schemes import Row
@@ -113,9 +118,7 @@ def _choices(left: Mapping[str, object]) -> str:
 
 
 def _hint(word: str, left: Mapping[str, object]) -> str:
-    names = [name for read in left.values() for name in _names_of(read)]
-    near = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
+    return hint_of(word, [name for read in left.values() for name in _names_of(read)])
 
 
 def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
@@ -127,8 +130,8 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
         asked = "recipe" if head == text else f"the first word of recipe {text!r}"
         try:
             known = (Mor.name, *known_names())
-            also = {name: f"{Mor.name}:{name}" for name in POLICIES if name not in known}
-            known_name(asked, head, known, also)
+            of_policies = {spelling(name): (f"{Mor.name}:{name}",) for name in POLICIES}
+            known_name(asked, head, known, {**of_policies, **OTHER_REPRESENTATIONS})
         except UnknownNameError as error:
             raise ValueError(str(error)) from None
     is_of_user = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified

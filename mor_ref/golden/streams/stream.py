@@ -166,7 +166,7 @@ def _case_named(suite: str, case: str, cases: list[str]) -> str:
             f"such as {some}; mor-ref golden list {suite} --cases prints all"
         )
     near = difflib.get_close_matches(case, cases, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"the nearest to it is {near[0]!r}; " if near else ""
     raise UnknownNameError(
         f"case of {suite} is {case!r}, which is not known; {hint}mor-ref golden list {suite} "
         f"--cases prints all {len(cases)}"
