@@ -87,12 +87,14 @@ class _InBlocks(Treatment):
 class Mor(_InBlocks):
     """MoR, as `mor_ref.mor` has it; `policy` is the name of a policy.
 
-    >>> Mor("tensor", block="row").statistics[:4]
-    ('units', 'amax', 'amin', 'choice e4m3')
+    Without a block, it is that of the policy.
+
+    >>> Mor("tensor", block="row").statistics[:4], Mor("tensor").block
+    (('units', 'amax', 'amin', 'choice e4m3'), (128, 128))
     """
 
     policy: str = "tensor"
-    block: Cut = (128, 128)
+    block: Cut = ""  # type: ignore[assignment]  # until the check: the policy has one
     scaling: Scaling = "gam"
     threshold: str = ""
     name = "mor"
@@ -103,6 +105,8 @@ class Mor(_InBlocks):
     def check(self) -> None:
         """Check the fields."""
         known_name("policy", self.policy, POLICIES)
+        if self.block == "":  # type: ignore[comparison-overlap]  # as above
+            object.__setattr__(self, "block", POLICIES[self.policy].block)
         super().check()
         object.__setattr__(self, "threshold", str(self.threshold))
         self.policy_in(Situation())
