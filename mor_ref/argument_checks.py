@@ -2,9 +2,9 @@
 
 import difflib
 import operator
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from os.path import commonpath
 from pathlib import Path
 
 _MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
@@ -74,7 +74,7 @@ def _is_slip(text: str, name: str) -> bool:
     """
     if len(text) < _SHORTEST_WITH_SLIP or any(c.isdigit() for c in text + name):
         return False
-    start = len(os.path.commonprefix([text, name]))
+    start = len(commonpath([text, name]))
     rest, other = text[start:], name[start:]
     return other in (rest[1:], other[:1] + rest, other[:1] + rest[1:])
 

@@ -209,6 +209,40 @@ def silent(monkeypatch):
     return "mor:silent"
 
 
+class Said(Integers):
+    """A row of a user that says its bits, too few of them."""
+
+    def stored_bits(self, scaling, parts):
+        del scaling
+        return parts.rows * parts.columns, 0
+
+
+def test_what_nobody_measured_is_marked(run, model, monkeypatch):
+    """Bits are what the author says, and saturated numbers are not 0 if nobody counted them."""
+    monkeypatch.setitem(POLICIES, "said", Policy("said", (Rung(Said(), Always()),)))
+    text = run(model, "--recipe", "mor:said", "--recipe", "mxfp8", columns=200)
+    (own,) = (line.split() for line in text.splitlines() if line.startswith("mor:said "))
+    (ours,) = (line.split() for line in text.splitlines() if line.startswith("mxfp8 "))
+    headings = next(line for line in text.splitlines() if line.startswith("recipe")).split(" ")
+    assert "saturated" in headings
+    assert own[1].startswith("1.")
+    assert own[1].endswith("*")
+    assert "?" in own
+    assert not any("*" in cell or "?" in cell for cell in ours)
+    assert "*: bits that the author of a representation says" in text
+    assert "?: not known, as a representation counts none" in text
+    first, second = json.loads(run(model, "--recipe", "mor:said", "--recipe", "mxfp8", "--json"))[
+        "totals"
+    ]
+    assert (first["saturated"], first["saturated_share"], first["bits_by_author"]) == (
+        None,
+        None,
+        True,
+    )
+    assert second["saturated"] is not None
+    assert not second["bits_by_author"]
+
+
 def test_bits_that_are_not_known_are_never_the_fewest(run, model, silent):
     """ERR-009: nor is a recipe with such bits beaten."""
     text = run(model, "--recipe", silent, "--recipe", "elastic1")

@@ -14,9 +14,11 @@ from mor_ref.analysis.compare_tensor import compare, total
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.dequantization import values
-from mor_ref.api.measures import Measures
+from mor_ref.api.measures import Measures, saturated
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.scales import ScalingBlocks
+from mor_ref.engine.scales import amax_of_blocks
 from mor_ref.engine.squares import measure
 from mor_ref.exact import policies
 from mor_ref.exact.errors import error_sum, is_flushed, sqnr, squares
@@ -191,6 +193,26 @@ def test_the_representation_of_a_user_is_measured(dtype):
     assert all(found.taken.values())
     assert found.bits is None  # ERR-009: it does not say how many
     assert without_saturated(found.measures) == exact_measures(exact_pairs(x, Own()))
+    assert found.measures.saturated is None  # TRN-011: nobody counted
+    assert math.isnan(found.measures.saturated_share)
+
+
+def test_what_nobody_counted_is_not_known():
+    """Also in sums; and what took nothing leaves nothing open."""
+    known, unknown = Measures(saturated=3), Measures(saturated=None)
+    assert (known + known).saturated == 6
+    assert (known + unknown).saturated is None
+    assert (unknown + known).saturated is None
+    found = compare(np.ones((4, 32), np.float32), ["mxfp8", "int8", "lsq4"])
+    counts = [one.measures.saturated for one in found.values()]
+    assert counts == [0, None, None]
+    ladder = (Rung("mxfp8", MeanRelativeError("0.3")), Rung(Whole(), MeanRelativeError("0.3")))
+    numbers = numbers_from(np.ones((4, 32), np.float32), "x")
+    units = partition((4, 32), "tensor")
+    blocks = ScalingBlocks(units, "fp32", amax_of_blocks(numbers, units, None))
+    tried = [rung.representation.engine(numbers, blocks, None, None) for rung in ladder]
+    of_rungs = [saturated(numbers, tried, units, np.full((1, 1), k, np.uint8)) for k in range(3)]
+    assert of_rungs == [0, None, 0]
 
 
 def test_sums_that_are_large_carry():

@@ -1,6 +1,7 @@
 """Names that are not known: a hint never changes the meaning."""
 
 import functools
+import math
 
 import ml_dtypes
 import numpy as np
@@ -43,14 +44,14 @@ def values_by_dtype(dtype, bits):
     codes = np.arange(1 << bits, dtype=f"u{dtype.itemsize}")
     with np.errstate(invalid="ignore"):  # of signalling NaNs
         numbers = codes.view(dtype).astype(np.float64).tolist()
-    return [None if x != x else str(x) for x in numbers]
+    return [None if math.isnan(x) else str(x) for x in numbers]
 
 
 @functools.cache
 def values_of(fmt):
     """Return all values of a format by the exact model."""
     words = np.array([exact.decode(code, fmt) for code in range(fmt.code_count)], np.uint32)
-    return [None if x != x else str(x) for x in words.view(np.float32).tolist()]
+    return [None if math.isnan(x) else str(x) for x in words.view(np.float32).tolist()]
 
 
 @pytest.mark.parametrize("name", [name for name in FLOATS if FLOATS[name].itemsize < 4])

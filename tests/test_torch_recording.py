@@ -5,6 +5,7 @@ import math
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,7 +29,9 @@ if torch:
     from mor_ref.torch.layers import Observation
     from mor_ref.torch.measures import measure
     from mor_ref.torch.operator import quantize
-    from mor_ref.treatments import Situation
+    from mor_ref.torch.recording_files import _scalars, table
+    from mor_ref.torch.recording_pictures import MEASURES
+    from mor_ref.treatments import Situation, as_treatment
 
 
 def model_of(recipe, **arguments):
@@ -159,6 +162,23 @@ def test_elements_of_an_mx_block_saturate_under_floor(axis):
     shared = np.floor(np.log2(abs(blocks).max(axis=1)))
     assert row.saturated == np.count_nonzero(abs(blocks) * 2.0 ** (8 - shared[:, None]) > 464) > 0
     assert row.exponents == {"mxfp8_e4m3": (8 - shared.max(), 8 - shared.min())}
+
+
+def test_saturation_that_nobody_counts_is_not_known(tmp_path):
+    """TRN-011: integers have a rule of their own, and no bound of a format; it is not 0."""
+    row, *_ = measured(hard_numbers(), as_treatment("int8"))
+    assert row.saturated is None
+    assert math.isnan(row.saturated_share)
+    assert table([row])["saturated"] == table([row])["saturated_share"] == [None]
+    mt.to_csv([row], tmp_path / "a.csv")
+    (line,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
+    assert line["saturated"] == line["saturated_share"] == ""
+    assert np.isnan(MEASURES["saturated"].of(row))
+    known = replace(row, saturated=3)
+    assert "saturated" in _scalars(known)
+    assert "saturated" not in _scalars(row)
+    *_, drawn = mt.shares_over_time([row, replace(row, step=1)]).axes
+    assert all(np.isnan(line.get_ydata()).all() for line in drawn.lines)
 
 
 def test_saturation_counts_only_in_units_that_took_the_format():

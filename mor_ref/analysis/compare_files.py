@@ -92,6 +92,7 @@ def record_of(one: Compared) -> Record:
         "elements": found.elements,
         "bits": one.bits,
         "bits_per_number": one.bits_per_number,
+        "bits_by_author": one.bits_by_author,
         "error": found.error,
         "sqnr": found.sqnr,
         "mse": found.mse,

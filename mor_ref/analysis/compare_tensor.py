@@ -21,9 +21,9 @@ from mor_ref.analysis.large_tensors import (
     strips_of,
 )
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
-from mor_ref.analysis.storage import stored_bits
+from mor_ref.analysis.storage import is_said_by_author, stored_bits
 from mor_ref.api.dequantization import Tried
-from mor_ref.api.measures import Measures, measures
+from mor_ref.api.measures import Measures, measures, sum_of_counts
 from mor_ref.api.policies import chosen_for_all
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
@@ -41,13 +41,15 @@ class Compared:
     """The measures of one tensor with one recipe, or of many tensors.
 
     `taken` counts the numbers in each representation, and `bits` all bits that they take: codes,
-    scales and decisions. They are None if a representation does not say how many.
+    scales and decisions. They are None if a representation does not say how many. `bits_by_author`
+    says whether some of them are what the author of a representation says.
     """
 
     recipe: str
     measures: Measures
     taken: Mapping[str, int]
     bits: int | None
+    bits_by_author: bool = False
 
     @property
     def bits_per_number(self) -> float:
@@ -118,7 +120,8 @@ def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int 
         del found  # before the next is made
     units = units if rung is None else min(units, 1)
     bits = stored_bits(policy, taken, units, numbers.shape, how.cut, how.scaling, numbers)
-    return Compared(recipe.name, measured, dict(taken), bits)
+    by_author = bits is not None and is_said_by_author(policy, taken)
+    return Compared(recipe.name, measured, dict(taken), bits, by_author)
 
 
 def _is_alone(policy: Policy) -> bool:
@@ -159,7 +162,8 @@ def total(recipe: str, rows: Iterable[Compared]) -> Compared:
         recipe,
         sum((one.measures for one in found), Measures()),
         {name: sum(one.taken.get(name, 0) for one in found) for name in names},
-        None if None in bits else sum(bit for bit in bits if bit is not None),
+        sum_of_counts(bits),
+        any(one.bits_by_author for one in found),
     )
 
 

@@ -36,3 +36,14 @@ def stored_bits(
             return None
         found += sum(-(-bits * count // total) for bits in whole)
     return found + units * len(policy.ladder).bit_length()
+
+
+def is_said_by_author(policy: Policy | None, taken: Mapping[str, int]) -> bool:
+    """Return whether a representation of a user took numbers: its bits are those that it says."""
+    return policy is not None and any(
+        taken.get(rung.name) and type(rung.representation).__module__.partition(".")[0] != _OURS
+        for rung in policy.ladder
+    )
+
+
+_OURS = __name__.partition(".")[0]

@@ -1,7 +1,7 @@
 """Measures of a quantized tensor: relative and squared errors, flushed and saturated numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
@@ -20,7 +20,8 @@ _UNIT_OF_SQUARES = Fraction(1, 1 << 298)
 class Measures:
     """Integers of a quantized tensor; the sums of two measures are the measures of both tensors.
 
-    `sum`, `nonzero` and `nonfinite` are the error sums. `flushed` and `saturated` count numbers.
+    `sum`, `nonzero` and `nonfinite` are the error sums. `flushed` and `saturated` count numbers;
+    `saturated` is None if a representation that took numbers does not count them (TRN-011).
     `signal` is the sum of x^2, and `noise` the sum of (x - y)^2 over the `measured` elements, in
     units of 2^-298. `largest` is the largest error.
     """
@@ -30,16 +31,18 @@ class Measures:
     nonzero: int = 0
     nonfinite: int = 0
     flushed: int = 0
-    saturated: int = 0
+    saturated: int | None = 0
     measured: int = 0
     signal: int = 0
     noise: int = 0
     largest: float = 0.0
 
     def __add__(self, other: "Measures") -> "Measures":
-        names = [field.name for field in fields(self) if field.name != "largest"]
+        others = {"largest", "saturated"}
+        names = [field.name for field in fields(self) if field.name not in others]
         added = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Measures(**added, largest=max(self.largest, other.largest))
+        saturated = sum_of_counts([self.saturated, other.saturated])
+        return Measures(**added, saturated=saturated, largest=max(self.largest, other.largest))
 
     @property
     def error(self) -> float:
@@ -65,8 +68,32 @@ class Measures:
 
     @property
     def saturated_share(self) -> float:
-        """The share of the numbers that are not zero that saturated."""
-        return self.saturated / max(self.nonzero, 1)
+        """The share of the numbers that are not zero that saturated; NaN if it is not known."""
+        return math.nan if self.saturated is None else self.saturated / max(self.nonzero, 1)
+
+
+def sum_of_counts(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of counts; it is not known if one of them is not."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def saturated(
+    numbers: Numbers, rungs: Sequence[Tried], units: Partition, choice: NDArray[np.uint8]
+) -> int | None:
+    """Return how many elements saturated in the units that took these rungs (TRN-011).
+
+    It is not known if a rung that has no scaled format took some: nobody counted them.
+    """
+    return sum_of_counts(
+        one.saturated(numbers, units, choice, index) if isinstance(one, OutcomeOfCodes) else None
+        for index, one in enumerate(rungs)
+        if isinstance(one, OutcomeOfCodes) or np.any(choice == index)
+    )
 
 
 def signal_of(numbers: Numbers, threads: int | None) -> int:
@@ -112,11 +139,7 @@ def measures(
         sums.nonzero,
         sums.nonfinite,
         sums.flushed,
-        sum(
-            one.saturated(numbers, units, choice, index)
-            for index, one in enumerate(rungs)
-            if isinstance(one, OutcomeOfCodes)
-        ),
+        saturated(numbers, rungs, units, choice),
         sums.measured,
         signal,
         sums.squares,

@@ -10,6 +10,7 @@ from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
+from mor_ref.api.measures import Measures
 from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
 from mor_ref.verify.counts_in_words import counted
 
@@ -17,6 +18,7 @@ _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
 _DIGITS = 1  # of a ratio in decibels
 _LOST = "NaN,inf"  # a heading
+_UNKNOWN, _BY_AUTHOR = "?", "*"
 _LETTERS = 24  # of the name of the worst tensor
 
 
@@ -67,7 +69,9 @@ def _described(one: Compared) -> str:
 
 
 def _bits(one: Compared) -> str:
-    return "?" if one.bits is None else f"{one.bits_per_number:.2f}"
+    if one.bits is None:
+        return _UNKNOWN
+    return f"{one.bits_per_number:.2f}{_BY_AUTHOR if one.bits_by_author else ''}"
 
 
 def _table(found: Comparison, width: int) -> Iterator[str]:
@@ -88,8 +92,12 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
         yield line_of(name if len(name) <= room else "", room, cells, columns)
     yield "error: mean relative error; every number counts once"
     headings = {column.heading for column in columns}
+    if any(one.bits_by_author for one in totals):
+        yield f"{_BY_AUTHOR}: bits that the author of a representation says"
     if headings & {"flushed %", "saturated %"}:
         yield "flushed, saturated: shares of the numbers that are not 0"
+    if "saturated %" in headings and any(one.measures.saturated is None for one in totals):
+        yield f"{_UNKNOWN}: not known, as a representation counts none"
     if _LOST in headings:
         became = "or became NaN or infinite; no error counts them"
         yield f"{_LOST}: numbers that are NaN or infinite, {became}"
@@ -109,7 +117,7 @@ def _columns(found: Comparison) -> list[TextColumn]:
         TextColumn("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
         *_lost(totals),
         TextColumn("flushed %", [in_percent(one.flushed_share) for one in measures]),
-        TextColumn("saturated %", [in_percent(one.saturated_share) for one in measures]),
+        TextColumn("saturated %", [_saturated(one) for one in measures]),
         TextColumn("MSE", [f"{one.mse:.3g}" for one in measures]),
         TextColumn("largest error", [f"{one.largest:.3g}" for one in measures]),
         TextColumn(
@@ -120,6 +128,10 @@ def _columns(found: Comparison) -> list[TextColumn]:
             ],
         ),
     ]
+
+
+def _saturated(measures: Measures) -> str:
+    return _UNKNOWN if measures.saturated is None else in_percent(measures.saturated_share)
 
 
 def _short(name: str) -> str:

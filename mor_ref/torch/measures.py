@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import OutcomeOfCodes
+from mor_ref.api.measures import saturated
 from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import Quantization, quantization
@@ -30,7 +31,8 @@ class Measured:
     `is_recomputed` marks a quantization that a checkpoint computes again. `choices` has the
     number of units that took each representation, `errors` the mean relative error of each that was
     tried, and `exponents` the lowest and the highest exponent of its scales. `flushed` and
-    `saturated` count elements, `nonzero` the finite ones that are not zero.
+    `saturated` count elements, `nonzero` the finite ones that are not zero. `saturated` is None if
+    a representation that took elements does not count them.
     """
 
     step: int
@@ -49,7 +51,7 @@ class Measured:
     errors: Mapping[str, float]
     exponents: Mapping[str, tuple[int, int]]
     flushed: int
-    saturated: int
+    saturated: int | None
     signal: float
     noise: float
     sqnr: float
@@ -71,15 +73,15 @@ class Measured:
 
     @property
     def saturated_share(self) -> float:
-        """The share of the numbers that are not zero that saturated."""
-        return self.saturated / max(self.nonzero, 1)
+        """The share of the numbers that are not zero that saturated; NaN if it is not known."""
+        return math.nan if self.saturated is None else self.saturated / max(self.nonzero, 1)
 
 
 class _Scaling(NamedTuple):
     """The exponents of the scales of a tensor, and how many of its elements saturated."""
 
     exponents: dict[str, tuple[int, int]]
-    saturated: int
+    saturated: int | None
 
 
 def measure(seen: Observation, microbatch: int) -> Measured:
@@ -161,15 +163,11 @@ def _scaling(seen: Observation) -> _Scaling:
         found = quantization(seen.x.cpu(), seen.treatment.to_nearest, seen.axis, seen.situation)
     if found is None:
         return _Scaling({}, 0)
-    names, choice = found.given.policy.names, found.mixed.choice
-    exponents, saturated = {}, 0
-    for name, one in _scaled_in(found).items():
-        ends = _exponents(one)
-        exponents.update({name: ends} if ends else {})
-        if name in names:  # not a yardstick alone
-            rung = names.index(name)
-            saturated += one.saturated(found.given.numbers, found.cuts.units, choice, rung)
-    return _Scaling(exponents, saturated)
+    ends = {name: _exponents(one) for name, one in _scaled_in(found).items()}
+    exponents = {name: both for name, both in ends.items() if both}
+    rungs = [found.mixed.tried[rung.name] for rung in found.given.policy.ladder]
+    where = found.given.numbers, rungs, found.cuts.units, found.mixed.choice
+    return _Scaling(exponents, saturated(*where))
 
 
 def _scaled_in(found: Quantization) -> dict[str, OutcomeOfCodes[Any]]:

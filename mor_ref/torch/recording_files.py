@@ -30,7 +30,8 @@ def _flat(row: Measured) -> dict[str, Cell]:
     cells: dict[str, Cell] = {
         field.name: getattr(row, field.name) for field in fields(row) if field.name not in _BY_NAME
     }
-    cells |= {"flushed_share": row.flushed_share, "saturated_share": row.saturated_share}
+    known = None if row.saturated is None else row.saturated_share
+    cells |= {"flushed_share": row.flushed_share, "saturated_share": known}
     cells |= {f"choice {name}": count for name, count in row.choices.items()}
     cells |= {f"error {name}": error for name, error in row.errors.items()}
     for name, (lowest, highest) in row.exponents.items():
@@ -81,6 +82,8 @@ def _scalars(row: Measured) -> Mapping[str, Any]:
     shares = {f"share {name}": share for name, share in row.shares.items()}
     errors = {f"error {name}": error for name, error in row.errors.items()}
     ends = {f"exponent {name}": highest for name, (_, highest) in row.exponents.items()}
-    others = {"amax": row.amax, "flushed": row.flushed_share, "saturated": row.saturated_share}
+    others = {"amax": row.amax, "flushed": row.flushed_share}
+    if row.saturated is not None:
+        others["saturated"] = row.saturated_share
     ratio = {"sqnr": row.sqnr} if row.noise else {}
     return {**shares, **errors, **ends, **others, **ratio}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.measures import sum_of_counts
 from mor_ref.argument_checks import known_name
 from mor_ref.torch.measures import Measured
 from mor_ref.torch.recipe import OPERANDS
@@ -133,7 +134,7 @@ def shares_over_time(rows: Iterable[Measured], *, width: float = 10.0) -> "Figur
     figure = _figure(width, 7.0)
     decisions, flushed, saturated = figure.subplots(3, 1, sharex=True)
     _draw_decisions(decisions, counted)
-    kinds: Sequence[tuple[Axes, str, Callable[[Measured], int]]] = (
+    kinds: Sequence[tuple[Axes, str, Callable[[Measured], int | None]]] = (
         (flushed, "flushed to\nzero (%)", lambda row: row.flushed),
         (saturated, "saturated (%)", lambda row: row.saturated),
     )
@@ -214,10 +215,10 @@ def _by_step(
     return dict(sorted(found.items()))
 
 
-def _ratio(counts: Sequence[tuple[int, int]]) -> float:
-    """Return the share of some elements among all."""
-    some, every = (sum(count[place] for count in counts) for place in (0, 1))
-    return some / max(every, 1)
+def _ratio(counts: Sequence[tuple[int | None, int]]) -> float:
+    """Return the share of some elements among all; NaN, which is not drawn, if it is not known."""
+    some, every = (sum_of_counts(count[place] for count in counts) for place in (0, 1))
+    return float("nan") if some is None else some / max(every or 0, 1)
 
 
 def _grid(
