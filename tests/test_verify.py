@@ -3,10 +3,13 @@
 import json
 import re
 import signal
+import sys
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from forking import MAIN
+from terminals import errors_on_terminal
 from verifying import DECISIONS, module, run
 
 from mor_ref.golden import bundled_files
@@ -208,10 +211,15 @@ def test_progress(module):
         lambda suite, of: asked.append((suite, of)),
     )
     assert asked == ["scale_steps", "decisions", ("scale_steps", 2), ("decisions", 2)]
-    shown = run(module, "candidate:wrong", "--suite", "decisions").stderr
+    shown, fine = (
+        errors_on_terminal(
+            [sys.executable, "-c", MAIN, "verify", name, "--suite", "decisions"], cwd=module
+        )
+        for name in ("candidate:wrong", "candidate:right")
+    )
     assert "verified decisions" in shown
     assert "diagnosed" in shown
-    assert "diagnosed" not in run(module, "candidate:right", "--suite", "decisions").stderr
+    assert "diagnosed" not in fine
 
 
 def test_the_engine_is_a_candidate():

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
 from mor_ref.analysis.analyze_files import analyses_of
 from mor_ref.analysis.analyze_tensor import (
@@ -24,6 +23,7 @@ from mor_ref.analysis.tensor_files import StoredTensor, files_read
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
 from mor_ref.cli.outputs import output_named
+from mor_ref.cli.show import Bars
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.metrics import Threshold
 from mor_ref.workers.pools import Workers, workers_named
@@ -106,11 +106,7 @@ def _analyze_all(
     """Return all reports, and the block map of one tensor."""
     reports: list[TensorReport] = []
     mapped: tuple[TensorReport, BlockMap] | None = None
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
-    progress = Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not stored
-    )
-    with progress:
+    with Bars(TaskProgressColumn(), TimeRemainingColumn(), hidden=not stored) as progress:
         task = progress.add_task("", total=sum(_weight(tensor) for _, tensor in stored))
         analyses = analyses_of(stored, settings, workers)
         for _, tensor in stored:

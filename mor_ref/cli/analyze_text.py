@@ -24,7 +24,7 @@ def print_analysis(
         *skipped_lines(listed),
         *_total_lines(totals, settings),
     ):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _table(reports: list[TensorReport], settings: Settings, width: int) -> Iterator[str]:

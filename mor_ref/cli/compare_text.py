@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from rich.console import Console
-
 from mor_ref.analysis.analyze_tensor import in_percent
 from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.api.measures import Measures
+from mor_ref.cli.show import plain_console
 from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
 from mor_ref.verify.counts_in_words import counted
 
@@ -28,14 +27,14 @@ def print_comparison(
     misfits: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the conclusion first, then the totals, and the recipes and tensors left out of them."""
-    console = Console()
+    console = plain_console()
     for line in (
         *_conclusion(found),
         *_table(found, max(console.width, _NARROWEST)),
         *(f"left out: {name}, as a tensor cannot take it ({why})" for name, why in misfits.items()),
         *skipped_lines(listed),
     ):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _conclusion(found: Comparison) -> Iterator[str]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
-from mor_ref.cli.show import bar
+from mor_ref.cli.show import Bars, bar
 from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
@@ -91,8 +90,7 @@ def _compared(
 
 
 def _digest(case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]) -> exhaustive.Digest:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    with Bars(TaskProgressColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task(f"{case.name}, 2^32 inputs", total=exhaustive.CHUNKS)
         return exhaustive.digest_of(
             chunks, lambda chunk: progress.update(task, completed=chunk + 1)

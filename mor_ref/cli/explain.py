@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.encoding import Rounding, rounding_for
@@ -76,7 +77,7 @@ def _print(found: ExplainedEncoding, console: Console) -> None:
     table.add_row("", "", f"0x{binary64_bits(found.x):016x} as binary64")
     table.add_row(
         "code",
-        f"[bold]{codes(fmt, found.code)}[/bold]",
+        Text(codes(fmt, found.code), "bold"),
         split_fields(fmt, f"{found.code:0{fmt.bits}b}"),
     )
     table.add_row("value", f"{found.value!r}", found.value.hex())
@@ -93,7 +94,7 @@ def _print(found: ExplainedEncoding, console: Console) -> None:
         table.add_row("midpoint", _decimal(found.midpoint), "")
     if found.error_in_ulp is not None:
         table.add_row("error", f"{float(found.error_in_ulp):+.6g} ulp", "")
-    console.print(f"[bold]{fmt.name}[/bold], rounding {found.rounding}")
+    console.print(Text.assemble((fmt.name, "bold"), f", rounding {found.rounding}"))
     console.print(table)
     console.print(f"{found.outcome} ({found.rule})", soft_wrap=True)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.format import Format
@@ -109,7 +110,7 @@ def _print_format(fmt: Format, console: Console) -> None:
         ("NaN", nans(fmt)),
     ):
         facts.add_row(label, value)
-    console.print(f"[bold]{fmt.name}[/bold]  {fmt.describe_layout()}")
+    console.print(Text.assemble((fmt.name, "bold"), f"  {fmt.describe_layout()}"))
     console.print(facts)
     console.print()
     if fmt.code_count <= _CODES_SHOWN:

@@ -157,7 +157,7 @@ class _Making(Bars):
         deviations = counted(len(entry["kills"]), "deviation")
         size = f"{cases}, {counted(entry['elements'], 'element')}"
         line = f"{name}: {SUITES[name].title}; {size}, exposes {deviations}"
-        self.console.print(line, soft_wrap=True, highlight=False)
+        self.console.print(line, soft_wrap=True)
         with self._counting:  # a few of its steps may be on their way
             self.advance(self._task, self._steps_left.pop(name, 0))
 

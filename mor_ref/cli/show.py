@@ -1,32 +1,46 @@
 """Tables, bars and codes on a terminal, for all commands."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from mor_ref.definitions.format import Format
 
 _NARROWEST = 80  # columns
 
 
+def plain_console(*, of_errors: bool = False, width: int | None = None) -> Console:
+    """Return a console that prints text as it is: a name such as `l:fire:w` is no picture."""
+    return Console(stderr=of_errors, width=width, markup=False, emoji=False, highlight=False)
+
+
 def console_of_some_width() -> Console:
     """Return a console of at least 80 columns: long lines wrap, and tables stay complete."""
-    console = Console()
-    return console if console.width >= _NARROWEST else Console(width=_NARROWEST)
+    console = plain_console()
+    return console if console.width >= _NARROWEST else plain_console(width=_NARROWEST)
 
 
 class Bars(Progress):
-    """Progress bars on the standard error: the count, the total and the time."""
+    """Progress bars on the standard error: the count, the total and the time, or other columns.
 
-    def __init__(self) -> None:
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-        )
-        super().__init__(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+    If the standard error is no terminal, they show nothing: it may be joined to the results.
+    """
+
+    def __init__(self, *columns: ProgressColumn, hidden: bool = False) -> None:
+        first = TextColumn("{task.description}", markup=False), BarColumn()
+        others = columns or (MofNCompleteColumn(), TimeElapsedColumn())
+        is_hidden = hidden or not sys.stderr.isatty()
+        super().__init__(*first, *others, console=plain_console(of_errors=True), disable=is_hidden)
 
 
 @contextmanager
