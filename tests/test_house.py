@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "exact",
         "representations",
     },
+    "records": set(),
     "arrays": {"argument_checks", "definitions"},
     "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes"},
     "cuda": {
@@ -67,6 +68,7 @@ MAY_IMPORT = {
         "engine",
         "policies",
         "representations",
+        "records",
     },
     "fp8lm": {"api"},
     "explain": {"argument_checks", "definitions", "exact"},

@@ -23,6 +23,7 @@ from mor_ref.definitions.affine import (
     with_float_zeros,
 )
 from mor_ref.definitions.blocks import Cut, Partition
+from mor_ref.records import NumbersRecord
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,7 +35,7 @@ _SOURCES = {BF16: "bf16", np.dtype(np.float16): "f16"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Affine:
+class Affine(NumbersRecord):
     """A tensor as integers, with a scale and a zero point for each block.
 
     `xs`, `codes` and `y` have the shape of x. `minimum`, `maximum`, `scale`, `inverse_scale`,
@@ -42,6 +43,15 @@ class Affine:
     `grid`, the grid that is used. If dimensions are permuted, `range` has an entry for each
     dimension, and `permutation` lists the dimensions in the order of the groups. `group_min` and
     `group_max` are then `minimum` and `maximum`, by the names of PEG. All four are None otherwise.
+
+    `scale` multiplies the codes, less their zero point. Whether x is divided by it or multiplied by
+    `inverse_scale` is up to the profile.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_affine(np.float32([[0.3, -1.1]]), "int8")
+    >>> y = (found.codes - found.zero_point).astype(np.float32) * found.scale
+    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    True
     """
 
     grid: str

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
+from mor_ref.records import Record
 
 
 @dataclass(frozen=True, eq=False)
-class CodedBlocks:
+class CodedBlocks(Record):
     """Codes of a matrix, and its blocks (GEM-003).
 
     `scale` has the factor of each block of `tile`, and `codes_of_scale` its code, if an instruction

@@ -14,6 +14,7 @@ from mor_ref.arrays import Bits, Numbers, dequantized_dtype, numbers_from, room_
 from mor_ref.definitions.blocks import Partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
+from mor_ref.records import NumbersRecord
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dequantizable:
+class Dequantizable(NumbersRecord):
     """Codes of a format, with a scale for each tile."""
 
     codes: NDArray[np.uint8]
@@ -143,7 +144,7 @@ class OutcomeOfCodes(NamedTuple, Generic[Record]):
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class Values(NumbersRecord):
     """A tensor with a representation whose implementation returns y.
 
     `y` has the shape of x. `error` has the sums of each scaling block.

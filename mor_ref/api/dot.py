@@ -14,6 +14,7 @@ from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.dot_arguments import DotArguments, Formats, Shape
 from mor_ref.definitions.format import Format
+from mor_ref.records import Record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DotChunks:
+class DotChunks(Record):
     """The chunks of dot products: each field has one more axis than the result, of chunks.
 
     `c` is the sum after each chunk. `exponent` is the largest exponent of a chunk, and `cut_sum`

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.tracing import untraced
+from mor_ref.records import Record
 
 _ULP_OF_ONE = 2.0**-23
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorSums:
+class ErrorSums(Record):
     """The relative errors of units, in integers: add them in any order, the bits are the same.
 
     `sum` is the sum of r * 2^23 over the finite elements that are not zero, and `nonzero` counts

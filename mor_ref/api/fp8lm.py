@@ -23,6 +23,7 @@ from mor_ref.definitions.fp8lm import (
     check_rate,
     format_of,
 )
+from mor_ref.records import NumbersRecord, Record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,8 +35,11 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
-    """Scales of tensors, and the numbers that they follow from, each in the shape of amax."""
+class Scale(Record):
+    """Scales of tensors, and the numbers that they follow from, each in the shape of amax.
+
+    `scale` multiplies x, and `scale_inv` the numbers of the codes.
+    """
 
     amax: Floats
     ratio: Floats
@@ -45,8 +49,17 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Cast:
-    """A tensor in FP8 or binary16: its codes, its scale, and y."""
+class Cast(NumbersRecord):
+    """A tensor in FP8 or binary16: its codes, its scale, and y.
+
+    `scale` multiplies x, and `scale_inv` the numbers of the codes.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.fp8lm.cast([0.3, -3.5], 128.0)
+    >>> y = mor_ref.decode(found.codes, "e4m3") * found.scale_inv
+    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    True
+    """
 
     codes: Bits
     scale: np.float32
@@ -59,7 +72,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class History:
+class History(Record):
     """The state of delayed scaling: the latest amaxes, the oldest first, and the scale."""
 
     window: tuple[float, ...]
@@ -67,7 +80,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class AutoScale:
+class AutoScale(Record):
     """The state of automatic scaling: mu, and how many codes of the step were saturated."""
 
     mu: float

@@ -31,6 +31,7 @@ from mor_ref.definitions.fp8lm import (
     check_rate,
     format_of,
 )
+from mor_ref.records import NumbersRecord, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SharedScale:
+class SharedScale(NumbersRecord):
     """The mean of the tensors of all ranks.
 
     `rank_scale`, `requantized` and `rank_codes` have an entry for each rank; `codes` and `y` are
-    the result.
+    the result. `scale` multiplies the numbers of the ranks, and `scale_inv` those of the codes of
+    the sum, which it also divides by the count of the ranks.
     """
 
     rank_scale: Floats
@@ -60,7 +62,7 @@ class SharedScale:
 
 
 @dataclass(frozen=True, eq=False)
-class AdamState:
+class AdamState(Record):
     """The state of Adam: the moments in e4m3 and f16, and master weights in f16."""
 
     step: int

@@ -18,19 +18,27 @@ from mor_ref.definitions.levels import (
     known_arithmetic,
     level_kind,
 )
+from mor_ref.records import NumbersRecord
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Levels:
+class Levels(NumbersRecord):
     """Weights as few levels, with an alpha for each row.
 
     `ratio`, `clipped`, `level`, `y`, `alpha_term` and `inside` have the shape of w, and `alpha` has
     an entry for each row. y is `level * alpha`. For a gradient dy of y, the gradient of a weight is
     `inside * dy`. That of alpha is `gradient_scale` times the sum of `alpha_term * dy` of its row,
     which `alpha_sums` computes exactly.
+
+    So `alpha` multiplies the levels.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_levels(np.float32([[0.3, -1.1]]), "seq2")
+    >>> (found.level * found.alpha[:, np.newaxis]).tolist() == np.asarray(found).tolist()
+    True
     """
 
     kind: str

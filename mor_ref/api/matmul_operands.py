@@ -16,12 +16,13 @@ from mor_ref.arrays import Bits, codes_in
 from mor_ref.definitions.dot import INT8, DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.records import Record
 
 _BF16, _F32 = formats["bf16"], formats["f32"]
 
 
 @dataclass(frozen=True, eq=False)
-class Transposed:
+class Transposed(Record):
     """A record or an array whose columns `matmul` takes as rows."""
 
     of: Any

@@ -14,6 +14,7 @@ from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, copied_to
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
+from mor_ref.records import NumbersRecord
 
 
 class Quantizer(Protocol):
@@ -30,13 +31,21 @@ class Quantizer(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixed:
+class Mixed(NumbersRecord):
     """A tensor whose units took the candidates of the least squared error.
 
     `squared_error` has an array for each candidate, with an integer for each unit, and `choice` an
     index into `candidates` for each unit. `amax` is of the units. `codes` and `scale` come from the
     candidates that were taken; they are None if a candidate is not a scaled format.
     `quantized` has the tensor with every candidate, by name. `y` has the shape of x.
+
+    `scale` multiplies x, so the numbers of the codes are divided by it.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.mix_formats(np.float32([[0.3, -1.1]]), ["e4m3", "e5m2"])
+    >>> y = mor_ref.decode(found.codes, found.candidates[found.choice.item()]) / found.scale
+    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    True
     """
 
     candidates: tuple[str, ...]

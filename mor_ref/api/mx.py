@@ -28,6 +28,14 @@ class Mx(Dequantizable):
 
     `codes` has the shape of x, an element's code in each byte; `scale` has the e8m0 code of each
     block.
+
+    `scale` multiplies the numbers of the codes.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_mx(np.float32([[0.3, -1.1]]), "e4m3")
+    >>> y = mor_ref.decode(found.codes, "e4m3") * mor_ref.decode(found.scale, "e8m0")
+    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    True
     """
 
     scale: NDArray[np.uint8]

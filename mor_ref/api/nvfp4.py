@@ -31,6 +31,15 @@ class Nvfp4(Dequantizable):
     `codes` has the shape of x, an e2m1 code in each byte; `packed` has two. `block_scale` has the
     e4m3 code of each tile. The global scales are float32: numbers times the one, codes times the
     other; of shape (), or with one for each row with te_row.
+
+    `block_scale` and `global_decode_scale` multiply the numbers of the codes. The order in which
+    they are multiplied, and rounded, is that of the profile.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_nvfp4(np.float32([[0.3, -1.1]]))
+    >>> scale = mor_ref.decode(found.block_scale, "e4m3") * found.global_decode_scale
+    >>> (mor_ref.decode(found.codes, "e2m1") * scale).tolist() == found.dequantize().tolist()
+    True
     """
 
     block_scale: NDArray[np.uint8]

@@ -38,6 +38,15 @@ class Quantized(Dequantizable):
     `codes` has the shape of x. `amax`, `scale` (float32) and `error` have an entry for each block.
     With gam and e8m0 scaling, so has `scale_exponent` (uint8: exponent + 127). With gam scaling,
     `scale_mantissa` (uint32) has an entry for each group.
+
+    `scale` multiplies x, so the numbers of the codes are divided by it; `decode_scale` is its
+    reciprocal, rounded to float32: exact for powers of two alone.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize(np.float32([[0.3, -1.1]]), "e4m3", scaling="fp32")
+    >>> y = mor_ref.decode(found.codes, "e4m3") / found.scale
+    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    True
     """
 
     amax: NDArray[np.float32]
@@ -47,11 +56,21 @@ class Quantized(Dequantizable):
     scaling: Scaling
     partition: Partition
 
-    def in_blocks(self) -> CodedBlocks:
-        """Return the codes, and the factor of each block (GEM-003)."""
+    @property
+    @untraced
+    def decode_scale(self) -> NDArray[np.float32]:
+        """RN32(1 / scale) of each block, as kernels of matrix products take it (GEM-003).
+
+        `dequantize` divides by `scale`, which rounds once; a product with this rounds twice.
+        """
         from mor_ref.engine.matmul import decode_scales  # imports Numba
 
-        scale = decode_scales(self.scale).astype(np.float64).reshape(self.partition.grid)
+        return decode_scales(self.scale).reshape(self.scale.shape)
+
+    @untraced
+    def in_blocks(self) -> CodedBlocks:
+        """Return the codes, and the factor of each block (GEM-003)."""
+        scale = self.decode_scale.astype(np.float64).reshape(self.partition.grid)
         return CodedBlocks(self.codes, self.fmt, self.partition.block, scale)
 
     @untraced

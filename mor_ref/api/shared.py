@@ -18,17 +18,26 @@ from mor_ref.definitions.shared import (
     shared_kind,
     shared_profile,
 )
+from mor_ref.records import NumbersRecord
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shared:
+class Shared(NumbersRecord):
     """A tensor in blocks of 16 numbers that share an exponent.
 
     `shared_exponent` has an exponent for each block of a row, and `tau` a shift of 0 or 1 for each
     pair. `sign`, `magnitude`, `codes` and `y` have the shape of x.
+
+    A step of the magnitudes, which the exponent of the block gives, multiplies them: a larger
+    `shared_exponent` means larger numbers.
+
+    >>> import mor_ref, numpy as np
+    >>> small, large = (mor_ref.quantize_shared(np.float32([x, 1]), "mx9") for x in (1, 4))
+    >>> (large.shared_exponent - small.shared_exponent).tolist(), np.asarray(large).tolist()
+    ([[2]], [4.0, 1.0])
     """
 
     kind: str
