@@ -13,6 +13,7 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import Bits, codes_in
 from mor_ref.golden.model import views
 from mor_ref.operations.bits import bits32
+from mor_ref.processor_modes import in_usual_modes
 
 __all__ = ["packed", "plain", "reciprocal", "replicated", "swizzled_128x4", "transposed"]
 
@@ -55,6 +56,7 @@ def replicated(scale: Any, rows: int) -> Bits:
     return views.replicated(_of_two_axes(scale, "scale"), {"tile": [count, 1]})
 
 
+@in_usual_modes
 def reciprocal(scale: Any) -> Any:
     """Return RN32(1 / scale) of float32 scales, as float32 (VEC-006).
 

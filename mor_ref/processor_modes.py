@@ -5,7 +5,13 @@ are those of binary32 and binary64 alike, so Python's own floats show them, in a
 microsecond.
 """
 
+import functools
 import struct
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def _float_of(bits: int) -> float:
@@ -40,3 +46,14 @@ def check_processor() -> None:
             "in this process has set the processor to; undo that "
             "(torch.set_flush_denormal(False)) or call from another process"
         )
+
+
+def in_usual_modes(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make a function refuse to begin in a thread whose arithmetic is not that of IEEE 754."""
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        check_processor()
+        return function(*args, **kwargs)
+
+    return checked

@@ -37,7 +37,15 @@ MAY_IMPORT = {
         "treatments",
     },
     "exact": {"definitions", "exact", "policies", "processor_modes"},
-    "metrics": {"cuda", "definitions", "engine", "exact", "metrics", "representations"},
+    "metrics": {
+        "cuda",
+        "definitions",
+        "engine",
+        "exact",
+        "metrics",
+        "representations",
+        "processor_modes",
+    },
     "representations": {
         "api",
         "argument_checks",
@@ -69,6 +77,7 @@ MAY_IMPORT = {
         "policies",
         "representations",
         "records",
+        "processor_modes",
     },
     "fp8lm": {"api"},
     "explain": {"argument_checks", "definitions", "exact"},
@@ -113,7 +122,7 @@ MAY_IMPORT = {
         "treatments",
         "workers",
     },
-    "layouts": {"argument_checks", "arrays", "golden", "operations"},
+    "layouts": {"argument_checks", "arrays", "golden", "operations", "processor_modes"},
     "pytest_plugin": {"argument_checks", "golden", "verify"},
     "verify": {
         "__init__",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mor_ref.analysis.decisions import Decisions, decisions
 from mor_ref.analysis.large_tensors import How
-from mor_ref.api.tracing import untraced
+from mor_ref.api.border import public
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import let_go, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
@@ -60,6 +60,7 @@ class Settings:
         }
 
 
+@public
 def settings_for(
     policy: str | Policy = "tensor",
     *,
@@ -142,11 +143,13 @@ class TensorReport:
         return sum(self.units.values()) - max(self.units.values())
 
     @property
+    @public
     def dynamic_range(self) -> float | None:
         """The largest magnitude over the smallest."""
         return None if self.amax is None or self.amin is None else self.amax / self.amin
 
     @property
+    @public
     def log2_dynamic_range(self) -> float | None:
         """The dynamic range in binades."""
         return None if self.dynamic_range is None else math.log2(self.dynamic_range)
@@ -173,7 +176,7 @@ class Analysis:
     blocks: BlockMap
 
 
-@untraced
+@public
 def analyze(
     x: "ArrayLike", settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
 ) -> Analysis:
@@ -251,6 +254,7 @@ def _count_nonfinite(x: NDArray[Any]) -> int:
     return found
 
 
+@public
 def shares_of(counts: dict[Name, int]) -> dict[Name, float]:
     """Return the share of each count; 0 for all if nothing was counted."""
     count = max(sum(counts.values()), 1)

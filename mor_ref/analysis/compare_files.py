@@ -15,6 +15,7 @@ from mor_ref.analysis.listing import Selection, Stored, list_tensors
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.tensor_files import StoredTensor
+from mor_ref.api.border import public
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.affine import GroupsError
 from mor_ref.treatments import Table, Treatment
@@ -110,6 +111,7 @@ def record_of(one: Compared) -> Record:
     }
 
 
+@public
 def compare_files(
     files: str | Iterable[str],
     recipes: Iterable[str | Table | Treatment] = USUAL,

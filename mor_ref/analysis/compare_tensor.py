@@ -22,6 +22,7 @@ from mor_ref.analysis.large_tensors import (
 )
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.storage import is_said_by_author, stored_bits
+from mor_ref.api.border import public
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.measures import Measures, measures, sum_of_counts
 from mor_ref.api.policies import chosen_for_all
@@ -52,6 +53,7 @@ class Compared:
     bits_by_author: bool = False
 
     @property
+    @public
     def bits_per_number(self) -> float:
         """The bits of a number, scales included; 0 if there are none, NaN if they are not known."""
         return math.nan if self.bits is None else self.bits / max(self.measures.elements, 1)
@@ -73,6 +75,7 @@ class TensorComparison:
     under: tuple[Compared, ...]
 
 
+@public
 def compare(
     x: "ArrayLike",
     recipes: Iterable[str | Table | Treatment] = USUAL,

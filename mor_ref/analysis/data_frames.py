@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from mor_ref.analysis.analyze_tensor import TensorReport
+from mor_ref.api.border import public
 
 
+@public
 def to_records(reports: Iterable[TensorReport]) -> list[dict[str, Any]]:
     """Return a flat record for each report.
 

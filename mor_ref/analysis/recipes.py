@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mor_ref.analysis.analyze_tensor import Settings
+from mor_ref.api.border import public
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.shared import SHARED_KINDS
@@ -89,6 +90,7 @@ def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[NamedRecipe,
     return tuple(found.values())
 
 
+@public
 def settings_under(
     given: str | Table | Treatment,
     *,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mor_ref.analysis.analyze_tensor import Settings, TensorReport, shares_of
+from mor_ref.api.border import public
 from mor_ref.definitions.formats import formats
 
 
@@ -44,6 +45,7 @@ class Totals:
         return shares_of(_by_width(self.units, self.bits))
 
 
+@public
 def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
     """Return the totals of tensors that were analyzed with the same settings."""
     names = settings.policy.names

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.errors import ErrorSums, error_sums, percent
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import BF16, Numbers, copied_to, numbers_from
 from mor_ref.definitions.affine import (
     AffineProfile,
@@ -82,7 +82,7 @@ class Affine(NumbersRecord):
         """The largest number of each group."""
         return None if self.permutation is None else self.maximum
 
-    @untraced
+    @public
     def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return y, as float32: numbers of the dtype of x; it goes to `out`, if that is given."""
         return copied_to(out, self.y)
@@ -96,7 +96,7 @@ class Affine(NumbersRecord):
         )
 
 
-@untraced
+@public
 def quantize_affine(
     x: "ArrayLike",
     grid: str = "int8",

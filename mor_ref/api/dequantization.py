@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums, percent
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, dequantized_dtype, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, rows_and_columns
 from mor_ref.definitions.format import Format
@@ -37,7 +37,7 @@ class Dequantizable(NumbersRecord):
         rows, columns = self._scales.tile
         return rows, columns
 
-    @untraced
+    @public
     def dequantize(
         self,
         dtype: "np.typing.DTypeLike" = np.float32,
@@ -153,7 +153,7 @@ class Values(NumbersRecord):
     y: NDArray[np.float32]
     error: ErrorSums
 
-    @untraced
+    @public
     def dequantize(
         self,
         dtype: "np.typing.DTypeLike" = np.float32,

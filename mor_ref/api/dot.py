@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import Coded
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, code_dtype, codes_in, numbers_from, unsigned_from
 from mor_ref.definitions import dot_arguments as checks
 from mor_ref.definitions.blocks import rows_and_columns
@@ -42,7 +42,7 @@ class DotChunks(Record):
         return f"<{shape} dot products by {self.profile.name}, of {chunks} chunks>"
 
 
-@untraced
+@public
 def dot(
     a: "ArrayLike",
     b: "ArrayLike",
@@ -75,7 +75,7 @@ def dot(
     return sums.c.reshape(shape)
 
 
-@untraced
+@public
 def dot_chunks(
     a: "ArrayLike",
     b: "ArrayLike",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.tracing import untraced
 from mor_ref.records import Record
 
@@ -24,13 +25,13 @@ class ErrorSums(Record):
     nonfinite: NDArray[np.uint64]
 
     @property
-    @untraced
+    @public
     def mean_relative_error(self) -> NDArray[np.float64]:
         """The mean of each unit as a float, 0 if nothing counts; decisions use the integers."""
         return self.sum / np.maximum(self.nonzero, 1) * _ULP_OF_ONE
 
     @property
-    @untraced
+    @public
     def overall(self) -> float:
         """The mean relative error over all units."""
         counted = int(self.nonzero.sum())

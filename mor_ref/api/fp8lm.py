@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.tracing import untraced
+from mor_ref.api.border import public
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, copied_to, numbers_from
 from mor_ref.definitions.format import Format
@@ -109,7 +109,7 @@ def check_amax(amaxes: Floats | np.float32) -> None:
         raise ValueError(f"amax is {np.nanmin(amaxes)}; give the largest |x| of each tensor")
 
 
-@untraced
+@public
 def scale(
     amax: "ArrayLike",
     previous: "ArrayLike | None" = None,
@@ -157,7 +157,7 @@ def inverse(scale: Any) -> Any:
         return np.float32(1) / scale
 
 
-@untraced
+@public
 def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
     """Return the codes of x with a scale, and y.
 
@@ -173,6 +173,7 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
     return Cast(codes, factor, back, y)
 
 
+@public
 def codes_and_y(x: Floats, scale: Any, fmt: Format) -> tuple[Bits, Floats]:
     """Return the codes and y of numbers with one scale, or with one for each (FLM-005)."""
     from mor_ref.engine.fp8lm_tensors import cast as codes_of  # imports Numba
@@ -180,6 +181,7 @@ def codes_and_y(x: Floats, scale: Any, fmt: Format) -> tuple[Bits, Floats]:
     return codes_of(x, scale, inverse(scale), fmt)
 
 
+@public
 def history(
     state: History,
     amax: float,
@@ -207,6 +209,7 @@ def history(
     return History(window, float(found.scale))
 
 
+@public
 def auto_scale(
     state: AutoScale,
     codes: "ArrayLike",
@@ -244,6 +247,7 @@ def _plain_number(argument: str, given: object) -> float:
         raise TypeError(f"{argument} is {given!r}; give a number") from None
 
 
+@public
 def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
     """Return mu after a step whose gradient has so many saturated codes (FLM-010)."""
     from mor_ref.engine.fp8lm import growth  # imports Numba

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.fp8lm import (
     Cast,
     Floats,
@@ -15,7 +16,6 @@ from mor_ref.api.fp8lm import (
     inverse,
     scale,
 )
-from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, code_dtype, copied_to, unsigned_from
 from mor_ref.definitions.format import Format
@@ -71,7 +71,7 @@ class AdamState(Record):
     master: Cast
 
 
-@untraced
+@public
 def shared_scale(
     ranks: "Sequence[ArrayLike]",
     *,
@@ -123,6 +123,7 @@ def _of_one_shape(ranks: "Sequence[ArrayLike]") -> list[Floats]:
     return tensors
 
 
+@public
 def shared_scales(
     amax: Floats, fmt: str, profile: str, scale_profile: ScaleProfile
 ) -> tuple[Floats, np.float32, np.float32, NDArray[np.bool_]]:
@@ -142,6 +143,7 @@ def shared_scales(
     return own, shared, back, (own != shared) | (profile != "msamp_min")
 
 
+@public
 def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
     """Return the codes of sums of ranks, whose codes are along the first axis (FLM-009).
 
@@ -153,6 +155,7 @@ def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
     return fp8lm_tensors.sums_of(given, fmt, sums)
 
 
+@public
 def begin_adam(parameters: "ArrayLike") -> AdamState:
     """Return the state of Adam before the first step, with these parameters as master weights."""
     from mor_ref.engine.fp8lm_tensors import largest_magnitude  # imports Numba
@@ -168,7 +171,7 @@ def begin_adam(parameters: "ArrayLike") -> AdamState:
     )
 
 
-@untraced
+@public
 def adam(
     state: AdamState,
     gradient: "ArrayLike",
@@ -229,6 +232,7 @@ def _cast_in_place(x: Floats, scale: np.float32, fmt: Format) -> Cast:
     return Cast(recast(x, scale, back, fmt), scale, back, x)
 
 
+@public
 def stored_scales(amaxes: "Sequence[float]", master: float) -> list[float]:
     """Return the scales of both moments and of the weights, given their scale before (FLM-014)."""
     kinds, before = (FIRST_MOMENT, SECOND_MOMENT, MASTER), (1.0, 1.0, master)

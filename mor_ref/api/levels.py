@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.packing import bit_by_bit, in_digits
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, copied_to, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.levels import (
@@ -52,12 +52,13 @@ class Levels(NumbersRecord):
     inside: NDArray[np.uint8]
     codes: NDArray[np.uint8]
 
-    @untraced
+    @public
     def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return y, as float32; it goes to `out`, if that is given."""
         return copied_to(out, self.y)
 
     @property
+    @public
     def gradient_scale(self) -> float:
         """1 / sqrt(numbers * Qp) in binary64, as the authors compute it (LVL-007)."""
         if not self.y.size:
@@ -67,6 +68,7 @@ class Levels(NumbersRecord):
             )
         return 1.0 / math.sqrt(self.y.size * level_kind(self.kind).gradient_divisor)
 
+    @public
     def alpha_sums(self, dy: "ArrayLike") -> list[Fraction]:
         """Return the exact sum of `alpha_term * dy` of each row; all of them have to be finite."""
         rows, columns = rows_and_columns(self.y.shape)
@@ -102,7 +104,7 @@ class Levels(NumbersRecord):
         return f"<{shape} as {self.kind} in {self.arithmetic}: {self.alpha.size} rows>"
 
 
-@untraced
+@public
 def quantize_levels(
     w: "ArrayLike",
     kind: str,

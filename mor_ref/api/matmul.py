@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
 from mor_ref.api.matmul_operands import Side, Transposed, is_record, side_of
@@ -15,7 +16,6 @@ from mor_ref.api.matmul_segments import (
     check_format,
     in_segments,
 )
-from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.dot_arguments import check_terms, dot_profile
@@ -42,7 +42,7 @@ def transposed(x: Any) -> Transposed:
     return x.of if isinstance(x, Transposed) else Transposed(x)
 
 
-@untraced
+@public
 def matmul(
     A: Any,  # noqa: N803  # as the issue and NumPy name matrices
     B: Any,  # noqa: N803

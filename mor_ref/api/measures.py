@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.dequantization import OutcomeOfCodes, Tried
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition, partition
@@ -45,16 +46,19 @@ class Measures:
         return Measures(**added, saturated=saturated, largest=max(self.largest, other.largest))
 
     @property
+    @public
     def error(self) -> float:
         """The mean relative error; 0 if every number is 0."""
         return self.sum / max(self.nonzero, 1) * _ULP_OF_ONE
 
     @property
+    @public
     def mse(self) -> float:
         """The mean squared error."""
         return float(self.noise * _UNIT_OF_SQUARES / max(self.measured, 1))
 
     @property
+    @public
     def sqnr(self) -> float:
         """The ratio of signal and noise in decibels (ERR-007); infinite without noise."""
         if not self.noise:
@@ -62,11 +66,13 @@ class Measures:
         return 10 * math.log10(Fraction(self.signal, self.noise)) if self.signal else -math.inf
 
     @property
+    @public
     def flushed_share(self) -> float:
         """The share of the numbers that are not zero that became zero."""
         return self.flushed / max(self.nonzero, 1)
 
     @property
+    @public
     def saturated_share(self) -> float:
         """The share of the numbers that are not zero that saturated; NaN if it is not known."""
         return math.nan if self.saturated is None else self.saturated / max(self.nonzero, 1)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mor_ref.api.border import public
 from mor_ref.api.mixed_units import Mixed, measured, mixed, record_of
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import Cut, partition
 from mor_ref.definitions.format import Format
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@untraced
+@public
 def mix_formats(
     x: "ArrayLike",
     candidates: Sequence[str | Format | Representation] = ("int8", "e4m3"),
@@ -44,7 +44,7 @@ def mix_formats(
     return mixed(numbers, of, partition(numbers.shape, block), threads)
 
 
-@untraced
+@public
 def mix_layer(
     tensors: "Sequence[ArrayLike]",
     candidates: Sequence[str | Format | Representation] = ("int8", "e4m3"),

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import percent
 from mor_ref.api.quantization import Quantized
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, copied_to
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
@@ -59,13 +59,13 @@ class Mixed(NumbersRecord):
     units: Partition
     source: str
 
-    @untraced
+    @public
     def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return y, as float32; it goes to `out`, if that is given."""
         return copied_to(out, self.y)
 
     @property
-    @untraced
+    @public
     def shares(self) -> dict[str, float]:
         """The share of units that took each candidate; 0 for all if there are none."""
         count = max(self.choice.size, 1)

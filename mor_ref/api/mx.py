@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
@@ -57,7 +58,7 @@ class Mx(Dequantizable):
         )
 
 
-@untraced
+@public
 def quantize_mx(
     x: "ArrayLike",
     fmt: str | Format,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
@@ -48,7 +49,7 @@ class Nvfp4(Dequantizable):
     profile: Nvfp4Profile
 
     @property
-    @untraced
+    @public
     def packed(self) -> NDArray[np.uint8]:
         """Two codes in a byte: the even element of a row in the low nibble (NVF-011)."""
         codes = np.atleast_1d(self.codes)
@@ -73,7 +74,7 @@ class Nvfp4(Dequantizable):
         )
 
 
-@untraced
+@public
 def quantize_nvfp4(
     x: "ArrayLike",
     *,

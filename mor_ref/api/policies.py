@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
@@ -61,7 +62,7 @@ class MorResult(NumbersRecord):
     blocks: Partition
     scaling: Scaling
 
-    @untraced
+    @public
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> NDArray[Any]:
         """Return the numbers of `output`, as float32 or as bfloat16."""
         if dequantized_dtype(dtype) == BF16:
@@ -70,7 +71,7 @@ class MorResult(NumbersRecord):
         return decode(self.output, "bf16")
 
     @property
-    @untraced
+    @public
     def shares(self) -> dict[str, float]:
         """The share of units that took each representation; 0 for all if there are none."""
         count = max(self.choice.size, 1)
@@ -93,7 +94,7 @@ class MorResult(NumbersRecord):
         )
 
 
-@untraced
+@public
 def mor(
     x: "ArrayLike",
     policy: str | Policy = "tensor",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
@@ -57,7 +58,7 @@ class Quantized(Dequantizable):
     partition: Partition
 
     @property
-    @untraced
+    @public
     def decode_scale(self) -> NDArray[np.float32]:
         """RN32(1 / scale) of each block, as kernels of matrix products take it (GEM-003).
 
@@ -67,7 +68,7 @@ class Quantized(Dequantizable):
 
         return decode_scales(self.scale).reshape(self.scale.shape)
 
-    @untraced
+    @public
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""
         scale = self.decode_scale.astype(np.float64).reshape(self.partition.grid)
@@ -80,7 +81,7 @@ class Quantized(Dequantizable):
         return self._described(f"{self.fmt.name}: {self.scaling} scales of {blocks}")
 
 
-@untraced
+@public
 def quantize(
     x: "ArrayLike",
     fmt: str | Format,

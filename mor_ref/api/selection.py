@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.affine import quantize_affine
+from mor_ref.api.border import public
 from mor_ref.api.levels import quantize_levels
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.selection import OUTLIER, SelectionScheme, check_limit
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@untraced
+@public
 def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArray[np.bool_]:
     """Return which numbers of `x` keep more bits than the others.
 

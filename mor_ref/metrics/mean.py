@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
+from mor_ref.processor_modes import in_usual_modes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,6 +127,7 @@ class MeanRelativeError(_MeanIsBelow):
             )
 
     @property
+    @in_usual_modes
     def _written(self) -> Decimal | Fraction:
         """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
         text = str(self.threshold)
@@ -133,6 +135,7 @@ class MeanRelativeError(_MeanIsBelow):
         return Fraction(text) if is_fraction else Decimal(text)
 
     @property
+    @in_usual_modes
     def value(self) -> float:
         """The threshold as people read it; decisions use the limit."""
         return float(self._written)
