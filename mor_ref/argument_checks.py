@@ -1,10 +1,10 @@
 """Arguments that are a name or a whole number, and answers that help when they are not."""
 
 import difflib
+import itertools
 import operator
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from os.path import commonpath
 from pathlib import Path
 
 _MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
@@ -37,7 +37,7 @@ def hint_of(given: object, names: Collection[str], also: OtherNames | None = Non
     """Return a question for the known names that somebody means, or a word that there is none.
 
     A hint never changes the meaning: it is another spelling of a known name, a name in other
-    software that means the same, or a slip in a word without digits that is near to one name alone.
+    software that means the same, or a slip of a letter that is near to one name alone.
 
     >>> hint_of("E4M3", ["e4m3", "e4m3fnuz"]), hint_of("e4m3fn", ["e4m3", "e4m3fnuz"])
     ("did you mean 'e4m3'? ", '')
@@ -68,15 +68,22 @@ _LIBRARY = re.compile(r"(torch|jax\.numpy|jnp|ml_dtypes|numpy|np|tl)\.")
 
 
 def _is_slip(text: str, name: str) -> bool:
-    """Return whether one letter too many, too few or another is all that two words differ in.
+    """Return whether two names differ in one letter of one word: one too many, too few or another.
 
-    Digits are never a slip: another digit is another format or another version.
+    Digits are never a slip, as another digit is another format or another version. Nor is a letter
+    of a word as short as those in `e4m3fnuz`.
     """
-    if len(text) < _SHORTEST_WITH_SLIP or any(c.isdigit() for c in text + name):
+    given, known = (re.findall("[a-z]+|[^a-z]+", one) for one in (text, name))
+    if len(given) != len(known):
         return False
-    start = len(commonpath([text, name]))
-    rest, other = text[start:], name[start:]
-    return other in (rest[1:], other[:1] + rest, other[:1] + rest[1:])
+    pairs = [pair for pair in zip(given, known, strict=True) if len(set(pair)) > 1]
+    if len(pairs) != 1 or not pairs[0][0].isalpha() or len(pairs[0][0]) < _SHORTEST_WITH_SLIP:
+        return False
+    word, other = pairs[0]
+    same = (a == b for a, b in zip(word, other, strict=False))
+    start = sum(itertools.takewhile(bool, same))
+    rest, left = word[start:], other[start:]
+    return left in (rest[1:], left[:1] + rest, left[:1] + rest[1:])
 
 
 _SHORTEST_WITH_SLIP = 4

@@ -131,7 +131,7 @@ def test_whole_numbers_are_taken_as_c():
 
 
 def test_of_many_profiles_those_like_the_given_one_are_named():
-    with pytest.raises(ValueError, match="take one of hopper_fp16") as refused:
+    with pytest.raises(ValueError, match="did you mean 'hopper_fp8'") as refused:
         mor_ref.dot(ROWS, ROWS, profile="hoper_fp8")
     named = str(refused.value).partition("take one of ")[2].split(", ")
     assert named.pop() == f"or of the {len(DOT_PROFILES) - len(named)} others"

@@ -319,6 +319,7 @@ NO_CHAPTERS = {
         "dot_arguments": "what functions of the chapter dot are given",
         "dot_faults": "why a profile of the chapter dot cannot exist",
         "format": "the type of a row of the chapter formats",
+        "format_names": "names in other software, of the chapter formats",
         "matmul": MATMUL,
     },
     "exact": {
@@ -362,6 +363,7 @@ NO_CHAPTERS = {
         "unrounded_y": "a part of the chapter errors",
     },
     "api": {
+        "border": "checks what holds for all public functions",
         "coded_blocks": "records as codes and scales, of the chapter dot",
         "dequantization": DEQUANTIZATION,
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
@@ -524,7 +526,7 @@ def test_starting_is_quick():
         "mor_ref.argument_checks",
         *(
             f"mor_ref.definitions{name}"
-            for name in ("", ".catalogue", ".encoding", ".format", ".formats")
+            for name in ("", ".catalogue", ".encoding", ".format", ".format_names", ".formats")
         ),
     }
     help_of = "sys.argv[:] = ['mor-ref', '--help']; from mor_ref.cli import main; main()"

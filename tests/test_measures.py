@@ -198,7 +198,7 @@ def test_the_representation_of_a_user_is_measured(dtype):
 
 
 def test_what_nobody_counted_is_not_known():
-    """Also in sums; and what took nothing leaves nothing open."""
+    """Also in sums. A representation that took nothing leaves nothing open."""
     known, unknown = Measures(saturated=3), Measures(saturated=None)
     assert (known + known).saturated == 6
     assert (known + unknown).saturated is None

@@ -180,6 +180,8 @@ def test_another_version_is_no_slip():
         ("rows", ["row", "column"], "did you mean 'row'? "),
         ("ro", ["row"], ""),
         ("texnor", ["tensor"], ""),
+        ("hoper_fp8", ["hopper_fp8", "hopper_fp16"], "did you mean 'hopper_fp8'? "),
+        ("hopper_bf61", ["hopper_bf16"], ""),
     ],
 )
 def test_a_slip_is_one_letter_and_near_to_one_name(given, names, hint):

@@ -42,7 +42,7 @@ def file(tmp_path):
 
 
 def test_names_are_printed_as_they_are(run, file, monkeypatch):
-    """Colons and brackets are no markup: not of tensors, and not of recipes."""
+    """Colons and brackets in the names of tensors and recipes are not markup."""
     policy = Policy("three", (Rung("e4m3", MeanRelativeError("0.1")),))
     monkeypatch.setitem(POLICIES, "three", policy)
     printed, _ = run("analyze", file)
@@ -64,7 +64,7 @@ def test_tables_print_names_as_they_are():
 
 
 def test_no_other_module_makes_a_console():
-    """One place decides that text of data is no markup, and where progress goes."""
+    """One place decides that text of data is not markup, and where progress goes."""
     package = Path(mor_ref.__file__).parent
     made = {
         path.relative_to(package).as_posix()

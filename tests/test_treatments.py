@@ -112,7 +112,7 @@ def test_a_treatment_is_an_operation_with_its_parameters(text):
         ("mxfp9", "recipe is 'mxfp9', which is not known; take one"),
         ("nvfp5", "recipe is 'nvfp5', which is not known; take one"),
         ("three_way", "is 'three_way', which is not known; did you mean 'mor:three_way'? take"),
-        ("mxfp9:8", "the first word of recipe 'mxfp9:8' is 'mxfp9', which is not known; did you"),
+        ("mxfp9:8", "the first word of recipe 'mxfp9:8' is 'mxfp9', which is not known; take"),
         (
             "mor:sub_tensor",
             "'sub_tensor' is not known; give a word for policy (tensor, two",

@@ -31,8 +31,8 @@ class Shared(NumbersRecord):
     `shared_exponent` has an exponent for each block of a row, and `tau` a shift of 0 or 1 for each
     pair. `sign`, `magnitude`, `codes` and `y` have the shape of x.
 
-    A step of the magnitudes, which the exponent of the block gives, multiplies them: a larger
-    `shared_exponent` means larger numbers.
+    The power of two of `shared_exponent` multiplies the magnitudes: a larger exponent means larger
+    numbers.
 
     >>> import mor_ref, numpy as np
     >>> small, large = (mor_ref.quantize_shared(np.float32([x, 1]), "mx9") for x in (1, 4))

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from mor_ref.analysis import Measures
 from mor_ref.analysis.analyze_tensor import in_percent
 from mor_ref.analysis.compare_files import Comparison
 from mor_ref.analysis.compare_tensor import Compared
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.api.measures import Measures
 from mor_ref.cli.show import plain_console
 from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
 from mor_ref.verify.counts_in_words import counted

@@ -20,7 +20,7 @@ _NARROWEST = 80  # columns
 
 
 def plain_console(*, of_errors: bool = False, width: int | None = None) -> Console:
-    """Return a console that prints text as it is: a name such as `l:fire:w` is no picture."""
+    """Return a console that prints text as it is: `l:fire:w` does not become a picture."""
     return Console(stderr=of_errors, width=width, markup=False, emoji=False, highlight=False)
 
 
@@ -33,7 +33,7 @@ def console_of_some_width() -> Console:
 class Bars(Progress):
     """Progress bars on the standard error: the count, the total and the time, or other columns.
 
-    If the standard error is no terminal, they show nothing: it may be joined to the results.
+    If the standard error is not a terminal, they show nothing: it may be joined to the results.
     """
 
     def __init__(self, *columns: ProgressColumn, hidden: bool = False) -> None:

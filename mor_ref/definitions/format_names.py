@@ -49,7 +49,7 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bfloat", "__nv_bfloat16", "nv_bfloat16"), ("bf16",)),
     **dict.fromkeys(("fp16", "half", "binary16", "__half"), ("f16",)),
     **dict.fromkeys(("fp32", "single", "binary32"), ("f32",)),
-    # Which of several, nobody can tell: MLIR's f8E4M3 has infinities, safetensors' F8_E4M3 has not.
+    # Each may be one of several: MLIR's f8E4M3 has infinities, safetensors' F8_E4M3 has not.
     "f8e4m3": ("e4m3", "e4m3_ieee"),
     **dict.fromkeys(("fp8", "float8", "f8"), ("e4m3", "e5m2")),
     "bf8": ("e5m2", "e5m2fnuz"),

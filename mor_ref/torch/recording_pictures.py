@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.measures import sum_of_counts
 from mor_ref.argument_checks import known_name
 from mor_ref.torch.measures import Measured
 from mor_ref.torch.recipe import OPERANDS
@@ -215,10 +214,10 @@ def _by_step(
     return dict(sorted(found.items()))
 
 
-def _ratio(counts: Sequence[tuple[int | None, int]]) -> float:
+def _ratio(counts: Sequence[tuple[Any, int]]) -> float:
     """Return the share of some elements among all; NaN, which is not drawn, if it is not known."""
-    some, every = (sum_of_counts(count[place] for count in counts) for place in (0, 1))
-    return float("nan") if some is None else some / max(every or 0, 1)
+    some, every = zip(*counts, strict=True)
+    return np.nan if None in some else sum(some) / max(sum(every), 1)
 
 
 def _grid(
