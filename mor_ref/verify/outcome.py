@@ -1,6 +1,9 @@
 """Results with a verdict."""
 
 from abc import ABC, abstractmethod
+from typing import Literal
+
+Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
 
 class Outcome(ABC):

@@ -6,12 +6,13 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
+from mor_ref.verify.outcome import Verdict
 from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.reporting.asked_twice_text import another_answer, asked_twice, changed
 from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fields
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.field_result import FieldResult
-from mor_ref.verify.running.results import SuiteResult, Verdict
+from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown_names import Unknown
 

@@ -6,18 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
-from mor_ref.verify.outcome import Outcome
+from mor_ref.verify.outcome import Outcome, Verdict
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.unknown_names import Unknown, unknown
-
-Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis
-from mor_ref.verify.outcome import Outcome
+from mor_ref.verify.outcome import Outcome, Verdict
 from mor_ref.verify.running.ask import Ask, ask_here
 from mor_ref.verify.running.diagnosed_cases import DiagnosedCases
-from mor_ref.verify.running.results import SuiteResult, Verdict, result_of
+from mor_ref.verify.running.results import SuiteResult, result_of
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.verify.running.unknown_names import Unknown, unknown
 
