@@ -18,7 +18,7 @@ from mor_ref.argument_checks import (
 from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.generation.vectors import make
+from mor_ref.golden.generation.vectors import has_deviations, make
 from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import described
@@ -128,6 +128,13 @@ def _known(names: list[str]) -> list[str]:
         raise UnknownNameError(f"{error}{hint}") from None
 
 
+def _exposed(name: str, entry: Mapping[str, Any]) -> str:
+    """Say how many deviations a suite exposes, if there are some that it has to expose."""
+    if has_deviations(name):
+        return f"exposes {counted(len(entry['kills']), 'deviation')}"
+    return "no deviation names it, so how many it exposes is not known"
+
+
 class _Making(Bars):
     """A bar for cases made and witnesses checked, with a line for each suite that is done."""
 
@@ -154,9 +161,8 @@ class _Making(Bars):
     def done(self, name: str, entry: Mapping[str, Any]) -> None:
         """Print what a suite has in it, its size, and how many deviations it exposes."""
         cases = counted(len(entry["cases"]), "case")
-        deviations = counted(len(entry["kills"]), "deviation")
         size = f"{cases}, {counted(entry['elements'], 'element')}"
-        line = f"{name}: {SUITES[name].title}; {size}, exposes {deviations}"
+        line = f"{name}: {SUITES[name].title}; {size}, {_exposed(name, entry)}"
         self.console.print(line, soft_wrap=True)
         with self._counting:  # a few of its steps may be on their way
             self.advance(self._task, self._steps_left.pop(name, 0))

@@ -10,7 +10,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.directory import RECORD, MadeBy, lock_directory
 from mor_ref.golden.generation.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
+from mor_ref.golden.store.manifest import MANIFEST, GoldenError, check_entry, read_manifest
 from mor_ref.golden.store.suite_files import (
     file_of,
     manifest_entry,
@@ -44,6 +44,7 @@ def made(name: str, size: Size, *, searches: bool = False) -> Made:
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
+    check_entry(name, {**manifest_entry(suite, [], b""), "kills": {}})  # before any work
     cases, memory = [], Memory()
     for question in questions(suite, size):
         cases.append(with_expected(suite, question, memory))
@@ -56,6 +57,7 @@ def made(name: str, size: Size, *, searches: bool = False) -> Made:
     wrong = negative(suite, cases)
     if wrong is not None:
         files[negative_file_of(name)], entry["negative"] = wrong
+    check_entry(name, entry)
     return files, entry
 
 
@@ -96,6 +98,13 @@ def make(
             on_suite(name, entry)
         if not waited_for:  # the digests of all inputs may have come or gone
             write_manifest(directory, dict(sorted(entries.items())), made_with)
+
+
+def has_deviations(name: str) -> bool:
+    """Return whether there are deviations that a suite has to expose; one of a user has none."""
+    from mor_ref.deviations import DEVIATIONS
+
+    return any(name in deviation.suites for deviation in DEVIATIONS.values())
 
 
 def _in_order_of_work(names: Iterable[str]) -> list[str]:

@@ -205,6 +205,19 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise GoldenError(f"{path} {error}") from error
 
 
+def check_entry(name: str, entry: Mapping[str, Any]) -> None:
+    """Refuse an entry that no reader of a manifest would take, before it is written."""
+    try:
+        _by_name(NAME, _record(_ENTRY, optional=("negative",)))("suites", {name: entry})
+        _check_suite(f"suites.{name}", entry)
+    except _FaultError as fault:
+        said = str(fault).removeprefix(f"suites.{name}").removeprefix(".").strip()
+        raise GoldenError(
+            f"suite {name!a} cannot be made, as no manifest can list it: {said}; change it in the "
+            "module of --rows"
+        ) from fault
+
+
 @functools.lru_cache(maxsize=4)
 def _checked(content: bytes) -> dict[str, Any]:
     """Return the manifest that a content is; all but one of this version is refused.

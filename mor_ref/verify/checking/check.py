@@ -16,6 +16,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import elements_of, read_suite
 from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking import suite_checks
@@ -34,7 +35,7 @@ _SHOWN = 8  # findings of a suite, as text
 class SuiteCheck(Outcome):
     """A suite: how many entries the exact model and the engine compared, and the findings.
 
-    `distinct` is how many distinct inputs the exact model computed for it.
+    `distinct` is how many distinct inputs the exact model computed for it. `model` says what computed the expected values: operations of a user have their own function.
     """
 
     suite: str
@@ -42,6 +43,7 @@ class SuiteCheck(Outcome):
     by_exact_model: int = 0
     by_engine: int = 0
     distinct: int = 0
+    model: str = "the exact model"
     findings: tuple[Finding, ...] = ()
     is_usable: bool = True
 
@@ -111,7 +113,8 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
         what = f"the manifest says it has {entry['elements']:,} elements, and it has "
         found.append(Finding(f"{what}{elements_of(cases):,}", name))
     found += suite_checks.check_presence(exact)
-    found += suite_checks.check_values(exact, "the exact model")
+    model = _model_of(suite.operation)
+    found += suite_checks.check_values(exact, model)
     found += suite_checks.check_values(engine, "the engine")
     # Another size or seed may expose fewer deviations, and a suite of the user's own any.
     is_bundled = size == Size() and name in read_manifest(bundled_files())["suites"]
@@ -120,7 +123,16 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
         found, suite_checks.check_negative(directory, suite, entry.get("negative"), cases), name
     )
     counts = len(cases), _compared(exact), _compared(engine), memory.distinct
-    return SuiteCheck(name, *counts, tuple(found), is_usable)
+    return SuiteCheck(name, *counts, model, tuple(found), is_usable)
+
+
+def _model_of(name: str) -> str:
+    """Say what computes the expected values of an operation."""
+    operation = OPERATIONS[name]
+    if operation.exact is operation.engine:
+        return "the function of its operation, which is also the engine"
+    is_ours = operation.exact.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return "the exact model" if is_ours else "the exact function of its own operation"
 
 
 def _add(found: list[Finding], more: Iterator[Finding], suite: str | None = None) -> bool:
@@ -174,7 +186,7 @@ def lines(found: Check) -> Iterator[str]:
     for suite in found.suites:
         yield (
             f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "
-            f"{counted(suite.cases, 'case')} compared with the exact model, which computed "
+            f"{counted(suite.cases, 'case')} compared with {suite.model}, which computed "
             f"{counted(suite.distinct, 'distinct input')}; {suite.by_engine:,} compared with the "
             "engine"
         )
