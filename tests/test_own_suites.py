@@ -1,4 +1,4 @@
-"""Suites of a user: what golden make writes, golden check takes, and both say what is true."""
+"""Suites of a user: golden check takes the files of golden make, and no line claims too much."""
 
 from dataclasses import replace
 
