@@ -35,7 +35,8 @@ _SHOWN = 8  # findings of a suite, as text
 class SuiteCheck(Outcome):
     """A suite: how many entries the exact model and the engine compared, and the findings.
 
-    `distinct` is how many distinct inputs the exact model computed for it. `model` says what computed the expected values: operations of a user have their own function.
+    `distinct` is how many distinct inputs the exact model computed for it. `model` says
+    what computed the expected values: operations of a user have their own function.
     """
 
     suite: str
