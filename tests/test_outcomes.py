@@ -15,7 +15,7 @@ from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.checking.check import Check, SuiteCheck
 from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.conformance import Conformance, Coverage
-from mor_ref.verify.running.results import FieldResult
+from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.run import not_opened
 from mor_ref.verify.running.suites import suites_in
 
