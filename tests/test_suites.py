@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mor_ref import formats
+from mor_ref import formats, golden
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.arithmetic import quotient
@@ -52,6 +52,17 @@ def test_every_larger_suite_depends_on_its_seed(name):
     some, others = (numbers(SUITES[name], Size(2, seed)) for seed in (0, 5))
     both = zip(some, others, strict=True)
     assert any(a.shape != b.shape or np.any(a != b) for (_, _, a), (_, _, b) in both)
+
+
+OF_TENSORS = [name for name, of in SUITES.items() if OPERATIONS[of.operation].first_axes == "rc"]
+
+
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_tensors_are_beyond_a_tile_of_scales_and_end_behind_vectors(name):
+    """So that the order of tiles of 128x4 scales shows, and a loop without its last number."""
+    tensors = [case.arrays["x"] for case in golden.load(name)]
+    assert any(x.shape == (130, 160) for x in tensors)
+    assert any(x.size % 16 == 1 and min(x.shape) > 1 for x in tensors)
 
 
 @pytest.mark.tier("full", one_in=3, but=SMALL)

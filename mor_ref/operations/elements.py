@@ -15,6 +15,7 @@ from mor_ref.operations.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.operations.operation import Arrays
 
 Grid = tuple[int, int]
+_MOST_WITH_STEPS = 1 << 14  # numbers; the steps of larger tensors would take most of their room
 
 
 def rows_of(arrays: Arrays, source: str) -> Rows:
@@ -52,6 +53,19 @@ def element_fields(
         "code": codes_array([e.code for e in flat], fmt).reshape(shape),
         "y": f32_array(e.y for e in flat).reshape(shape),
     }
+
+
+def has_steps(shape: tuple[int, ...]) -> bool:
+    """Return whether a tensor is so small that its suite has xs, d, r and u (VEC-001)."""
+    return math.prod(shape) <= _MOST_WITH_STEPS
+
+
+def tensor_fields(
+    elements: list[list[Element]], fmt: Format, shape: tuple[int, ...]
+) -> dict[str, Unsigned]:
+    """Return the fields of the elements of a tensor, without xs if the tensor is large."""
+    found = element_fields(elements, fmt, shape)
+    return found if has_steps(shape) else {"code": found["code"], "y": found["y"]}
 
 
 def error_fields(

@@ -9,7 +9,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
 from mor_ref.operations.bits import Unsigned, tensor_of
-from mor_ref.operations.elements import element_fields, listed, rows_of
+from mor_ref.operations.elements import listed, rows_of, tensor_fields
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
-    """Quantize with the exact model, with all intermediates of every element."""
+    """Quantize with the exact model; a tensor that is not large has all intermediates."""
     from mor_ref.exact import mx
 
     fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
@@ -39,7 +39,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     cut = partition(shape, (1, block))
     return {
         "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
-        **element_fields(found.elements, fmt, shape),
+        **tensor_fields(found.elements, fmt, shape),
     }
 
 

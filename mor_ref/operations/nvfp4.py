@@ -10,7 +10,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
-from mor_ref.operations.elements import element_fields, listed, rows_of
+from mor_ref.operations.elements import listed, rows_of, tensor_fields
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import (
@@ -34,7 +34,7 @@ E2M1, E4M3 = formats["e2m1"], formats["e4m3"]
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
-    """Quantize with the exact model, with all intermediates of every element."""
+    """Quantize with the exact model; a tensor that is not large has all intermediates."""
     from mor_ref.exact import nvfp4
 
     rows, columns = parameters["tile"]
@@ -43,7 +43,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     found = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
     cut = partition(shape, (rows, columns))
     tiles = listed(found.scale, cut.grid)
-    elements = element_fields(found.elements, E2M1, shape)
+    elements = tensor_fields(found.elements, E2M1, shape)
     return {
         "global_encode_scale": f32_array(s.encode for s in found.global_scale),
         "global_decode_scale": f32_array(s.decode for s in found.global_scale),

@@ -9,7 +9,14 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.scales import AmaxOrScale, given_for
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
-from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
+from mor_ref.operations.elements import (
+    error_fields,
+    has_steps,
+    listed,
+    rows_of,
+    sums,
+    tensor_fields,
+)
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import (
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
-    """Quantize with the exact model, with all intermediates of every element."""
+    """Quantize with the exact model; a tensor that is not large has all intermediates."""
     from mor_ref.exact import quantization
 
     shape = arrays["x"].shape
@@ -48,8 +55,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         "mantissa": np.array(mantissas, np.uint32).reshape(cut.group_grid),
         "exponent": np.array([s.exponent_code or 0 for s in scales], np.uint8).reshape(cut.grid),
         "scale": f32_array(s.value for s in scales).reshape(cut.grid),
-        **element_fields(found.elements, fmt, shape),
-        **error_fields(x, found.elements, shape),
+        **tensor_fields(found.elements, fmt, shape),
+        **(error_fields(x, found.elements, shape) if has_steps(shape) else {}),
         **sums(listed(found.error, cut.grid), cut.grid),
     }
 

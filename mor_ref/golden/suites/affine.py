@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.integer_ties import (
     rows_near_half_zeros,
     rows_of_wide_grids,
@@ -25,7 +26,14 @@ from mor_ref.golden.inputs.late_blocks import down_a_column, of_amaxes, with_zer
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.large import (
+    TALLER,
+    WIDER,
+    LargeCase,
+    digests,
+    large_beyond_tiles,
+    large_suite,
+)
 from mor_ref.golden.suites.tensor_cases import each_once
 
 _RANDOM = 160  # numbers of a case of steps
@@ -98,7 +106,12 @@ def _float_zero_cases(size: Size) -> Iterator[Case]:
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:
-    of_tensors = itertools.chain(_every_tensor_case(size), _cases_below_normal(), _cases_at_ties())
+    of_tensors = itertools.chain(
+        _every_tensor_case(size),
+        _cases_below_normal(),
+        _cases_at_ties(),
+        (_case(tensor, "uint8", False, "peg", "row") for tensor in beyond_tiles(size)),
+    )
     return each_once(of_tensors)
 
 
@@ -155,7 +168,9 @@ def _case(tensor: Tensor, grid: str, symmetric: bool, profile: str, block: Any) 
 
 
 def _group_cases(size: Size) -> Iterator[Case]:
-    return each_once(itertools.chain(_every_group_case(size), _groups_at_ties()))
+    return each_once(
+        itertools.chain(_every_group_case(size), _groups_at_ties(), _groups_beyond_tiles(size))
+    )
 
 
 def _every_group_case(size: Size) -> Iterator[Case]:
@@ -183,6 +198,11 @@ def _groups_at_ties() -> Iterator[Case]:
     yield _groups(wide, "uint16", True, "peg", wide.x.shape[1])
 
 
+def _groups_beyond_tiles(size: Size) -> Iterator[Case]:
+    for tensor, groups in zip(beyond_tiles(size), (10, 9), strict=True):
+        yield _groups(tensor, "uint8", False, "peg", groups)
+
+
 def _groups(tensor: Tensor, grid: str, symmetric: bool, profile: str, groups: int) -> Case:
     zeros = "symmetric" if symmetric else "asymmetric"
     name = f"{tensor.name}.{grid}.{zeros}.{profile}.{groups}"
@@ -203,6 +223,7 @@ def _large_cases() -> Iterator[LargeCase]:
     tall = {"grid": "uint4", "profile": "torch_fake_tensor", "symmetric": True, "block": [32, 1]}
     yield LargeCase("wider", "bf16", WIDER, 11, wide)
     yield LargeCase("taller", "bf16", TALLER, 12, tall)
+    yield from large_beyond_tiles("peg", wide)
 
 
 def _late(profile: str, stream: int) -> LargeCase:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mor_ref.golden.inputs.beyond_tiles import ENDS, SOURCE, STREAMS, word_of
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.inputs.placed import End, Entry, ends_of, regions_of
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
@@ -94,6 +95,12 @@ def largest_last(**parameters: Any) -> Iterator[LargeCase]:
     """Yield a case whose largest number is behind 2^16 columns, and one behind 2^16 rows."""
     yield LargeCase("wider.tensor", "bf16", WIDER, LAST_IN_WIDER, parameters)
     yield LargeCase("taller.tensor", "bf16", TALLER, LAST_IN_TALLER, parameters)
+
+
+def large_beyond_tiles(word: str, parameters: Mapping[str, Any]) -> Iterator[LargeCase]:
+    """Yield a case of 130x160 numbers, and one of 81."""
+    for shape, stream in STREAMS.items():
+        yield LargeCase(f"{word_of(shape)}.{word}", SOURCE, shape, stream, parameters, ends=ENDS)
 
 
 def of_few(name: str, rows: list[list[int]], parameters: Mapping[str, Any]) -> LargeCase:

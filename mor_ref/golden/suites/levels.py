@@ -4,12 +4,13 @@ import itertools
 from collections.abc import Iterator
 
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.late_blocks import in_rows, rows_of_weights
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.weights import elements, matrices
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import LargeCase, digests, large_suite
+from mor_ref.golden.suites.large import LargeCase, digests, large_beyond_tiles, large_suite
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
 _ROWS = 1101  # more than a thread block has threads
@@ -34,6 +35,8 @@ def _matrix_cases(size: Size) -> Iterator[Case]:
     for kind, arithmetic in _PAIRS:
         for tensor in matrices(LEVEL_KINDS[kind], size):
             yield _case(tensor, kind, arithmetic)
+    for tensor in beyond_tiles(size):
+        yield _case(tensor, "lsq4", "f32")
 
 
 def _case(tensor: Tensor, kind: str, arithmetic: str) -> Case:
@@ -56,6 +59,8 @@ def _large_cases() -> Iterator[LargeCase]:
         placed = tuple(in_rows(last, _ROWS - len(last), source))
         shape = (_ROWS, len(last[0]))
         yield LargeCase(f"tall.{name}", source, shape, 360 + n, of, placed=placed)
+    of = {"kind": "lsq4", "arithmetic": "f32", "block": "row"}
+    yield from large_beyond_tiles("lsq4.f32", of)
 
 
 _OF_WEIGHTS = (

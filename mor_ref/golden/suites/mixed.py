@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.mixed import MIXTURES
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.found_few import found_few
 from mor_ref.golden.inputs.mixtures import layers_with_values, rows_with_values, tensors_of_units
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.tensors import tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import LargeCase, digests, large_suite, of_few
+from mor_ref.golden.suites.large import LargeCase, digests, large_beyond_tiles, large_suite, of_few
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.mixed import names_of_candidates
 
@@ -37,6 +38,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             name, block = next(pairs)
             yield tensor_case(tensor, mixture=name, block=block)
         next(pairs)
+    for tensor in beyond_tiles(size):
+        yield tensor_case(tensor, mixture="int8_or_e4m3", block="tensor")
 
 
 def _large_cases() -> Iterator[LargeCase]:
@@ -52,6 +55,8 @@ def _large_cases() -> Iterator[LargeCase]:
         lost = {**of, "block": block}
         yield LargeCase(f"lost.{name}", source, shape, 530 + n, lost, ends=(*ends, *_LOST))
     yield from (of_few(*few) for few in found_few("mix"))
+    of = {"mixture": "e4m3_or_e5m2_or_int8", "block": "tensor"}
+    yield from large_beyond_tiles("e4m3_or_e5m2_or_int8", of)
 
 
 _OF_SUMS = ("MFQ-003", "MFQ-005")

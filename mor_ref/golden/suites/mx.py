@@ -9,6 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.amaxes_at_thresholds import around
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.edges import amaxes, narrowed, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -34,6 +35,7 @@ from mor_ref.golden.suites.large import (
     LargeCase,
     digests,
     in_each_source,
+    large_beyond_tiles,
     large_suite,
 )
 from mor_ref.golden.suites.tensor_cases import tensor_case
@@ -98,6 +100,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             yield tensor_case(small, format=name, scale_rule=rule, block=_WIDTH)
     yield from _turning_cases()
     yield from found_cases("mx")
+    for tensor in beyond_tiles(size):
+        yield tensor_case(tensor, format="e2m1", scale_rule="rceil", block=_WIDTH)
 
 
 def _turning_cases() -> Iterator[Case]:
@@ -222,5 +226,9 @@ LARGE = large_suite(
         digests("code", "the codes", "MXS-007"),
         digests("y", "what they stand for", "MXS-008"),
     ),
-    (*_LARGE, *(case._replace(placed=_last_blocks(case)) for case in _every_format_and_rule())),
+    (
+        *_LARGE,
+        *(case._replace(placed=_last_blocks(case)) for case in _every_format_and_rule()),
+        *large_beyond_tiles("e4m3.floor", {"format": "e4m3", "scale_rule": "floor", "block": 32}),
+    ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES, PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.amaxes_at_thresholds import pairs_of_tiles
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.edges import bell
 from mor_ref.golden.inputs.every_scale import (
     every_scale,
@@ -144,6 +145,8 @@ def _tensor_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
     if _has_errors(profile):
         for tile in profile.tiles:
             yield case(tied_candidates(profile, tile), tile=tile)
+    for tensor in beyond_tiles(size):
+        yield case(tensor, tile=(1, 16))
 
 
 _PROFILE_RULES = sorted({rule.id for rule in BLOCK_SCALE_RULES.values()})

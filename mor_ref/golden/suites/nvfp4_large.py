@@ -16,6 +16,7 @@ from mor_ref.golden.suites.large import (
     WIDER,
     LargeCase,
     digests,
+    large_beyond_tiles,
     large_suite,
     name_with,
     of_few,
@@ -100,5 +101,5 @@ LARGE = large_suite(
         expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
         expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
     ),
-    (*_LARGE, *_every_profile_and_tile()),
+    (*_LARGE, *_every_profile_and_tile(), *large_beyond_tiles("te.1x16", _TE)),
 )

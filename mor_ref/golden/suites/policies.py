@@ -11,6 +11,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.edges import amaxes
 from mor_ref.golden.inputs.extremes import (
     beyond_bf16,
@@ -143,6 +144,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     yield from _with_other_scales(size)
     yield from _with_every_scaling()
     yield from found_cases("mor")
+    yield from _with_gam(beyond_tiles(size), ["three_way"], (8, 16))
 
 
 def _with_every_scaling() -> Iterator[Case]:

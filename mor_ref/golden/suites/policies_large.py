@@ -15,6 +15,7 @@ from mor_ref.golden.suites.large import (
     WIDER,
     LargeCase,
     digests,
+    large_beyond_tiles,
     large_suite,
     name_with,
     of_each_cut,
@@ -92,5 +93,10 @@ LARGE = large_suite(
         digests("choice", "the choices", "MOR-001"),
         digests("output", "the output", "MOR-006"),
     ),
-    (*_LARGE, *_every_policy_and_scaling(), *(of_few(*few) for few in found_few("mor"))),
+    (
+        *_LARGE,
+        *_every_policy_and_scaling(),
+        *(of_few(*few) for few in found_few("mor")),
+        *large_beyond_tiles("three_way.gam", {"policy": "three_way", **_GAM, "block": [8, 16]}),
+    ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.amaxes_at_thresholds import nearly_equal_mantissas
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.every_code import SPECIALS, every_value
 from mor_ref.golden.inputs.extremes import (
     SOME_TOPS,
@@ -131,6 +132,9 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         yield tensor_case(last, format="e4m3", scaling=scaling, block="tensor", group="tensor")
     yield from _in_every_format(size)
     yield from found_cases("quantize")
+    for tensor in beyond_tiles(size):
+        gam = {"format": "e4m3", "scaling": "gam"}
+        yield tensor_case(tensor, **gam, block=(4, 16), group="tensor")
 
 
 def _cut_as_usual(size: Size) -> Iterator[Case]:

@@ -11,6 +11,7 @@ from mor_ref.golden.suites.large import (
     WIDER,
     LargeCase,
     digests,
+    large_beyond_tiles,
     large_suite,
     largest_last,
     of_each_cut,
@@ -20,6 +21,7 @@ from mor_ref.golden.suites.large import (
 from mor_ref.golden.suites.scales import SCALED
 
 _GAM = {"scaling": "gam"}
+_CUT = {"block": [4, 16], "group": "tensor"}
 _LARGE = (
     LargeCase("e4m3.128x128", "bf16", (260, 330), 4481,
               {"format": "e4m3", **_GAM, "block": [128, 128], "group": "tensor"}),
@@ -60,5 +62,10 @@ LARGE = large_suite(
         digests("nonzero", "how many elements of blocks count", "ERR-002"),
         digests("nonfinite", "how many elements of blocks are lost", "ERR-003"),
     ),
-    (*_LARGE, *_every_format_and_scaling(), *(of_few(*few) for few in found_few("quantize"))),
+    (
+        *_LARGE,
+        *_every_format_and_scaling(),
+        *(of_few(*few) for few in found_few("quantize")),
+        *large_beyond_tiles("e4m3.gam", {"format": "e4m3", **_GAM, **_CUT}),
+    ),
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.edges import bell, to_f16, upper_halves
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
@@ -57,6 +58,9 @@ def _cases(size: Size) -> Iterator[Case]:
         near = bits + np.array([[0, -1, 1, 0x8000], [0, 0, 0, -1]])
         tensor = Tensor(f"rounded_limit.{source}", source, near.astype(np.uint16))
         yield tensor_case(tensor, by="column", limit=limit)
+    for tensor in beyond_tiles(size):
+        yield tensor_case(tensor, by="rank", limit=0.3)
+        yield tensor_case(tensor, by="column", limit=_LIMITS[0])
 
 
 SELECTED = Suite(

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.definitions.shared import BLOCK, SHARED_KINDS, SHARED_PROFILES
+from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.shared_blocks import edge_blocks, narrow_tensors, random_blocks
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.large import (
+    TALLER,
+    WIDER,
+    LargeCase,
+    digests,
+    large_beyond_tiles,
+    large_suite,
+)
 from mor_ref.golden.suites.tensor_cases import tensor_case
 
 _RANDOM, _NARROW = 64, 12  # blocks
@@ -41,6 +49,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         whole = Tensor("ties.f32", "f32", edges[: len(edges) // 5 * 5].reshape(-1, 5 * BLOCK))
         for tensor in (whole, *narrow_tensors(of)):
             yield _case(tensor, name, profile)
+    for tensor in beyond_tiles(size):
+        yield _case(tensor, "mx9", "quark_torch")
 
 
 def _case(tensor: Tensor, kind: str, profile: str) -> Case:
@@ -72,6 +82,7 @@ def _large_cases() -> Iterator[LargeCase]:
     yield LargeCase("wider.mx6.quark_onnx", "bf16", WIDER, 11, of)
     yield LargeCase("taller.mx9.quark_torch", "bf16", TALLER, 12,
                     {**of, "kind": "mx9", "profile": "quark_torch"})  # fmt: skip
+    yield from large_beyond_tiles("mx6.quark_onnx", of)
 
 
 _EXPONENT = ("SHX-002", "SHX-004")

@@ -19,7 +19,7 @@ from mor_ref.verify.comparing.evidence import Evidence
 _WRONG, _RIGHT = 64, 32  # elements of the rows to look at first
 _SMALL, _VARIED = 200, 16  # elements of a small case, and count of such cases
 _ENOUGH = 800  # elements of a sample
-_LARGEST_TENSOR = 1 << 14  # elements; deviations are not tried on larger tensors
+_LARGEST_TENSOR = 1 << 15  # elements; deviations are not tried on larger tensors
 
 
 class Pair(NamedTuple):
