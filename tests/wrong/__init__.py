@@ -22,6 +22,8 @@ _MODULES: tuple[str, ...] = (
     "reaches_in_blocks",
     "late",
     "tails",
+    "vector_tails",
+    "swizzled",
     "late_specials",
     "tilings",
     "fusions",

@@ -251,3 +251,20 @@ class BlocksWithoutCut(Blocks):
     def extremes(self, x, place, count):
         least, most = super().extremes(x, np.zeros_like(place), 1)
         return np.repeat(least, count), np.repeat(most, count)
+
+
+# ---------------------------------------------------------------------- orders of dimensions
+
+
+class Groups(Integers):
+    """A program that computes groups of dimensions, with a mistake in their order."""
+
+    operations = ("affine_groups",)
+
+
+@wrong
+class RangesOf16Rows(Groups):
+    """A range is that of the first 16 rows."""
+
+    def ranges(self, x):
+        return super().ranges(x[:16])

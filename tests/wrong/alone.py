@@ -23,6 +23,8 @@ _GIVEN = "numbers with a scale that is given are binary32 alone, and no other nu
 _MEANS = "a gap: rows whose mean is next to a tie are bfloat16 and binary32 alone"
 _SUMS = "a gap: blocks whose sums or zero points are so near a tie or an end have one source alone"
 _LIMIT = "a limit is a number of binary32 already"
+_BEYOND = "tensors of 130x160, beyond a tile of scales and 4,096 numbers, are bfloat16"
+_BEHIND = "a gap: a number behind the last vector that is a tie is binary64 alone"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names for two sources: only the third source has large blocks of this shape.
@@ -118,8 +120,20 @@ _WITH_A_GIVEN_SCALE = (
 )
 _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
+_BEYOND_TILES = (
+    "swizzled.*",
+    "select.first_32_rows",
+    "select.first_64_rows",
+    "select.mask_of_64_columns",
+    "select.sorted_2048",
+    "affine.ranges_of16_rows",
+    "mix.squares_of_4096",
+    "mix.amax_of_4096",
+)
+_BEHIND_VECTORS = ("encode.ties_away_behind_*",)
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
+        _BEHIND: _BEHIND_VECTORS,
         _CUT: (
             *_IN_ROWS,
             *_IN_COLUMNS,
@@ -182,6 +196,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
+        _BEHIND: _BEHIND_VECTORS,
+        _BEYOND: _BEYOND_TILES,
         _CUT: (
             *_IN_ROWS,
             *_IN_COLUMNS,
@@ -328,6 +344,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
+        _BEHIND: _BEHIND_VECTORS,
+        _BEYOND: _BEYOND_TILES,
         _CUT: (
             *_IN_TENSORS,
             *_IN_SQUARES,

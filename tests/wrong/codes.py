@@ -68,13 +68,13 @@ variants(KERNELS, "mx_decode", restored, {
 
 
 def chosen(inputs, parameters, place=None, above=None, outlier=None, spread=None, magnitude=np.abs,
-           limited=None):  # fmt: skip
+           limited=None, sorted_=slice(None)):  # fmt: skip
     """Return which numbers are selected."""
     x, limit = widened(inputs["x"], parameters["source"]), parameters["limit"]
     limit = limit if limited is None else limited(limit, parameters["source"])
     if parameters["by"] == "rank":
-        ordered = np.sort(magnitude(x).reshape(-1))
-        k = min(int(x.size * limit), x.size - 1) if place is None else place(x, limit)
+        ordered = np.sort(magnitude(x).reshape(-1)[sorted_])
+        k = min(int(ordered.size * limit), ordered.size - 1) if place is None else place(x, limit)
         found = (above or (lambda m, t: ~(m <= t)))(magnitude(x), ordered[k])
     else:
         found = (outlier or (lambda m, t: m >= t))(magnitude(x), f32(limit))
@@ -99,6 +99,20 @@ def in_source(limit, source):
     return f32(limit).astype(dtype).astype(np.float32)
 
 
+def by_a_mask(found):
+    """Return which columns are selected, with a bit for each in a word of 64 bits."""
+    columns = np.arange(found.shape[1]) % 64
+    mask = np.bitwise_or.reduce(
+        np.where(found.any(axis=0), np.uint64(1) << columns.astype(np.uint64), np.uint64(0))
+    )
+    return np.broadcast_to(mask >> columns.astype(np.uint64) & np.uint64(1), found.shape)
+
+
+def by_rows(count):
+    """Return a selection of columns by their first rows."""
+    return lambda found: np.broadcast_to(found[:count].any(axis=0), found.shape)
+
+
 variants(KERNELS, "select", chosen, {
     "signed": ("Signs count in the order.", {"magnitude": np.array}, by_rank),
     "from_one": ("Places count from 1.", {
@@ -114,8 +128,11 @@ variants(KERNELS, "select", chosen, {
     "elements": ("Outliers alone are selected.", {"spread": lambda f: f}, by_column),
     "limit_in_the_source": ("The limit is rounded to the dtype of x.",
                             {"limited": in_source}, by_column),
-    "first_row": ("The first row decides.", {
-        "spread": lambda f: np.broadcast_to(f[:1], f.shape)}, by_column),
+    "first_row": ("The first row decides.", {"spread": by_rows(1)}, by_column),
+    "first_32_rows": ("The first 32 rows decide.", {"spread": by_rows(32)}, by_column),
+    "first_64_rows": ("The first 64 rows decide.", {"spread": by_rows(64)}, by_column),
+    "mask_of_64_columns": ("Columns are bits of one word of 64.", {"spread": by_a_mask}, by_column),
+    "sorted_2048": ("The first 2,048 numbers are sorted.", {"sorted_": slice(2048)}, by_rank),
 })  # fmt: skip
 
 

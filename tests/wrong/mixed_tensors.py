@@ -75,12 +75,12 @@ def quantized(x, name, scale):
     return code, (value.astype(np.float32) / scale).astype(np.float32)
 
 
-def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
-    """Replace steps of the right program for tensors."""
+def program(name, mistake="", where=lambda _: True, unseen=None, **changed):
+    """Return the right program for tensors with other steps."""
     scale_of = changed.get("scale", scales)
     quantize, least = changed.get("quantize", quantized), changed.get("least", first_least)
     sums_, units = changed.get("sums", sums), changed.get("units", in_units)
-    errors_ = changed.get("errors", errors)
+    errors_, amax_ = changed.get("errors", errors), changed.get("amax", amax_of)
 
     def run(operation, parameters, inputs):
         if operation != "mix" or not where(parameters):
@@ -94,7 +94,7 @@ def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
             for rows, columns in units(x, parameters["block"]):
                 own = np.ascontiguousarray(x[rows, columns])
                 flat = own.reshape(1, -1)
-                amax = amax_of(flat)
+                amax = amax_(flat)
                 tried = []
                 for one in names:
                     top = INTEGERS.get(one) or FLOATS[one][3]
@@ -117,7 +117,12 @@ def tensors(name, mistake="", where=lambda _: True, unseen=None, **changed):
             "y": bits(y),
         }
 
-    KERNELS.append(Kernel(f"mix.{name}", run, mistake, unseen or {}))
+    return Kernel(f"mix.{name}", run, mistake, unseen or {})
+
+
+def tensors(*named, **changed):
+    """Replace steps of the right program for tensors."""
+    KERNELS.append(program(*named, **changed))
 
 
 def _grid(x, block):
@@ -198,3 +203,8 @@ tensors("nan_counted_in_large_units", "A NaN has the largest u in units of more 
         errors=lambda x, y, amax: np.where(
             np.isnan(x) & (x.shape[1] > 1024), LIMIT, errors(x, y, amax)
         ), unseen={"mixed": SMALLER})  # fmt: skip
+
+tensors("squares_of_4096", "The squares of the first 4,096 numbers of a unit are summed.",
+        sums=lambda u: sums(u[:, :4096]))  # fmt: skip
+tensors("amax_of_4096", "The amax is that of the first 4,096 numbers of a unit.",
+        amax=lambda x: amax_of(x[:, :4096]))  # fmt: skip
