@@ -25,7 +25,9 @@ MAY_IMPORT = {
         "representations",
     },
     "argument_checks": set(),
+    "printable": set(),
     "processor_modes": set(),
+    "signals": set(),
     "definitions": {"argument_checks", "definitions"},
     "policies": {"argument_checks", "definitions", "metrics", "representations"},
     "treatments": {
@@ -57,7 +59,7 @@ MAY_IMPORT = {
     },
     "records": set(),
     "arrays": {"argument_checks", "definitions"},
-    "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes"},
+    "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes", "signals"},
     "cuda": {
         "argument_checks",
         "arrays",
@@ -81,7 +83,7 @@ MAY_IMPORT = {
     },
     "fp8lm": {"api"},
     "explain": {"argument_checks", "definitions", "exact"},
-    "workers": {"argument_checks", "engine", "workers"},
+    "workers": {"argument_checks", "engine", "signals", "workers"},
     "analysis": {
         "analysis",
         "api",
@@ -90,6 +92,7 @@ MAY_IMPORT = {
         "definitions",
         "metrics",
         "policies",
+        "printable",
         "representations",
         "treatments",
         "workers",
@@ -139,6 +142,7 @@ MAY_IMPORT = {
         "operations",
         "policies",
         "ptx",
+        "signals",
         "treatments",
         "verify",
         "workers",
@@ -152,6 +156,7 @@ MAY_IMPORT = {
         "cuda",
         "definitions",
         "policies",
+        "printable",
         "representations",
         "torch",
         "treatments",
@@ -166,6 +171,8 @@ MAY_IMPORT = {
         "golden",
         "metrics",
         "policies",
+        "printable",
+        "signals",
         "sources",
         "treatments",
         "verify",
@@ -532,7 +539,10 @@ def test_starting_is_quick():
     help_of = "sys.argv[:] = ['mor-ref', '--help']; from mor_ref.cli import main; main()"
     packages, more = loaded_by(help_of)
     assert not packages & SLOW
-    assert {name for name in more - ours if not name.startswith("mor_ref.cli")} == set()
+    assert {name for name in more - ours if not name.startswith("mor_ref.cli")} == {
+        "mor_ref.printable",
+        "mor_ref.signals",
+    }
 
 
 @pytest.mark.tier("full")

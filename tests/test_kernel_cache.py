@@ -246,6 +246,29 @@ def test_packages_in_archives_do_not_share_kernels(copy):
         assert run(ENCODE, where, zipped) == [code, "0"]
 
 
+def test_a_wrong_bit_in_a_kept_kernel_is_noticed(tmp_path):
+    """Machine code with a wrong bit may crash, or compute something else."""
+    files = kernel._CheckedFiles(str(tmp_path), "x", "stamp")
+    files.save("key", b"machine code")
+    assert files.load("key") == b"machine code"
+    assert files.load("other") is None
+    kept = sorted(tmp_path.iterdir())
+    assert [path.suffix for path in kept] == [".nbc", ".nbi"]
+    for path in kept:
+        right = path.read_bytes()
+        for place in range(len(right)):
+            wrong = bytearray(right)
+            wrong[place] ^= 1 << place % 8
+            path.write_bytes(wrong)
+            with pytest.raises(ValueError, match="is damaged"):
+                files.load("key")
+        path.write_bytes(right[:-1])
+        with pytest.raises(ValueError, match="is damaged"):
+            files.load("key")
+        path.write_bytes(right)
+    assert files.load("key") == b"machine code"
+
+
 def test_the_directory_is_made_when_it_is_needed(tmp_path):
     locator = kernel._Locator(tmp_path / "mor_ref-kernels" / ("0" * 32))
     for _ in range(2):

@@ -7,15 +7,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mor_ref.printable import cell
+
 Record = Mapping[str, Any]
 
 
 def csv_of(records: Sequence[Record]) -> bytes:
-    """Return records as CSV, with a line of names."""
+    """Return records as CSV, with a line of names; no text is a formula of a spreadsheet."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(records[0]) if records else [])
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({name: cell(content) for name, content in one.items()} for one in records)
     return text.getvalue().encode()
 
 

@@ -35,9 +35,11 @@ from mor_ref.cli.options import (
     ThreadsOption,
     TimeoutOption,
 )
+from mor_ref.cli.output_text import printable_streams, status_of
 from mor_ref.cli.quantize_commands import decode_file, dequantize_file, quantize_files
 from mor_ref.cli.sources import write_sources
 from mor_ref.cli.stream_commands import generate_cases, verify_lines
+from mor_ref.signals import signals_unwind
 
 app = typer.Typer(
     name="mor-ref",
@@ -288,9 +290,7 @@ for one in (*app.registered_commands, *golden_commands.registered_commands):
 def main() -> None:
     """Run the command line; a user error is one sentence and exit status 2."""
     try:
-        app()
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        typer.echo(f"mor-ref: {error}", err=True)
-        sys.exit(2)
+        with signals_unwind(), printable_streams():
+            sys.exit(status_of(app))
     except KeyboardInterrupt:
         sys.exit(130)

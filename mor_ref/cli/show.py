@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -14,6 +13,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from mor_ref.cli.output_text import Console
 from mor_ref.definitions.format import Format
 
 _NARROWEST = 80  # columns

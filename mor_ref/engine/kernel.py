@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import operator
 import os
+import pickle
 import pkgutil
 import re
 import shutil
@@ -25,14 +26,21 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _Cache
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _Cache,
+)
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
 
 from mor_ref.processor_modes import check_processor
+from mor_ref.signals import signals_later
 
 _DIGESTS_KEPT = 16
+_DIGEST = hashlib.sha256().digest_size
 _ENGINE = __name__.rpartition(".")[0]
 
 
@@ -161,8 +169,39 @@ class _Implementation(CompileResultCacheImpl):
         )
 
 
+class _CheckedFiles(IndexDataCacheFile):
+    """Files that begin with a digest of the rest: machine code with a wrong bit would crash."""
+
+    def _dump(self, value: Any) -> Any:
+        content = super()._dump(value)
+        return hashlib.sha256(content).digest() + content
+
+    def _load_index(self) -> Any:
+        path = Path(self._index_path)
+        return self._checked(path) if path.is_file() else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        with self._open_for_write(self._index_path) as file:
+            file.write(self._dump(overloads))  # the name of the directory has the rest
+
+    def _load_data(self, name: str) -> Any:
+        return self._checked(Path(self._data_path(name)))
+
+    def _checked(self, path: Path) -> Any:
+        content = path.read_bytes()
+        digest, kept = content[:_DIGEST], content[_DIGEST:]
+        if hashlib.sha256(kept).digest() != digest:
+            raise ValueError(f"{path} is damaged")
+        return pickle.loads(kept)  # noqa: S301  # Numba wrote it, and it is as it was written
+
+
 class _FilesOfNow(FunctionCache):
     _impl_class = _Implementation
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
 
 
 class _KernelCache(_Cache):
@@ -213,7 +252,15 @@ step = numba.njit(error_model="numpy")
 """A scalar step of a rule; it is compiled into the kernels that call it."""
 
 
-class _CheckedKernel(CPUDispatcher):
+class _Kernel(CPUDispatcher):
+    """A kernel that is loaded or compiled whole: callbacks of LLVM would lose an interrupt."""
+
+    def compile(self, signature: Any) -> Any:
+        with signals_later():
+            return super().compile(signature)
+
+
+class _CheckedKernel(_Kernel):
     """A kernel that refuses to run in a thread whose modes would change its results."""
 
     def __call__(self, *arguments: Any) -> Any:
@@ -231,10 +278,10 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def integer_kernel(function: Callable[..., Any]) -> Any:
     """Make a kernel whose results no mode of the processor can change: it does not check."""
-    return _compiled(function, CPUDispatcher)
+    return _compiled(function, _Kernel)
 
 
-def _compiled(function: Callable[..., Any], dispatcher_class: type[CPUDispatcher]) -> Any:
+def _compiled(function: Callable[..., Any], dispatcher_class: type[_Kernel]) -> Any:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when Numba is imported
         raise RuntimeError(
             "NUMBA_DISABLE_JIT is set, but the engine's kernels only run compiled; unset it, or "

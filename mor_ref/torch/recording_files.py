@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from mor_ref.printable import cell
 from mor_ref.torch.measures import Measured
 
 Cell = int | float | str | bool | None
@@ -44,8 +45,8 @@ def to_csv(rows: Iterable[Measured], path: str | Path) -> None:
     columns = table(rows)
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerow(map(cell, columns))
+        writer.writerows(map(cell, row) for row in zip(*columns.values(), strict=True))
 
 
 def to_parquet(rows: Iterable[Measured], path: str | Path) -> None:

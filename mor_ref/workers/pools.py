@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
+from mor_ref.signals import usual_signals
 from mor_ref.workers.package_digest import digest_of_sources
 from mor_ref.workers.progress import OnStep, listening, send_steps_to
 from mor_ref.workers.shards import Executors, Outcome, WorkersError, outcomes
@@ -116,7 +117,7 @@ def _processes(on_step: OnStep | None = None) -> Iterator[Executor]:
     listened = nullcontext() if on_step is None else listening(on_step)
     with (
         listened as writer,
-        ProcessPoolExecutor(available_threads(), initializer=_begin, initargs=(writer,)) as pool,
+        _Processes(available_threads(), initializer=_begin, initargs=(writer,)) as pool,
     ):
         try:
             yield pool
@@ -124,6 +125,18 @@ def _processes(on_step: OnStep | None = None) -> Iterator[Executor]:
             for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
                 process.kill()
             raise
+
+
+class _Processes(ProcessPoolExecutor):
+    """Processes that are killed if nobody waits for their results, so that no result is cancelled.
+
+    The executor of Python 3.11 prints an error for each that was.
+    """
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        future = super().submit(function, *given, **named)
+        future.cancel = lambda: False  # type: ignore[method-assign]
+        return future
 
 
 def _begin(writer: "Connection | None") -> None:
@@ -137,6 +150,7 @@ def _end_with_parent() -> None:
     A parent that is interrupted ends its processes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    usual_signals()
     parent = multiprocessing.parent_process()
 
     def wait_and_end() -> None:

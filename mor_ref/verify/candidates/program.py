@@ -6,13 +6,13 @@ import selectors
 import shlex
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import IO
 
 from mor_ref.golden.model.suite import Case
+from mor_ref.signals import signals_later
 from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError
 from mor_ref.verify.candidates.protocol import (
     GREETING,
@@ -53,7 +53,7 @@ class Program(Candidate):
         try:
             question = question_text(suite, operation, case)
             if self._process is None:
-                with _interrupts_later():
+                with signals_later():  # until it is known, and so ended with this one
                     self._process = _Process(self._words)
                 question = GREETING + question
             else:
@@ -86,26 +86,6 @@ def _split(command: str) -> list[str]:
     if not words:
         raise ValueError("candidate is 'exec:' without a program; give one, as exec:./program")
     return words
-
-
-@contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Delay interrupts until we know the program that starts, so that it is ended."""
-    usual = signal.getsignal(signal.SIGINT)
-    if (
-        usual is not signal.default_int_handler
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if came:
-        raise KeyboardInterrupt
 
 
 class _Process:
