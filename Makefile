@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment experiment-pretrained check docs spec-pdf wheel test-wheel digests vectors clean
+.PHONY: golden test test-full exhaustive hostile gpu-test mutants bench bench-page experiment experiment-pretrained check docs spec-pdf wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
@@ -39,6 +39,12 @@ gpu-test: $(if $(filter .venv/bin,$(BIN)),.venv/installed)
 	$(BIN)/python -m pytest --tier=gpu tests/gpu --junit-xml=build/gpu-test.xml
 	$(BIN)/python -m benchmarks.gpu --tests build/gpu-test.xml --page docs/gpu-evidence.md
 	$(BIN)/python -c 'from mor_ref.cli import main; main()' verify cuda --report docs/gpu-evidence.json
+
+# Mutations of files, hostile names, signals and modes of the processor, at most 20 minutes. ARGUMENTS
+# has options of python -m hostile: the seed that a run has printed, or other counts.
+hostile: .venv/installed
+	$(BIN)/python -m pytest -n auto $(BY_FILE) $(ENDED) --tier=full tests/test_printable.py tests/test_outputs.py tests/test_fuzz_targets.py tests/test_modes.py tests/test_modes_of_candidates.py
+	PYTHONPATH=.:tests $(BIN)/python -m hostile $(ARGUMENTS)
 
 mutants: .venv/installed
 	$(BIN)/python tests/mutation/run.py

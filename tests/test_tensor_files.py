@@ -286,6 +286,31 @@ def test_an_archive_is_opened_once_for_all_of_its_members(tmp_path, monkeypatch)
     assert len(opened) == 2
 
 
+@pytest.mark.parametrize("ending", [".safetensors", ".npy"])
+def test_a_file_that_gets_shorter_after_it_was_listed(tmp_path, ending):
+    """Numbers that were loaded stay; before, both ended the process."""
+    path = tmp_path / f"x{ending}"
+    x = np.ones((64, 64), np.float32)
+    np.save(path, x) if ending == ".npy" else save_file({"x": x}, path)
+    (one,) = tensors_in(str(path))
+    loaded = one.load()
+    os.truncate(path, path.stat().st_size - 8192)
+    assert (loaded == 1).all()
+    with pytest.raises(ValueError, match=f"x{ending} cannot be read as a {ending} file"):
+        one.load()
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_be_missing(tmp_path, monkeypatch):
+    save_file({"x": np.ones(2, np.float32)}, tmp_path / "x.safetensors")
+
+    def refused(*_arguments, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ValueError, match=r"x\.safetensors cannot be read .* \(Permission denied\)"):
+        list(tensors_in(str(tmp_path / "x.safetensors")))
+
+
 class Bomb:
     """Code that unpickling runs."""
 

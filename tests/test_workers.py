@@ -10,7 +10,6 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
@@ -93,13 +92,13 @@ def test_there_are_as_many_processes_as_processors(monkeypatch, tmp_path, count)
     """Of those that this process may use, not of the machine."""
     most = []
 
-    class Noted(ProcessPoolExecutor):
+    class Noted(workers._Processes):
         def __init__(self, max_workers, **options):
             most.append(max_workers)
             super().__init__(max_workers, **options)
 
     monkeypatch.setattr(workers, "available_threads", lambda: count)
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", Noted)
+    monkeypatch.setattr(workers, "_Processes", Noted)
     pids = set(processes().in_order(pid_among, [(tmp_path, count)] * 12))
     assert (most, len(pids)) == ([count], count)
 

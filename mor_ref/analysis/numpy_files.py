@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.analysis.stored_tensors import (
     BF16,
+    COPIED,
     NAMES,
     SkippedTensor,
     StoredTensor,
@@ -97,7 +98,9 @@ def npy(file: str) -> Tensors:
 
     def load() -> NDArray[Any]:
         with reading(path):
-            return header.plain(np.load(path, mmap_mode="r", allow_pickle=False))
+            size = math.prod(header.shape) * header.dtype.itemsize
+            mode: Literal["r"] | None = "r" if size > COPIED else None
+            return header.plain(np.load(path, mmap_mode=mode, allow_pickle=False))
 
     if header.is_taken:
         yield StoredTensor(file, header.shape, NAMES[header.numbers], load)

@@ -50,6 +50,8 @@ def safetensors(file: str) -> Tensors:
 
 def entries_of(path: Path) -> list[tuple[str, HeaderEntry]]:
     """Return the tensors of a file by name, layer 2 before layer 10."""
+    with reading(path):
+        path.open("rb").close()  # the library says of any file that it cannot open: it is not there
     with reading(path), safe_open(path, framework="numpy") as opened:  # checks all of the header
         names = sorted(opened.keys(), key=numbers_as_such)
         start, header = _header(path)

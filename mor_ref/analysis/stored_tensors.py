@@ -26,6 +26,7 @@ NAMES = {
     BF16: "bf16",
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
+COPIED = 1 << 24  # bytes of a tensor that is not mapped
 _SHOWN = 300  # characters of the reason of an error
 SMALL = "floats of so few bits that they are quantized already"
 _UNREADABLE = (
@@ -107,17 +108,32 @@ def reading(path: Path) -> Iterator[None]:
 def mapped(
     path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]
 ) -> Callable[[], NDArray[Any]]:
-    """Return a reader of numbers at a place of a file, which are read when they are looked at."""
+    """Return a reader of numbers at a place of a file.
+
+    Those of a large tensor are read when they are looked at. Others are copied: a file that gets
+    shorter while it is mapped would end the process.
+    """
     size = math.prod(shape)
 
     def load() -> NDArray[Any]:
         with reading(path):
             if not size:
                 return np.empty(shape, dtype)
+            if size * dtype.itemsize <= COPIED:
+                return _copied(path, dtype, offset, size).reshape(shape)
             there = np.memmap(path, dtype, "r", offset, size)
             return np.asarray(there).reshape(shape)
 
     return load
+
+
+def _copied(path: Path, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        content = stream.read(size * dtype.itemsize)
+    if len(content) < size * dtype.itemsize:
+        raise ValueError("it has become shorter")
+    return np.frombuffer(content, dtype)
 
 
 def name_shown(name: str) -> str:

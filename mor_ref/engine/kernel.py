@@ -101,13 +101,20 @@ def _parts_of_value(value: object) -> Iterator[str]:
         yield from _parts_of_value(value._defn)
     elif isinstance(value, FunctionType) and value.__module__.startswith(_ENGINE):
         yield from _parts_of_code(value.__code__)
-        for cell in value.__closure__ or ():
-            yield from _parts_of_value(cell.cell_contents)
+        for content in _enclosed_by(value):
+            yield from _parts_of_value(content)
     elif isinstance(value, type) and value.__module__.startswith(_ENGINE):
         yield repr(getattr(value, "_fields", None))
         for name, member in vars(value).items():
             if not name.startswith("__"):
                 yield from _parts_of_value(member.fget if isinstance(member, property) else member)
+
+
+def _enclosed_by(function: FunctionType) -> Iterator[object]:
+    """Yield the values of a closure, but for the class of a method that calls super()."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name != "__class__":  # which has this method
+            yield cell.cell_contents
 
 
 @functools.cache  # code never changes
