@@ -394,10 +394,11 @@ def test_an_explanation_says_where_it_does_not_hold():
     assert explanation.deviations == ("ties_away",)
     (case,) = explanation.spared
     assert re.fullmatch("case e(?!5m2).* of quantize_steps", case)
-    only = f"but it would also change {case}, which matches"
+    assert not explanation.is_whole
+    only = f"it would also change {case}, which matches"
     assert only in said(diagnosis)
     assert only in "\n".join(report.lines(found))
-    assert only.replace("but", "But", 1) in html.unescape(report_files.as_html(found))
+    assert only.replace("it", "It", 1) in html.unescape(report_files.as_html(found))
 
 
 @pytest.mark.tier("full")
@@ -409,7 +410,9 @@ def test_an_explanation_says_which_suites_do_not_show_it():
     found = verify(PythonFunction("in a suite", function), suites_in(bundled_files(), list(FAST)))
     (diagnosis,) = found.diagnosis.suites
     at = MANIFEST["quantize_steps"]["kills"]["ties_away"]["case"]
-    assert diagnosis.explanations[0].spared == (f"case {at} of quantize_steps",)
+    (explanation,) = diagnosis.explanations
+    assert explanation.spared == (f"case {at} of quantize_steps",)
+    assert not explanation.is_whole
 
 
 @pytest.mark.tier("full")

@@ -23,9 +23,9 @@ class Alternative:
     `words` describe the bits of an entry. `values` are the bits that each entry would have;
     `is_there` marks the entries with such bits. It `is_of_place` if the bits are the expected ones
     of another place. If it `needs_a_place`, it counts only with a condition that says why other
-    entries match. If it is `of_all`, it counts only if all entries that differ have these bits.
-    `sure` holds the bits of surprise of each value, if known. `also` are the words of other causes
-    of the same bits.
+    entries match. If it is `of_all`, it counts only if all entries that differ have these bits. It
+    `is_of_value` if its words name the bits themselves. `sure` holds the bits of surprise of each
+    value, if known. `also` are the words of other causes of the same bits.
     """
 
     words: str
@@ -35,6 +35,7 @@ class Alternative:
     is_of_place: bool = True
     needs_a_place: bool = False
     of_all: bool = False
+    is_of_value: bool = False
     sure: NDArray[np.float64] | None = None
     also: tuple[str, ...] = ()
 

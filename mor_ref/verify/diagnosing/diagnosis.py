@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.certainty import Cases, Certainty
 from mor_ref.verify.diagnosing.codes_outside import with_codes_outside
 from mor_ref.verify.diagnosing.diagnosis_records import (
     Diagnosis,
@@ -17,16 +19,17 @@ from mor_ref.verify.diagnosing.entries import differing_fields
 from mor_ref.verify.diagnosing.explanations import (
     explanation_of,
     in_parts,
-    pairs_with,
-    rules_of,
     size_of,
     spared_elsewhere,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
 from mor_ref.verify.diagnosing.one_scale import causes_of_one_scale
+from mor_ref.verify.diagnosing.pairs import certain_pairs
 from mor_ref.verify.diagnosing.placed_deviations import Placed, modelled, placed_deviations
 from mor_ref.verify.diagnosing.sample import (
     Sample,
+    count_of_reference,
+    few_cases,
     in_turn,
     is_large,
     is_of_rows,
@@ -41,6 +44,7 @@ from mor_ref.verify.diagnosing.structure import (
     where_deviating,
 )
 from mor_ref.verify.diagnosing.tensor_parts import parts_of
+from mor_ref.verify.diagnosing.tried_alone import tried_alone
 
 # Limits are counts of elements that the model computes: unlike seconds, they are the same on every
 # machine.
@@ -48,7 +52,6 @@ PAIRS_END = 1 << 17  # in pairs that explain nothing, before the search ends
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and as many of cases that match
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in 10, if the rest is searched
 _SHARE = 0.9  # explained by a guess that is preferred to a structure or moved entries
-_MANY = 4  # deviations: with more, it pays to see first which steps are taken
 
 
 def diagnose(
@@ -70,7 +73,11 @@ def diagnose(
     for evidence in sorted(found, key=lambda one: (is_large(one), not is_of_rows(one))):
         on_suite(evidence.suite)
         search = _Search(evidence)
-        if search.differing:
+        if search.of_reference and not search.differing:
+            diagnoses.append(
+                SuiteDiagnosis(evidence.suite, 0, (), of_reference=search.of_reference)
+            )
+        elif search.differing:
             those = search.explaining(known)
             one = None if those else search.diagnosis([], matching)
             if one is not None and one.is_large and evidence.operation not in searched:
@@ -108,54 +115,86 @@ class _Search:
         self._cases = list(samples_of(evidence))
         self.differing = sorted((e for e in self._cases if e.mismatches), key=lambda e: e.size)
         self._matching = [e for e in self._cases if not e.mismatches]
+        self.of_reference = count_of_reference(evidence, self.differing)
         self._suite = evidence.suite
         self._is_large, self._of_rows = is_large(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
         self._model = Model()
-        self._guesses = Guesses(
-            self._model, self._cases, self.differing, self._turns, of_rows=self._of_rows
-        )
-        self._witnesses, self._untried = evidence.witnesses, 0
+        self._evidence = evidence
+        self._untried = 0
         self._known: list[Together] = []
         self._paired: list[Together] = []
 
     def explaining(self, known: list[Together]) -> list[Together]:
         """Return the deviations that explain all mismatches: single ones if possible, else pairs.
 
-        Explanations of other suites are tried first, and each deviation of a pair alone. All
-        deviations are tried if every explanation found so far changes a case that matches. Among
-        several explanations, those that change no matching case are preferred.
+        Explanations of other suites are tried first, and each deviation of a pair alone.
         """
         of_known = [(one,) for those in known for one in those]
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
         self._known += singles
-        found = self._surviving(singles, self._turns)
-        if not self._is_large and all(self._spared(those) for those in found):
-            found = self._surviving(ALONE, self._turns)
+        found = self._certainty.certain(singles)
+        if not found and not self._is_large:
+            found = self._certainty.certain(self._alone)
         if not found:
-            found = self._surviving([those for those in known if len(those) > 1], self._turns)
-        if not found and self._is_searched and not self._is_displaced_whole:
+            found = self._certainty.certain([those for those in known if len(those) > 1])
+        is_open = not found and not self._certainty.leads
+        if is_open and self._is_searched and not self._is_displaced_whole:
             found = self._surviving_pairs(singles)
-        if len(found) > 1:
-            found = self._surviving(found, self._matching) or found
         return found
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
         """Return the diagnosis of the suite, given the deviations that explain all mismatches."""
         mismatches = sum(sample.mismatches for sample in self.differing)
-        found = [
-            replace(
-                explanation_of(one, mismatches, mismatches, is_whole=True),
-                spared=(*self._spared(one), *spared_elsewhere(one, matching)),
-            )
-            for one in those
-        ]
+        found = [self._of_all(one, matching) for one in those]
+        found = [one for one in found if one.is_whole] or found
         if not found and not self._structure_explains_all:
             found = [one for one, _ in self._placed] if self._is_large else self._guessed()
+            found = found or [self._of_all(one, matching) for one in self._certainty.leads]
+            found = [self._as_lead(one) for one in found]
         leaders = tuple(one.name for (one,) in self._paired)
         there = with_codes_outside(self._structures_of(found), found, self._cases)
         named = (self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried)
-        return SuiteDiagnosis(*named, there)
+        untried = 0 if self._is_large else len(ALONE) - len(self._alone)
+        return SuiteDiagnosis(*named, there, untried_alone=untried, of_reference=self.of_reference)
+
+    def _of_all(self, those: Together, matching: Sequence[Evidence]) -> Explanation:
+        """Return deviations that explain all mismatches: for certain, if they change no match."""
+        mismatches = sum(sample.mismatches for sample in self.differing)
+        spared = (*self._certainty.spared(those), *spared_elsewhere(those, matching))
+        found = explanation_of(those, mismatches, mismatches, is_whole=not spared)
+        return replace(found, spared=spared)
+
+    def _as_lead(self, one: Explanation) -> Explanation:
+        """Return a guess with the case that speaks against it, if it explains all mismatches."""
+        those = tuple(DEVIATIONS[name] for name in one.deviations)
+        return (
+            replace(one, spared=self._certainty.spared(those))
+            if those in self._certainty.leads
+            else one
+        )
+
+    @cached_property
+    def _alone(self) -> list[Together]:
+        few = few_cases(self._turns, of_rows=self._of_rows)
+        return tried_alone(self._model, self._evidence, self.differing, {*few, *self._turns[:1]})
+
+    @cached_property
+    def _certainty(self) -> Certainty:
+        some = [*self._guesses.some_matching, *self._some_matching]
+        cases = Cases(self._turns, self._matching, some, [] if self._is_large else self._matching)
+        return Certainty(self._model, self._suite, cases, self._evidence.witnesses)
+
+    @cached_property
+    def _guesses(self) -> Guesses:
+        return Guesses(
+            self._model,
+            self._alone,
+            self._cases,
+            self.differing,
+            self._turns,
+            of_rows=self._of_rows,
+        )
 
     @cached_property
     def _structures(self) -> list[Structure]:
@@ -212,7 +251,7 @@ class _Search:
         if self._of_rows or len(self._some_differing) < len(self.differing):
             return None
         mismatches = sum(sample.mismatches for sample in self.differing)
-        return displaced_deviation(self._model, self._turns[0], self._some, mismatches)
+        return displaced_deviation(self._model, self._alone, self._turns[0], self._some, mismatches)
 
     @cached_property
     def _some_differing(self) -> list[Sample]:
@@ -239,7 +278,7 @@ class _Search:
             return
         if best is None or not (best.is_whole or best.fields):
             yield from self._structures
-        if best is None or (best.is_whole and not best.spared):
+        if best is None or best.is_whole:
             yield from causes_of_one_scale(self._cases) if best is not None else ()
             return
         is_rest = best.explained < best.of
@@ -254,47 +293,11 @@ class _Search:
         for one in structures:
             yield replace(one, is_of_sample=len(self._some) < len(self._cases))
 
-    def _spared(self, those: Together) -> tuple[str, ...]:
-        """Return the first of some matching cases that these deviations would change."""
-        distinguishing = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
-        first = [
-            e for e in self._matching if e.question.name in distinguishing and not self._is_large
-        ]
-        for sample in (*first, *self._guesses.some_matching):
-            if not self._model.run(those, sample).score.is_whole:
-                return (f"case {sample.question.name} of {self._suite}",)
-        return ()
-
-    def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
-        """Return the deviations that reproduce the values of the candidate in all these samples."""
-        left = list(candidates)
-        for sample in samples:
-            if len(left) > _MANY:
-                self._model.run((), sample)
-            left = [those for those in left if self._model.run(those, sample).score.is_whole]
-        return left
-
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
         """Return pairs of deviations; one of each explains another suite, or much of this one."""
-        leaders = list(dict.fromkeys([*known, *self._guesses.leaders[:LEADERS]]))
-        others, self._paired = list(dict.fromkeys([*leaders, *ALONE])), leaders
-        explained = {those: self._guesses.explained(those) for those in others}
-        distinguishing, spent = dict[Together, list[Sample]](), 0
-        for pairs in pairs_with(leaders, others, explained):
-            left = []
-            for leader, pair in pairs:
-                if spent >= PAIRS_END:
-                    self._untried += 1
-                    continue
-                if leader not in distinguishing:
-                    distinguishing[leader] = self._guesses.distinguishing(leader)
-                before = self._model.elements
-                if self._surviving([pair], distinguishing[leader]):
-                    left.append(pair)
-                spent += self._model.elements - before
-            found = self._surviving(left, self._turns)
-            if found:
-                # If their order makes no difference, both orders explain the same.
-                found.sort(key=rules_of)
-                return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
-        return []
+        self._paired = list(dict.fromkeys([*known, *self._guesses.leaders[:LEADERS]]))
+        others = list(dict.fromkeys([*self._paired, *self._alone]))
+        found, self._untried = certain_pairs(
+            self._model, self._certainty, self._guesses, self._paired, others, end=PAIRS_END
+        )
+        return found

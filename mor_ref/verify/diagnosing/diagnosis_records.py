@@ -54,15 +54,20 @@ class Structure:
         """Whether it explains all that differ, and changes nothing else at the places it names."""
         if not self.words or (self.explained < self.of and self.other is None):
             return False
-        where = self.condition
-        return not self.kept or (where is not None and where.is_exact and where.is_of_places)
+        is_of_places = self.condition is None or self.condition.is_of_places
+        return self.is_certain and (not self.kept or is_of_places)
 
     @property
     def is_of_all(self) -> bool:
         """Whether all entries that differ have these bits, or are all entries of the condition."""
         if self.words:
-            return self.explained == self.of or self.other is not None
+            return self.is_certain and (self.explained == self.of or self.other is not None)
         return self.condition is not None and self.condition.is_exact
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it would change no entry that matches, where its condition holds."""
+        return not self.kept or (self.condition is not None and self.condition.is_exact)
 
     @property
     def is_of_most(self) -> bool:
@@ -76,10 +81,10 @@ class Explanation:
     """Deviations that together explain mismatches of a suite: `explained` of `of`.
 
     They are the whole explanation if they reproduce the bits of the candidate in every case that
-    differs. Otherwise they are a guess: the deviations that explain the most. For a guess, `of` may
-    count the mismatches of a sample, and `more` counts the matching entries that the deviations
-    would change. `left` is then the place of the first mismatch that they do not explain. `spared`
-    names matching cases that they would change, among the cases that were compared. A guess
+    was looked at, in those that differ and in those that match. Otherwise they are a guess: the
+    deviations that explain the most. For a guess, `of` may count the mismatches of a sample, and
+    `more` counts the matching entries that the deviations would change. `spared` names matching
+    cases that they would change, and `left` the first mismatch that they do not explain. A guess
     explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
     these mismatches. If it `is_displaced`, the bits of the deviations are in other places, which
     the structures of the suite describe.
@@ -106,7 +111,9 @@ class SuiteDiagnosis:
     Large tensors are compared with the explanations of other suites, and with explanations of their
     parts, which have `of_parts` numbers. `leaders` are the deviations that were paired with every
     other one. The search ends after a fixed number of elements; `untried` counts the pairs that it
-    did not try. `structures` say where entries differ, and which bits they have instead.
+    did not try, and `untried_alone` the single deviations. `structures` say where entries differ,
+    and which bits they have instead. `of_reference` counts further entries in which the candidate
+    has the bits of the reference: there, the expected values are wrong.
     """
 
     suite: str
@@ -117,6 +124,8 @@ class SuiteDiagnosis:
     untried: int = 0
     structures: tuple[Structure, ...] = ()
     of_parts: int = 0
+    untried_alone: int = 0
+    of_reference: int = 0
 
     @property
     def is_explained(self) -> bool:

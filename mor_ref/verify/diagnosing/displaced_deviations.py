@@ -8,7 +8,7 @@ from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import differing_fields, entries_of
 from mor_ref.verify.diagnosing.explanations import explanation_of
 from mor_ref.verify.diagnosing.sample import Pair, Sample
-from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
+from mor_ref.verify.diagnosing.scoring import Model, Together
 from mor_ref.verify.diagnosing.structure import after, structures_of
 
 _LEAST = 0.9  # the share of mismatches that has a structure
@@ -18,7 +18,11 @@ Displaced = tuple[Explanation, list[Structure]]
 
 
 def displaced_deviation(
-    model: Model, first: Sample, samples: Sequence[Sample], mismatches: int
+    model: Model,
+    alone: Sequence[Together],
+    first: Sample,
+    samples: Sequence[Sample],
+    mismatches: int,
 ) -> Displaced | None:
     """Return the deviation that explains most if entries are moved, with the structures of fields.
 
@@ -26,8 +30,8 @@ def displaced_deviation(
     sample they share with the candidate, in any place.
     """
     least = model.run((), first).alike
-    alike = {those: model.run(those, first).alike for those in ALONE}
-    likely = sorted((one for one in ALONE if alike[one] > least), key=lambda one: -alike[one])
+    alike = {those: model.run(those, first).alike for those in alone}
+    likely = sorted((one for one in alone if alike[one] > least), key=lambda one: -alike[one])
     found = [_moved(model, those, samples, mismatches) for those in likely[:_TRIED]]
     claims = [one for one in found if one is not None]
     return max(claims, key=lambda one: one[0].explained / one[0].of, default=None)

@@ -10,7 +10,7 @@ from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.exchanged_axes import exchanged_axes
 from mor_ref.verify.diagnosing.inverse_scales import inverse_scales
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
-from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
+from mor_ref.verify.diagnosing.other_bits import frequent_value, only_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
 from mor_ref.verify.diagnosing.other_grids import other_grids
 from mor_ref.verify.diagnosing.other_layouts import other_layouts
@@ -47,7 +47,20 @@ def displacement(entries: Entries, *, is_rest: bool = False) -> Alternative | No
             *other_operands(entries),
         )
         claims += [one for one in more if _is_claimed(one)]
-    return min(claims, key=lambda one: (-one.explained, one.kept), default=None)
+    best = min(claims, key=lambda one: (-one.explained, one.kept), default=None)
+    return best if is_rest else _of_its_value(entries, best)
+
+
+def _of_its_value(entries: Entries, best: Alternative | None) -> Alternative | None:
+    """Return the value alone, if it is the same in all entries that differ.
+
+    One value, such as a scale of 1, is what many mistakes lead to. So the mistake is only one that
+    may be the cause.
+    """
+    value = only_value(entries)
+    if best is None or value is None or best.is_of_value or best.explained < value.explained:
+        return best
+    return replace(value, also=(best.words, *best.also))
 
 
 def two_displacements(entries: Entries) -> Iterator[tuple[Alternative, Alternative]]:

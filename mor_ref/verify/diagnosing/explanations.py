@@ -49,10 +49,14 @@ def rules_of(those: Together) -> int:
 
 
 def spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
-    """Yield, for each other suite that matches, a case that a deviation would change."""
-    if len(those) == 1:  # two together may explain a mismatch that neither explains
-        for evidence in matching:
-            case, field = evidence.witnesses.get(those[0].name, ("", ""))
+    """Yield, for each other suite that matches, a case that deviations would change.
+
+    Two that the same suite exposes may together change nothing there.
+    """
+    for evidence in matching:
+        exposed = [one.name for one in those if one.name in evidence.witnesses]
+        if len(exposed) == 1:
+            case, field = evidence.witnesses[exposed[0]]
             if field in evidence.chosen.get(case, ()):
                 yield f"case {case} of {evidence.suite}"
 
@@ -76,6 +80,7 @@ def in_parts(alone: SuiteDiagnosis, found: SuiteDiagnosis, parts: Evidence) -> S
         explanations=tuple(guesses),
         leaders=found.leaders,
         untried=found.untried,
+        untried_alone=found.untried_alone,
         structures=alone.structures or found.structures,
         of_parts=size_of(parts),
     )

@@ -9,10 +9,10 @@ from functools import cached_property
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation
 from mor_ref.verify.diagnosing.explanations import explanation_of, first_left, shares_of
 from mor_ref.verify.diagnosing.sample import Sample, few_cases, some_of
-from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
+from mor_ref.verify.diagnosing.scoring import Model, Score, Together
 
 LEADERS = 4  # deviations that are tried on further cases
-_SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
+_SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 16, 1 << 16  # elements, to judge the share
 _MANY_CASES, _PART = 64, 8  # cases; one in 8 shows that a leader is far from the best
 _FAR = 2  # so many times less worth is far
 _DISTINGUISHING = 4  # unexplained cases, for deviations that are paired
@@ -25,13 +25,15 @@ class Guesses:
     def __init__(
         self,
         model: Model,
+        alone: Sequence[Together],
         cases: Sequence[Sample],
         differing: list[Sample],
         turns: list[Sample],
         *,
         of_rows: bool,
     ) -> None:
-        self._model, self._cases, self._of_rows = model, cases, of_rows
+        self._model, self._alone = model, alone
+        self._cases, self._of_rows = cases, of_rows
         self._differing, self._turns = differing, turns
 
     @cached_property
@@ -52,7 +54,7 @@ class Guesses:
 
         The others are not tried on cases that match, which are most of the sample.
         """
-        some = [those for those in ALONE if any(self.explained(those))]
+        some = [those for those in self._alone if any(self.explained(those))]
         return sorted(some, key=lambda one: -self._of_sample(one).worth)
 
     @cached_property

@@ -27,6 +27,12 @@ def other_bits(entries: Entries) -> Iterator[Alternative]:
     yield from _other_fields(entries)
 
 
+def only_value(e: Entries) -> Alternative | None:
+    """Return the one value that all wrong entries have, if it has 8 bits or fewer."""
+    values = np.unique(e.given[e.differing])
+    return _value(e, int(values[0])) if len(values) == 1 and _bytes_of(e) == 1 else None
+
+
 def frequent_value(e: Entries) -> Iterator[Alternative]:
     """Yield the most frequent value of wrong entries."""
     values, counts = np.unique(e.given[e.differing], return_counts=True)
@@ -41,7 +47,7 @@ def _one_value(e: Entries) -> Alternative | None:
 
 def _value(e: Entries, value: int) -> Alternative:
     words = f"each {e.noun} is {_said(e, value)}"
-    return _everywhere(e, words, np.full(e.size, value, np.uint64))
+    return replace(_everywhere(e, words, np.full(e.size, value, np.uint64)), is_of_value=True)
 
 
 def _said(e: Entries, value: int) -> str:
@@ -64,7 +70,8 @@ def _one_for_another(e: Entries) -> Alternative | None:
     found = _everywhere(e, words, np.where(is_one, given[0], e.expected))
     if found.kept:
         return None
-    return replace(found, sure=np.full(e.size, -np.log2(is_one.mean())))  # no other value is wrong
+    sure = np.full(e.size, -np.log2(is_one.mean()))  # no other value is wrong
+    return replace(found, sure=sure, is_of_value=True)
 
 
 def _has_several(e: Entries) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -168,8 +168,7 @@ class Model:
         """Return the result of deviations on a sample; without deviations, of the reference.
 
         A deviation changes nothing if its steps are not reached without it. Then the result for the
-        other deviations is the result for all. If the candidate has a value of the reference, the
-        value is right: no deviation explains it, and the expected value is wrong.
+        other deviations is the result for all.
         """
         if (those, sample) not in self._runs:
             self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
@@ -202,28 +201,18 @@ class Model:
             others = tuple(other for other in those if other is not deviation)
             run = self._runs.get((others, sample))
             if run is not None and run.steps.isdisjoint(steps_of(deviation)):
-                return run if others else replace(run, score=replace(run.score, explained=0))
+                return run
         return None
 
     def _new(self, those: Together, sample: Sample) -> Run:
-        right = self._right(sample) if those else {}
         self.elements += sample.size
         found, steps = _computed(those, sample)
         fields = list(_fields(found, sample))
-        marks = [_explained(one, right.get(one[0])) for one in fields]
+        marks = [pair.differs & (pair.given == ours) for _, pair, ours in fields]
         score = sum(map(_score, fields, marks), Score())
         alike = [_alike(pair.given, ours) for _, pair, ours in fields if pair.differs.any()]
         explained = _joined(marks) if len(those) == 1 else 0
         return Run(score, steps, sum(alike) / max(len(alike), 1), explained)
-
-    def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
-        """Return where the candidate has the values of the reference, but not the expected ones."""
-        if not self.run((), sample).score.explained:
-            return {}
-        self.elements += sample.size
-        found, _ = _computed((), sample)
-        fields = _fields(found, sample)
-        return {name: pair.differs & (pair.given == ours) for name, pair, ours in fields}
 
 
 @cache
@@ -270,13 +259,6 @@ def _score(of_field: Field, marks: NDArray[np.bool_]) -> Score:
     values = _values(pair) if explained == changed == of < _SHORT else frozenset()
     changes = {name: Changes(explained, changed, of, values)} if changed or of else {}
     return Score(explained, of, more, changes)
-
-
-def _explained(of_field: Field, right: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Return which mismatches of a field are explained; values that are `right` are not."""
-    _, pair, ours = of_field
-    found: NDArray[np.bool_] = pair.differs & (pair.given == ours)
-    return found if right is None else found & ~right
 
 
 def _joined(marks: Iterable[NDArray[np.bool_]]) -> int:

@@ -1,7 +1,10 @@
 """Sentences on whether anything explains the mismatches of a suite, and how much of them."""
 
-from mor_ref.verify.counts_in_words import listed
+from collections.abc import Iterator
+
+from mor_ref.verify.counts_in_words import counted, listed
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.tried_alone import ALONE_END
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
@@ -12,7 +15,19 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     return said
 
 
+def of_reference(diagnosis: SuiteDiagnosis) -> str:
+    """Say how many mismatches are none, as the candidate has the bits of the reference there."""
+    count = diagnosis.of_reference
+    noun, verb = ("mismatch", "has") if count == 1 else ("mismatches", "have")
+    return (
+        f"{count:,} {noun} {verb} the bits of the reference, so the expected values are wrong: "
+        "check them with `mor-ref golden check`"
+    )
+
+
 def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
+    if not diagnosis.mismatches:
+        return of_reference(diagnosis)
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
     is_tried = not diagnosis.is_large or diagnosis.of_parts
     known = "known deviation" if is_tried else "deviation that explains another suite"
@@ -31,7 +46,7 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
-    others = ", but would make others as well" if best.more else ""
+    others = ", but would make others as well" if best.more or best.spared else ""
     if best.is_of_sample or best.explained < best.of:
         none = f"no {known} explains the {of}"
     else:
@@ -59,3 +74,18 @@ def _mismatches(count: int, *, comparable: bool) -> str:
     """Say how many mismatches; with a reservation if some answers could not be compared."""
     noun = "mismatch" if count == 1 else "mismatches"
     return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
+
+
+def wrong_expected(diagnosis: SuiteDiagnosis) -> Iterator[str]:
+    """Say how many of further mismatches have wrong expected values, if any."""
+    if diagnosis.of_reference and diagnosis.mismatches:
+        yield of_reference(diagnosis)
+
+
+def not_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
+    """Say how many deviations were not tried, if none of those that were explains all."""
+    if diagnosis.untried_alone and not diagnosis.is_explained:
+        yield (
+            f"{counted(diagnosis.untried_alone, 'deviation')} not tried: the search for a single "
+            f"one ends after {ALONE_END:,} elements"
+        )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
-from mor_ref.verify.reporting.text import spared_by
 from mor_ref.verify.running.results import SuiteResult
 
 CauseKind = Literal["deviation", "structure", "guess", "unknown"]
@@ -28,14 +27,10 @@ class Cause:
     @property
     def mismatches(self) -> int:
         """How many entries differ in its suites."""
-        return sum(of.mismatches if of else result.differing for result, of in self.suites)
-
-    @property
-    def spared(self) -> list[str]:
-        """The matching cases that the deviations would change."""
-        if self.explanation is None:
-            return []
-        return spared_by([of for _, of in self.suites if of is not None], self.explanation)
+        return sum(
+            of.mismatches + of.of_reference if of else result.differing
+            for result, of in self.suites
+        )
 
     @property
     def is_known(self) -> bool:

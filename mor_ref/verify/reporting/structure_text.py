@@ -27,7 +27,9 @@ def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
         if one.words:
             is_rest = any(one is first.other for first in structures)
             words = f"{one.words}{_also(one)}"
-            yield f"{_fields(one)}{beyond}: {words}, in {_share(one, is_rest=is_rest)}"
+            perhaps = "" if one.is_certain else "perhaps "
+            share = _share(one, is_rest=is_rest)
+            yield f"{_fields(one)}{beyond}: {perhaps}{words}, in {share}"
         if where is not None:
             yield f"{one.fields[0]}{beyond}: {_where(where, one)}"
     if len(shown) > _SHOWN:
@@ -37,7 +39,7 @@ def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
 def identity(explanation: Explanation) -> Iterator[str]:
     """Say that all answers are those of another row of a catalogue, if so."""
     is_alone = len(explanation.deviations) == 1 and not explanation.is_displaced
-    if explanation.is_whole and not explanation.spared and is_alone:
+    if explanation.is_whole and is_alone:
         for start, kind, known in _ROWS:
             name = explanation.deviations[0].removeprefix(start)
             if name != explanation.deviations[0] and name in known:
@@ -55,8 +57,14 @@ def _fields(one: Structure) -> str:
 
 def _also(one: Structure) -> str:
     """Say which other cause has the same bits, and how many more have them."""
+    if not one.also:
+        return ""
     more = f", or {counted(len(one.also) - 1, 'other part')}" if len(one.also) > 1 else ""
-    return f" (or of {one.also[0].partition(_OF)[2]}{more})" if one.also else ""
+    first = one.also[0]
+    other = (
+        f"of {first.partition(_OF)[2]}" if _OF in one.words else first.partition(" is ")[2] or first
+    )
+    return f" (or {other}{more})"
 
 
 def _nouns(one: Structure) -> str:

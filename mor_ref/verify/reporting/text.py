@@ -9,7 +9,13 @@ from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagno
 from mor_ref.verify.outcome import Verdict
 from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.reporting.asked_twice_text import another_answer, asked_twice, changed
-from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fields
+from mor_ref.verify.reporting.cause_text import (
+    all_explained,
+    explaining,
+    in_fields,
+    not_tried,
+    wrong_expected,
+)
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.results import SuiteResult
@@ -60,7 +66,6 @@ def summary(verification: Verification) -> Iterator[str]:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
-        yield from sparing(spared_by(verification.diagnosis.suites, common))
     yield from asked_twice(verification.results)
     yield f"conformance: {verification.conformance}"
     yield verdict_line(verification)
@@ -97,17 +102,11 @@ def all_that_explain_all(verification: Verification) -> list[Explanation]:
     return [e for e in (whole[0] if whole else []) if all(e.deviations in there for there in names)]
 
 
-def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> list[str]:
-    """Return the matching cases that an explanation of these suites would change."""
-    same = [e for s in suites for e in s.explanations if e.deviations == explanation.deviations]
-    return list(dict.fromkeys(case for one in same for case in one.spared))
-
-
 def sparing(spared: Sequence[str]) -> Iterator[str]:
-    """Say that an explanation holds only where entries differ, if so."""
+    """Say which cases speak against an explanation, if any do."""
     if spared:
         matches = "matches" if len(spared) == 1 else "match"
-        yield f"but it would also change {listed(spared)}, which {matches}"
+        yield f"it would also change {listed(spared)}, which {matches}"
 
 
 def leaving(explanation: Explanation) -> Iterator[str]:
@@ -247,6 +246,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     for best in explanations[:1]:
         sentence = sentence.format(by=_by(best), share=share(best))
     yield sentence
+    yield from wrong_expected(diagnosis)
     for best in explanations[:1]:
         yield from (f"  {line}" for line in (*_meanings(best), *identity(best)))
         yield from (f"  {line}" for line in sparing(best.spared))
@@ -261,6 +261,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield from structure_lines(diagnosis.structures)
     if diagnosis.of_parts and diagnosis.is_large:
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
+    yield from not_tried(diagnosis)
     yield from pairs_tried(diagnosis)
 
 

@@ -1,0 +1,36 @@
+"""Which deviations are tried one by one, within a bound that is the same on every machine."""
+
+from collections.abc import Collection, Sequence
+
+from mor_ref.exact.step import Step
+from mor_ref.golden.suites import SUITES
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.sample import Sample
+from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together, steps_of
+
+ALONE_END = 1 << 20  # elements that the model computes of the first cases
+
+
+def tried_alone(
+    model: Model, evidence: Evidence, differing: Sequence[Sample], first: Collection[Sample]
+) -> list[Together]:
+    """Return the deviations that are tried one by one, as many as the bound allows.
+
+    All are tried on the `first` cases. First come those that the suite exposes in a case that
+    differs, then others that a suite of the operation exposes. A deviation whose steps are not
+    reached costs nothing.
+    """
+    names = {sample.question.name for sample in differing}
+    suites = {name for name, suite in SUITES.items() if suite.operation == evidence.operation}
+
+    def order(those: Together) -> tuple[bool, bool]:
+        (one,) = those
+        case, _ = evidence.witnesses.get(one.name, ("", ""))
+        return case not in names, suites.isdisjoint(one.suites)
+
+    there = frozenset[Step]().union(*(model.run((), one).steps for one in first))
+    room = max(ALONE_END // max(sum(one.size for one in first), 1), 1)
+    ordered = sorted(ALONE, key=order)
+    reached = [those for those in ordered if not there.isdisjoint(steps_of(those[0]))]
+    left_out = {*reached[room:]}
+    return [those for those in ordered if those not in left_out]
