@@ -16,6 +16,7 @@ WITHOUT_KERNELS = {"Mixed", "mix_formats", "mix_layer"}
 # Of fractions, and for matmul of the host.
 ON_THE_HOST = {
     "Levels.alpha_sums",
+    "MorResult.dequantize",
     *(f"{record}.in_blocks" for record in ("Mx", "Nvfp4", "Quantized")),
 }
 

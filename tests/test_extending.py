@@ -493,7 +493,8 @@ def test_a_row_is_a_recipe_of_verify(recipe, candidate, first):
     *_, found = verify_on(candidate, {"x": X[1]}, recipe).results
     assert found.suite == ("own.uint4_rows" if recipe.startswith("mor") else "own")
     field = found.first_mismatching_field
-    assert (found.verdict, field and field.name) == ("mismatch" if first else "match", first)
+    name = None if field is None else field.name
+    assert (found.verdict, name) == ("mismatch" if first else "match", first)
 
 
 def test_a_record_of_a_user_is_asserted():

@@ -48,7 +48,7 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.workers.pools import Workers
 
-def kept(name, size):
+def kept(name, size, *, searches):
     entry, files = read_manifest(bundled_files())["suites"][name], [f"{name}.safetensors"]
     files += [f"negative/{name}.safetensors"] * ("negative" in entry)
     return {file: (bundled_files() / file).read_bytes() for file in files}, entry

@@ -120,7 +120,10 @@ PLAIN_TEXT = str(recipes["bf16"])
             lambda: Recipe.from_text(PLAIN_TEXT.replace("row = {", "row = 3 # {")),
             "is 3, which is not a table",
         ),
-        (lambda: Recipe.from_text(str(recipes["bf16"]).replace("unq", "q")), "did you mean 'unqu"),
+        (
+            lambda: Recipe.from_text(str(recipes["bf16"]).replace("unq", "q")),
+            "take one of unquantized,",
+        ),
         (lambda: Recipe("x", PLAIN, PLAIN, PLAIN, matmul="exact"), "matmul is 'exact'"),
         (lambda: Recipe("x", PLAIN, Unquantized(), PLAIN), "weight is .*; give an Operand"),
         (lambda: Operand("mor"), "row is 'mor'; give a treatment such as"),

@@ -16,6 +16,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.candidates.results_directory import SIDECAR
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
 from mor_ref.verify.reporting.report_files import WRITERS, write_reports
@@ -91,10 +92,10 @@ def run(
 
 
 def _read_by(candidate: str) -> Iterator[Path]:
-    """Yield the files that a directory of results has, or that the command of a program names."""
+    """Yield the files that a candidate reads and whose names end as those of reports may."""
     kind, _, rest = candidate.partition(":")
     if kind == "dir":
-        yield from Path(rest).rglob("*")
+        yield from Path(rest).rglob(SIDECAR)
     elif kind == "exec":
         with suppress(ValueError):  # an open quotation, which is refused later
             yield from map(Path, shlex.split(rest))

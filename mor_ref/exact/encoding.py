@@ -13,7 +13,6 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.exact.step import step
-from mor_ref.processor_modes import in_usual_modes
 
 _OURS = SpecialCases()
 
@@ -73,7 +72,6 @@ def encode(
     return with_sign(code, negative, fmt)
 
 
-@in_usual_modes
 def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     if isinstance(magnitude, float):
@@ -87,7 +85,6 @@ def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     return exponent if is_reached else exponent - 1
 
 
-@in_usual_modes
 def in_units_of(unit: int, magnitude: float | Fraction | Ratio) -> tuple[int, int, int]:
     """Return `magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
     numerator, denominator = magnitude.as_integer_ratio()

@@ -26,6 +26,7 @@ class _Changes(NamedTuple):
     taken: set[Step] | None
 
 
+_STEPS: dict[Step, Callable[..., Any]] = {}
 _changes: ContextVar[_Changes | None] = ContextVar("changes", default=None)
 
 
@@ -47,6 +48,7 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
         result: _R = changes.replaced.get(run, function)(*args, **kwargs)
         return result
 
+    _STEPS[run] = function
     return run
 
 
@@ -87,7 +89,7 @@ def _changed(changes: _Changes) -> Iterator[None]:
 
 def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:
     """Return the function that is called for a step."""
-    found: Callable[..., Any] | None = chosen.get(name, getattr(name, "__wrapped__", None))
+    found: Callable[..., Any] | None = chosen.get(name, _STEPS.get(name))
     if found is None:
         raise ValueError(f"{name.__qualname__} is not a step of the model; decorate it with @step")
     return found

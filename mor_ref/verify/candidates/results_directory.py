@@ -18,7 +18,8 @@ from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines,
 
 _SHOWN = 100  # characters of a name
 _FEW = 5  # names of a list
-_SUFFIX, _SIDECAR = ".safetensors", "fields.json"
+SIDECAR = "fields.json"
+_SUFFIX = ".safetensors"
 _LINES, _MEMORY, _RAW = ".txt", (".mem", ".hex"), ".bin"
 _OF_CASES = (_LINES, *_MEMORY, _RAW)
 _GIVE = "give one with SUITE.safetensors files, or with directories SUITE of files of cases"
@@ -131,21 +132,21 @@ class ResultsDirectory(Candidate):
     def _sidecar(self, suite: str) -> Mapping[str, Any]:
         """Return what the sidecar of a suite says; nothing if there is none."""
         try:
-            said = json.loads(self._content(suite, _SIDECAR))
+            said = json.loads(self._content(suite, SIDECAR))
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise ColumnsError(f"has a {_SIDECAR} next to it that is not JSON") from error
+            raise ColumnsError(f"has a {SIDECAR} next to it that is not JSON") from error
         fields = said.get("fields") if isinstance(said, dict) else None
         is_list = isinstance(fields, list) and all(isinstance(one, str) for one in fields)
         if not fields or not is_list:
             raise ColumnsError(
-                f"has a {_SIDECAR} next to it without names; write "
+                f"has a {SIDECAR} next to it without names; write "
                 '{"fields": ["scale", "code"], "byteorder": "little"}'
             )
         if said.get("byteorder", "little") not in ("little", "big"):
             raise ColumnsError(
-                f"has a {_SIDECAR} next to it with byteorder {ascii(said['byteorder'])[:_SHOWN]}; "
+                f"has a {SIDECAR} next to it with byteorder {ascii(said['byteorder'])[:_SHOWN]}; "
                 "write little or big"
             )
         return dict(said)
