@@ -36,7 +36,7 @@ from mor_ref.verify.candidates.fresh_process import pipe_of_answers, pipes_of, s
 from mor_ref.verify.candidates.python_function import PythonFunction, imported_function
 from mor_ref.workers.added_rows import add_rows, modules_of_rows
 
-_LONGEST_OPENING = 60.0  # seconds, or those of a case if they are more: a library is large
+_LONGEST_OPENING = 600.0  # seconds, or those of a case if they are more: large libraries load long
 _PATIENCE = 5.0  # seconds for a process to end, once it has no more questions
 _LATE = 3  # once failed cases have taken this many timeouts, no more cases are asked
 
