@@ -6,6 +6,7 @@ import pytest
 from extras import needs
 from hypothesis import given
 from hypothesis import strategies as st
+from modes import MODES, has_modes, modes
 from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
@@ -307,6 +308,15 @@ def test_packed_bits_for_each_number(kind):
     """SHX-007: 9, 6 and 4 bits a number are what the kinds are named after."""
     bits = {"mx9": 9, "mx6": 6, "mx4": 4, "bfp16": 8.5, "bfp16_carry": 8.5}[kind]
     assert quantized(np.ones((2, 32)), kind).packed.shape == (2, 32 * bits / 8)
+
+
+@has_modes
+def test_modes_of_the_processor_change_nothing():
+    """SHX-005: subnormal units are integers here, where others would flush them."""
+    x = of_bits(*range(0x00800000, 0x00880000, 0x7FFF))
+    expected = listed(quantized(x, "mx9"))
+    with modes(MODES["FTZ"] | MODES["DAZ"] | MODES["up"]):
+        assert listed(mor_ref.quantize_shared(x, "mx9")) == expected
 
 
 def test_narrow_sources_are_widened():

@@ -14,7 +14,7 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make a function one that users call.
 
     It refuses to compute in a thread whose modes of the processor could change a bit, and
-    torch.compile calls it as it is. `encode` and `decode`, which are right in every mode, are
-    `untraced` alone.
+    torch.compile calls it as it is. `encode`, `decode` and `quantize_shared`, which are right in
+    every mode, are `untraced` alone.
     """
     return untraced(in_usual_modes(function))

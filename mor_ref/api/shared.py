@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.border import public
 from mor_ref.api.packing import bit_by_bit
+from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, copied_to, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.shared import (
@@ -49,7 +49,7 @@ class Shared(NumbersRecord):
     codes: NDArray[np.uint8]
     y: NDArray[np.float32]
 
-    @public
+    @untraced
     def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the numbers of the codes, as float32; NaN and infinities as in y.
 
@@ -84,7 +84,7 @@ def _in_blocks(entries: NDArray[np.uint8], blocks: int, n: int) -> NDArray[np.ui
     return np.pad(entries, ((0, 0), (0, blocks * n - columns))).reshape(rows, blocks, n)
 
 
-@public
+@untraced
 def quantize_shared(
     x: "ArrayLike", kind: str, *, profile: str = "quark_torch", threads: int | None = None
 ) -> Shared:
