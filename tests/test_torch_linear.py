@@ -106,7 +106,7 @@ class Step:
                 self.quantized(x, "input", "column"),
                 self.quantized(g, "grad_output", "column"),
             )
-        # As the layer has them in memory: on some processors, torch adds up other layouts otherwise.
+        # As the layer has them in memory: on some processors, torch adds up others otherwise.
         xr, wr, gr, wc, gc, xc = (t.contiguous() for t in (xr, wr, gr, wc, gc, xc))
         return xr @ wr.T, gr @ wc, gc.T @ xc
 
