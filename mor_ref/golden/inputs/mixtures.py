@@ -1,5 +1,6 @@
 """Units at which implementations of MoFQ differ: ties of errors and of sums, special numbers."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -117,7 +118,9 @@ def _far() -> Iterator[list[list[int]]]:
 def tensors_of_units(size: Size) -> Iterator[Tensor]:
     """Yield tensors whose units of 4x8 take either candidate: even, steep, and with outliers."""
     even = np.linspace(-3, 3, 16 * 24, dtype=np.float32).reshape(16, 24)
-    steep = np.exp2(np.linspace(-18, 3, 16 * 24, dtype=np.float32)).reshape(16, 24)
+    exponents = np.linspace(-18, 3, 16 * 24, dtype=np.float32).tolist()
+    # Not by NumPy, whose binary32 powers differ between processors.
+    steep = np.array([math.exp2(e) for e in exponents], np.float32).reshape(16, 24)
     halves = np.where(np.arange(24) < 12, even, steep * np.where(even < 0, -1, 1)).astype(
         np.float32
     )
