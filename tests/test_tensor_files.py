@@ -249,20 +249,42 @@ def test_the_state_of_an_optimizer_has_no_matrices_of_a_model(tmp_path):
 
 
 @needs("torch")
-def test_lists_that_are_shared_are_counted_each_time(tmp_path, monkeypatch):
-    """A file of two kilobytes has 10^12 items so."""
+@pytest.mark.parametrize("leaf", ["number", "tensor"])
+def test_lists_that_come_again_are_refused_before_they_are_walked(leaf, tmp_path):
+    """A file of some kilobytes has 10^12 items so."""
     torch = imported("torch")
-    monkeypatch.setattr(torch_files, "_MOST", 1000)
-    path, shared = str(tmp_path / "x.pt"), [1.0]
+    path, shared = str(tmp_path / "x.pt"), [torch.ones(2) if leaf == "tensor" else 1.0]
     for _ in range(12):
         shared = [shared] * 10
     torch.save({"w": torch.ones(2), "more": shared}, path)
     with pytest.raises(
-        ValueError, match=r"x\.pt has more than 1,000 items in dicts and lists; save"
+        ValueError,
+        match=r"x\.pt has the same dicts and lists over and over: 2,1\d\d,\d{3},\d{3},\d{3} items "
+        "come again, and at most 65,536 may; save its state_dict with torch.save$",
     ):
         list_tensors([path])
-    torch.save({"w": torch.ones(2), "more": [1.0] * 998}, path)
-    assert len(list_tensors([path]).stored) == 1
+
+
+@needs("torch")
+def test_dicts_may_come_again_as_often_as_the_limit_says(tmp_path, monkeypatch):
+    """Items that a file stores are not limited, nor are two places of one state_dict."""
+    torch = imported("torch")
+    path, state = str(tmp_path / "x.pt"), {f"{k}": torch.ones(2) for k in range(5)}
+    monkeypatch.setattr(torch_files, "_MOST_AGAIN", 5)
+    torch.save({"model": state, "ema": state, "steps": [1.0] * 100}, path)
+    assert len(list_tensors([path]).stored) == 10
+    torch.save({"model": state, "ema": state, "mean": state}, path)
+    with pytest.raises(ValueError, match=r": 10 items come again, and at most 5 may;"):
+        list_tensors([path])
+
+
+def test_the_path_of_a_file_is_resolved_once(tmp_path, monkeypatch):
+    """And not for each of its tensors."""
+    resolve, resolved = Path.resolve, []
+    monkeypatch.setattr(Path, "resolve", lambda path: resolved.append(path) or resolve(path))
+    save_file({f"{k}": np.ones(2) for k in range(3)}, tmp_path / "x.safetensors")
+    assert len(list_tensors([str(tmp_path / "x.safetensors")]).stored) == 3
+    assert len(resolved) == 1
 
 
 def test_an_archive_is_opened_once_for_all_of_its_members(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ be larger than the memory.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,11 +47,12 @@ def tensors_of(files: Iterable[str]) -> Iterator[TensorOfFile]:
     A model may be given by its directory, by its index and by its parts.
     """
     before: set[tuple[Path, str]] = set()
+    resolved = cache(Path.resolve)  # of a file once, however many tensors it has
     for file in files:
         found: set[tuple[Path, str]] = set()
         for path, tensor in _placed(file):
             # The tensor of a .npy has the name of the file, as it was given.
-            key = path.resolve(), "" if tensor.name == file else tensor.name
+            key = resolved(path), "" if tensor.name == file else tensor.name
             found.add(key)
             yield TensorOfFile(file, tensor, key in before)
         before |= found

@@ -3,9 +3,8 @@
 import pickle
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,14 @@ _CONSTANTS = "/constants.pkl"  # of archives of TorchScript
 _NEXT = "save its state_dict with torch.save"
 _OF_OPTIMIZER = {"state", "param_groups"}  # the keys of an optimizer's state_dict
 _DEPTH = 64  # of dicts and lists inside each other
-_MOST = 1 << 20  # items of all of them, which share lists and are counted each time
+_MOST_AGAIN = 1 << 16  # items of shared dicts and lists, beyond those that the file stores
 
 
 def torch_tensors(file: str) -> Tensors:
     """Yield the tensors of a state_dict, or of nested ones, whose keys are joined by dots."""
-    for name, tensor, is_of_optimizer in _tensors_in(_loaded(file), "", file=file):
+    loaded = _loaded(file)
+    _check_nesting(loaded, file)
+    for name, tensor, is_of_optimizer in _tensors_in(loaded, ""):
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         reason = _reason_against(tensor, dtype)
         if reason is None:
@@ -69,14 +70,41 @@ def _is_of_script(path: Path) -> bool:
         return any(name.endswith(_CONSTANTS) for name in archive.namelist())
 
 
+def _check_nesting(loaded: Any, file: str) -> None:
+    """Refuse dicts and lists that are nested deeply, or that come again too often.
+
+    A list may contain itself, and a few that share others stand for more tensors than any file has.
+    """
+    known: dict[int, tuple[int, int]] = {}
+    stored: list[int] = []  # items of each container
+
+    def measured(found: Any, depth: int) -> tuple[int, int]:
+        """Return the items of a container, at any depth, and how many levels it has."""
+        if not isinstance(found, Mapping | list | tuple):
+            return 0, 0
+        if id(found) not in known and depth <= _DEPTH:
+            inside = [measured(item, depth + 1) for _, item in _items(found)]
+            items = len(inside) + sum(count for count, _ in inside)
+            known[id(found)] = items, 1 + max((levels for _, levels in inside), default=0)
+            stored.append(len(inside))
+        items, levels = known.get(id(found), (0, 1))
+        if depth + levels > _DEPTH + 1:
+            raise ValueError(
+                f"{file} has dicts and lists inside each other, more than {_DEPTH} deep; {_NEXT}"
+            )
+        return items, levels
+
+    items, _ = measured(loaded, 0)
+    again = items - sum(stored)
+    if again > _MOST_AGAIN:
+        raise ValueError(
+            f"{file} has the same dicts and lists over and over: {again:,} items come again, and "
+            f"at most {_MOST_AGAIN:,} may; {_NEXT}"
+        )
+
+
 def _tensors_in(
-    found: Any,
-    name: str,
-    *,
-    file: str,
-    depth: int = 0,
-    is_of_optimizer: bool = False,
-    counted: Iterator[int] | None = None,
+    found: Any, name: str, *, is_of_optimizer: bool = False
 ) -> Iterator[tuple[str, Any, bool]]:
     """Yield the tensors of dicts and lists, by name, and whether an optimizer keeps them."""
     import torch
@@ -84,29 +112,18 @@ def _tensors_in(
     if isinstance(found, torch.Tensor):
         yield name or "tensor", found, is_of_optimizer
         return
-    if depth > _DEPTH:
-        raise ValueError(
-            f"{file} has dicts and lists inside each other, more than {_DEPTH} deep; {_NEXT}"
-        )
-    items: Any = ()
     if isinstance(found, Mapping):
-        items = found.items()
         is_of_optimizer = is_of_optimizer or found.keys() >= _OF_OPTIMIZER
-    elif isinstance(found, list | tuple):
-        items = enumerate(found)
-    counted = counted or count(1)
-    for key, item in items:
-        if next(counted) > _MOST:
-            raise ValueError(f"{file} has more than {_MOST:,} items in dicts and lists; {_NEXT}")
+    for key, item in _items(found):
         inside = f"{name}.{key}" if name else str(key)
-        yield from _tensors_in(
-            item,
-            inside,
-            file=file,
-            depth=depth + 1,
-            is_of_optimizer=is_of_optimizer,
-            counted=counted,
-        )
+        yield from _tensors_in(item, inside, is_of_optimizer=is_of_optimizer)
+
+
+def _items(found: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the keys and items of a dict or a list; of anything else, none."""
+    if isinstance(found, Mapping):
+        return found.items()
+    return enumerate(found) if isinstance(found, list | tuple) else ()
 
 
 def _reason_against(tensor: Any, dtype: str) -> str | None:
