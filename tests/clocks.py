@@ -3,6 +3,7 @@
 import selectors
 import time
 
+from mor_ref.verify.candidates import own_process
 from mor_ref.verify.candidates import program as program_module
 from mor_ref.verify.candidates.protocol import Received
 
@@ -38,7 +39,8 @@ class ClockOfWaits:
                 return ready
 
         monkeypatch.setattr(program_module.selectors, "DefaultSelector", Selector)
-        monkeypatch.setattr(program_module, "time", self)
+        for module in (own_process, program_module):
+            monkeypatch.setattr(module, "time", self)
 
     def monotonic(self):
         return self.now

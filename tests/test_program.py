@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import forking
@@ -18,12 +17,14 @@ from clocks import ClockOfWaits, ClockThatWaits
 from extras import reason
 from hypothesis import given
 from hypothesis import strategies as st
+from verifying import eventually, is_running
 
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.verify.candidates import own_process
 from mor_ref.verify.candidates import program as program_module
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
@@ -108,26 +109,10 @@ def failure(command, case=SMALL, **options):
     with pytest.raises(CandidateError) as failed:
         asked(command, case, **options)
     text = str(failed.value)
-    at = "" if "it cannot be started" in text else f", case '{case.name}' of encode"
+    at = "" if "it cannot be started" in text else f", case '{case.name}' of suite 'encode'"
     assert text.startswith(f"exec:{command}{at}: ")
     assert "\n" not in text
     return text
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    # A child of a program that was killed is nobody's here, and may wait for its own burial.
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
-def eventually(condition):
-    """Wait for an event that has to come, however long a busy machine takes."""
-    while not condition():
-        time.sleep(0.02)
 
 
 def mor_ref(*arguments):
@@ -588,7 +573,7 @@ def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
 @pytest.mark.parametrize("raised", [None, ValueError, KeyboardInterrupt])
 def test_nothing_of_a_program_is_left(tmp_path, monkeypatch, raised):
     """PRO-009: nor of its children, when it has to be killed."""
-    monkeypatch.setattr(program_module, "_PATIENCE", 0.3)
+    monkeypatch.setattr(own_process, "_PATIENCE", 0.3)
     pids = tmp_path / "pids"
     stays = f"trap '' HUP TERM INT; {FOREVER} & echo $$ $! >{pids}; echo skip; wait; wait"
     with contextlib.suppress(raised or ()), Program(answering(stays), LONG) as program:
@@ -618,7 +603,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
     assert result.not_answered == (third,)
     (failure,) = found.failures
     assert failure.case == third
-    assert f"case '{third}' of decisions: it ended with status 1 before" in failure.message
+    assert f"case '{third}' of suite 'decisions': it ended with status 1 before" in failure.message
     assert other.verdict == "match"  # the program was started again after the third case
 
 
@@ -653,7 +638,7 @@ def test_a_program_that_fails_at_once_is_asked_all():
 
 def test_a_program_has_time_to_end(tmp_path, monkeypatch):
     """PRO-009: its input ends first, and it is killed only if it stays."""
-    monkeypatch.setattr(program_module, "_PATIENCE", LONG)
+    monkeypatch.setattr(own_process, "_PATIENCE", LONG)
     with Program(
         shell(f"read -r a; echo skip; cat >/dev/null; sleep 0.2; echo >{tmp_path}/end"), LONG
     ) as program:
@@ -696,6 +681,17 @@ def test_an_interrupted_run_leaves_no_program(tmp_path):
     _, errors = running.communicate()
     assert running.returncode == 130
     assert "Traceback" not in errors
+    for pid in map(int, (tmp_path / "pids").read_text().split()):
+        eventually(lambda pid=pid: not is_running(pid))
+
+
+def test_a_program_and_its_children_end_with_a_run_that_is_killed(tmp_path):
+    """Also where they hang, and do not see that their input has ended."""
+    text = f"{FOREVER} & echo $$ $! >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; wait"
+    command = [sys.executable, "-c", MAIN, "verify", f"exec:{shell(text)}", "--timeout", str(LONG)]
+    with subprocess.Popen(command) as running:
+        eventually((tmp_path / "pids").exists)
+        running.kill()
     for pid in map(int, (tmp_path / "pids").read_text().split()):
         eventually(lambda pid=pid: not is_running(pid))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import forking
 import numpy as np
 import pytest
-from verifying import DECISIONS, cases_of, failure_of, run
+from verifying import DECISIONS, cases_of, eventually, failure_of, is_running, run
 
 from mor_ref import golden
 from mor_ref.golden import bundled_files
@@ -25,7 +25,7 @@ from mor_ref.verify.running.suites import suites_in
 
 LONG = 1e6  # seconds, for candidates that answer
 MODULE = """
-import ctypes, os, pathlib, signal, sys, threading
+import ctypes, os, pathlib, signal, sys, threading, time
 from mor_ref.operations import OPERATIONS
 
 def right(operation, parameters, inputs):
@@ -45,6 +45,15 @@ def faulty(operation, parameters, inputs):
 
 def hanging(operation, parameters, inputs):
     threading.Event().wait()
+
+def forking(operation, parameters, inputs):
+    child = ctypes.CDLL(None).fork() if parameters.get("format") else os.fork()
+    if child == 0:
+        pathlib.Path(f"child{os.getpid()}").touch()
+        if parameters.get("metric") == "not_worse_than":
+            raise ValueError
+        time.sleep(0.1)
+    return right(operation, parameters, inputs)
 
 def moving(operation, parameters, inputs):
     os.makedirs("elsewhere", exist_ok=True)
@@ -108,6 +117,17 @@ def test_a_call_that_hangs_is_ended_at_the_limit():
     assert 1 <= len(found.failures) <= 3
     said = "own_process:hanging, case 'mean_relative_error' of suite 'decisions': it gave no answer"
     assert found.failures[0].message == f"{said} within 0.25 s; give more time with --timeout"
+
+
+def test_a_child_of_a_candidate_answers_nothing(here):
+    """It returns or raises as well, before or after its parent, and ends then."""
+    with candidate_named("own_process:forking", LONG) as candidate:
+        found = verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]))
+        children = [int(path.name.removeprefix("child")) for path in here.glob("child*")]
+    assert found.verdict == "match"
+    assert len(children) > cases_of("decisions")
+    for child in children:
+        eventually(lambda child=child: not is_running(child))
 
 
 def test_a_candidate_that_moves_and_prints_changes_nothing_here(here):

@@ -1,5 +1,9 @@
 """Candidates that the tests of verifying ask, and the runs on them."""
 
+import os
+import time
+from pathlib import Path
+
 import forking
 import pytest
 
@@ -94,3 +98,19 @@ def on(change, name="decisions", operation="decide", *, must_be_complete=False):
 
 
 DECISIONS = ("--suite", "decisions")
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    # A child of a program that was killed is nobody's here, and may wait for its own burial.
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def eventually(condition):
+    """Wait for an event that has to come, however long a busy machine takes."""
+    while not condition():
+        time.sleep(0.02)

@@ -4,86 +4,54 @@ If its code hangs, exits or crashes, the case fails, and the next one has a new 
 directory, its standard output and all that it changes are its own.
 """
 
-import contextlib
 import os
 import pickle
-import queue
-import signal
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
 
 from mor_ref.golden.model.suite import Case
+from mor_ref.signals import signals_later
 from mor_ref.verify.candidates.candidate import (
     NO_REMARKS,
     Answer,
-    Candidate,
     CandidateError,
     NoAnswer,
     Remarks,
 )
 from mor_ref.verify.candidates.changeable import PlaceInFile, place_in_file
-from mor_ref.verify.candidates.fresh_process import pipe_of_answers, pipes_of, started
+from mor_ref.verify.candidates.fresh_process import pipe_of_answers, started
+from mor_ref.verify.candidates.own_process import CandidateInProcess, EndedError, OwnProcess
 from mor_ref.verify.candidates.python_function import PythonFunction, imported_function
 from mor_ref.workers.added_rows import add_rows, modules_of_rows
 
 _LONGEST_OPENING = 600.0  # seconds, or those of a case if they are more: large libraries load long
-_PATIENCE = 5.0  # seconds for a process to end, once it has no more questions
-_LATE = 3  # once failed cases have taken this many timeouts, no more cases are asked
+_PATIENCE_FOR_STATUS = 5.0  # seconds for a process to end, once its pipe is closed
 
 
-class PythonProcess(Candidate):
+class PythonProcess(CandidateInProcess["_Process"]):
     """The candidate of a name, which another process opens; `seconds` is the limit of a case."""
 
     def __init__(self, name: str, seconds: float) -> None:
-        self.name = name
-        self._seconds = seconds
+        super().__init__(name, seconds)
         self._directory = Path.cwd()
-        self._process: _Process | None = None
-        self._lost = 0.0  # seconds
 
     def __enter__(self) -> Self:
-        self._process = self._opened()
+        self._open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> None:
-        self._end(_PATIENCE if kind is None else 0)
-
-    def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """Return the fields of the candidate's answer; its process ends if it has none."""
-        begin = time.monotonic()
+    def _asked(self, process: "_Process", suite: str, operation: str, case: Case) -> Answer | None:
         arrays: dict[str, Any] = {
             name: place_in_file(array) or array for name, array in case.arrays.items()
         }
-        try:
-            if self._process is None:
-                self._process = self._opened()
-            question = "called", (suite, operation, replace(case, arrays=arrays))
-            found: Answer | None = self._process.ask(question, self._seconds)
-        except _EndedError as error:
-            self._end(0)
-            self._lost += time.monotonic() - begin
-            is_over = self._lost >= _LATE * self._seconds
-            raise CandidateError(
-                f"{self.name}, case {case.name!r} of suite {suite!r}: {error}",
-                "run" if is_over else "case",
-            ) from error
-        except (CandidateError, NoAnswer):
-            raise
-        except BaseException:
-            self._end(0)
-            raise
+        question = "called", (suite, operation, replace(case, arrays=arrays))
+        found: Answer | None = process.ask(question, self._seconds)
         return found
 
     def remarks(self) -> Remarks:
@@ -92,39 +60,31 @@ class PythonProcess(Candidate):
             return NO_REMARKS
         try:
             found: Remarks = self._process.ask(("remarks", ()), self._seconds)
-        except _EndedError:
+        except EndedError:
             self._end(0)
             return NO_REMARKS
         return found
 
-    def _opened(self) -> "_Process":
-        process = _Process(self._directory)
+    def _open(self) -> "_Process":
+        with signals_later():  # until it is known, and so ended with this one
+            self._process = _Process(self._directory)
         try:
-            process.ask((self.name, modules_of_rows()), max(self._seconds, _LONGEST_OPENING))
-        except _EndedError as error:
-            process.end(0)
+            opening = self.name, modules_of_rows()
+            self._process.ask(opening, max(self._seconds, _LONGEST_OPENING))
+        except EndedError as error:
+            self._end(0)
             raise CandidateError(f"{self.name} cannot be opened: {error}", "run") from error
         except BaseException:
-            process.end(0)
+            self._end(0)
             raise
-        return process
-
-    def _end(self, patience: float) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.end(patience)
+        return self._process
 
 
-class _EndedError(Exception):
-    """A process that ended, or had to be ended, before its answer was whole; and why."""
-
-
-class _Process:
+class _Process(OwnProcess):
     """A running process, which answers each question before the next."""
 
     def __init__(self, directory: Path) -> None:
-        self._popen = started(directory, serve, in_group=False)
-        self._questions, self._answers = pipes_of(self._popen)
+        super().__init__(started(directory, serve, in_group=False))
 
     def ask(self, question: Any, seconds: float) -> Any:
         """Return the answer, or raise the error that is the answer."""
@@ -137,53 +97,25 @@ class _Process:
         timer = threading.Timer(seconds, end_late)
         timer.start()
         try:
-            _send(self._questions, question)
-            found = _received(self._answers)
+            _send(self._input, question)
+            found = _received(self._output)
         except Exception as error:  # somebody's code can write to the pipe, too
             if is_late.is_set():
-                raise _EndedError(
+                raise EndedError(
                     f"it gave no answer within {seconds:g} s; give more time with --timeout"
                 ) from error
             if not isinstance(error, EOFError | OSError):
-                raise _EndedError(f"its answer cannot be read ({error})") from error
-            raise _EndedError(
-                f"its process {self._how()} before it had an answer; end each call with an "
-                "answer, or with None"
+                raise EndedError(f"its answer cannot be read ({error})") from error
+            how = self._how(_PATIENCE_FOR_STATUS, "pipe")
+            raise EndedError(
+                f"its process {how} before it had an answer; end each call with an answer, or with "
+                "None"
             ) from error
         finally:
             timer.cancel()
         if isinstance(found, Exception):
             raise found
         return found
-
-    def _how(self) -> str:
-        """Say how the process ended, which has closed its pipe."""
-        try:
-            status = self._popen.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            return "closed its pipe"
-        if status < 0:
-            return f"was ended by signal {-status} ({signal.strsignal(-status)})"
-        return f"ended with status {status}"
-
-    def _kill(self) -> None:
-        if self._popen.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.kill()
-
-    def end(self, patience: float) -> None:
-        """Close the questions, which ends it; kill it if it does not end."""
-        with contextlib.suppress(OSError):  # a part of a question was left, and nobody reads it
-            self._questions.close()
-        try:
-            self._popen.wait(patience)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:  # also if it is interrupted here
-            self._kill()
-            self._popen.wait()
-            self._answers.close()
 
 
 def _send(pipe: IO[bytes], message: Any) -> None:
@@ -215,8 +147,6 @@ def serve(questions: IO[bytes]) -> None:
     name, rows = _received(questions)
     answers = pipe_of_answers()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(questions, asked), daemon=True).start()
     candidate: list[PythonFunction] = []
 
     def opened() -> None:
@@ -224,7 +154,7 @@ def serve(questions: IO[bytes]) -> None:
         candidate.append(_opened(name))
 
     _reply(answers, name, "its opening", opened)
-    while candidate and (question := asked.get()) is not None:
+    while candidate and (question := _question(questions)) is not None:
         what, arguments = question
         if what == "remarks":
             _reply(answers, name, "its remarks", candidate[0].remarks)
@@ -247,24 +177,29 @@ def _opened(name: str) -> PythonFunction:
     return imported_function(name, kind, rest)
 
 
-def _reply(answers: IO[bytes], name: str, where: str, function: Callable[[], Any]) -> None:
-    """Send the result of a function, or the error that it raised."""
+def _question(questions: IO[bytes]) -> Any:
+    """Return the next question; None after the last, when the asking process closes the pipe."""
     try:
-        _send(answers, function())
-    except (CandidateError, NoAnswer) as error:
-        _send(answers, error)
-    except BaseException as error:  # noqa: BLE001 (also an interrupt that the candidate raised)
-        _send(answers, PythonFunction(name, lambda *_: None).failed(where, error))
+        return _received(questions)
+    except (EOFError, OSError, pickle.UnpicklingError):
+        return None
 
 
-def _read(pipe: IO[bytes], questions: "queue.SimpleQueue[Any]") -> None:
-    """Read the questions, and None after the last; end this process if it does not end then.
+def _reply(answers: IO[bytes], name: str, where: str, function: Callable[[], Any]) -> None:
+    """Send the result of a function, or the error that it raised.
 
-    The asking process has closed the pipe, or was killed, and nobody waits for an answer.
+    If the candidate forks, a child may come here, too. It was asked nothing, and ends.
     """
-    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
-        while True:
-            questions.put(_received(pipe))
-    questions.put(None)
-    time.sleep(_PATIENCE)
-    os._exit(1)
+    asked = os.getpid()
+    try:
+        found = function()
+    except (CandidateError, NoAnswer) as error:
+        found = error
+    except BaseException as error:  # noqa: BLE001 (also an interrupt that the candidate raised)
+        found = PythonFunction(name, lambda *_: None).failed(where, error)
+    if os.getpid() != asked:
+        os._exit(0)
+    try:
+        _send(answers, found)
+    except Exception as error:  # noqa: BLE001 (a result that cannot be pickled)
+        _send(answers, PythonFunction(name, lambda *_: None).failed(where, error))
