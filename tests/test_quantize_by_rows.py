@@ -149,7 +149,7 @@ def as_json(report):
                 inputs = entry["inputs"]
                 entry["inputs"] = [i for i in inputs if "x[0:75, 0:40]" not in i["what"]]
     for result in said["results"]:
-        del result["asked_twice"]  # a tensor in strips is not
+        del result["repeats"]  # a tensor in strips is not
     return {name: said[name] for name in ("results", "verdict", "conformance", "unknown")}
 
 

@@ -155,7 +155,7 @@ def test_complete_on_the_command_line(module):
         verdict,
         f"decisions: match, {entries_of('decisions', 'accepted'):,} entries in {cases} cases",
         "mx: incomplete, the candidate has no answer",
-        f"asked twice: 2 of {cases} cases, the same answers",
+        f"asked again: 3 of {cases} cases, 4 times in all; the same answers",
         (
             f"conformance: bit-exact in the given part: 1 of 5 fields, {cases} of {cases + MX} "
             f"cases, {len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules in full, 1 of 2 suites "

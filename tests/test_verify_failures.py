@@ -95,7 +95,7 @@ def test_what_was_compared_next_to_a_failure_is_reported(module):
     assert len(lines[1]) < 500
     assert lines[2:] == [
         f"error_steps: match, {3 * entries_of('error_steps', 'u'):,} entries in 1 case",
-        f"asked twice: 3 of {cases} cases, the same answers",
+        f"asked again: 3 of {cases} cases, 4 times in all; the same answers",
         (
             f"conformance: bit-exact in the given part: 4 fields, {cases} of {cases + 1} cases, "
             f"1 of {len(DECIDING) + 1} rules in full, 2 suites (of {len(MANIFEST)}); "

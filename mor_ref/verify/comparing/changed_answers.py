@@ -1,4 +1,4 @@
-"""Answers to cases that were asked twice: a right answer depends on nothing but its case."""
+"""Answers to cases that were asked again: a right answer depends on nothing but its case."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +17,13 @@ from mor_ref.verify.counts_in_words import counted
 
 _ONE_IN, _FEWEST = 10, 2  # cases
 _LARGEST = 1 << 18  # numbers of a case
+_MOST_TIMES, _SHARE = 8, 4  # small cases are asked so often, for a quarter of all numbers
+_LEAST = 256  # numbers that take as long as a question does anyway
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change in the second answer to a case: of a field, or of the whole answer."""
+    """A change in a later answer to a case: of a field, or of the whole answer."""
 
     case: str
     field: str
@@ -33,13 +35,27 @@ class Change:
 
 
 def cases_to_repeat(cases: Sequence[Case], answers: Mapping[str, Answer]) -> list[Case]:
-    """Return a tenth of the cases that were answered, at least two, the last of them first.
+    """Return the cases to ask again, in this order; the same case may come several times.
 
+    First a tenth of those that were answered, at least two, the last of them first. Then the
+    smallest, up to a quarter of the numbers of all answers: a kernel may be wrong rarely.
     Cases that are so large that they would take most of the time are not among them.
     """
-    there = [case for case in cases if case.name in answers and _size(case) <= _LARGEST]
+    answered = [case for case in cases if case.name in answers]
+    there = [case for case in answered if _size(case) <= _LARGEST]
     count = max(-(-len(there) // _ONE_IN), min(_FEWEST, len(there)))
-    return [there[k * len(there) // count] for k in reversed(range(count))]
+    found = [there[k * len(there) // count] for k in reversed(range(count))]
+    left = sum(map(_cost, answered)) // _SHARE
+    for case in sorted(there, key=_size) * _MOST_TIMES:
+        left -= _cost(case)
+        if left < 0:
+            break
+        found.append(case)
+    return found
+
+
+def _cost(case: Case) -> int:
+    return max(_size(case), _LEAST)
 
 
 def _size(case: Case) -> int:
@@ -60,7 +76,7 @@ def _is_same(first: object, second: object) -> bool:
 
 
 def changes_of(evidence: Evidence, domain: Domain) -> tuple[Change, ...]:
-    """Return the changes in the second answers, as far as inputs and bits count."""
+    """Return the changes in the later answers, as far as inputs and bits count."""
     if not evidence.second:
         return ()
     cases = [case for case in evidence.cases if case.name in evidence.second]

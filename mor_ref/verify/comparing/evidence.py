@@ -31,6 +31,30 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """How many `cases` were asked again, `of` how many that had an answer, and how often in all.
+
+    At some of these cases, the candidate `failed`.
+    """
+
+    cases: int = 0
+    of: int = 0
+    questions: int = 0
+    failed: int = 0
+
+    def __add__(self, more: "Repeats") -> "Repeats":
+        return Repeats(
+            self.cases + more.cases,
+            self.of + more.of,
+            self.questions + more.questions,
+            self.failed + more.failed,
+        )
+
+
+NO_REPEATS = Repeats()
+
+
+@dataclass(frozen=True)
 class Strip:
     """Some rows of a large tensor: the first row, and where each field of them is in the whole one.
 
@@ -53,8 +77,8 @@ class Evidence:
     is a `strip`, other strips of the same case follow. If it `is_of_parts`, its cases are parts of
     those of the suite. `entries_left_out` marks the entries of fields of cases that are not
     compared, as inputs of theirs are outside the domain. `fields_left_out` are the fields of whole
-    cases that are outside. `asked_twice` counts the cases that were, and `second` has the second
-    answers that are not the first, or None where there is none.
+    cases that are outside. `repeats` counts the cases that were asked again, and `second` has
+    later answers that are not the first, or None where there is none.
     """
 
     suite: str
@@ -74,7 +98,7 @@ class Evidence:
     strip: Strip | None = None
     entries_left_out: Mapping[str, Mapping[str, Marks]] = dataclasses.field(default_factory=dict)
     fields_left_out: frozenset[str] = frozenset()
-    asked_twice: int = 0
+    repeats: Repeats = NO_REPEATS
     second: Mapping[str, Answer | None] = dataclasses.field(default_factory=dict)
 
     @cached_property

@@ -75,7 +75,7 @@ def _facts(verification: Verification) -> dict[str, str]:
         "entries compared": f"{sum(result.compared for result in results):,}",
         "differ": f"{sum(result.differing for result in results):,}",
         **({"not comparable": counted(unlike, "field of a case")} if unlike else {}),
-        "cases asked twice": f"{sum(result.asked_twice for result in results):,}",
+        "cases asked again": f"{sum(result.repeats.cases for result in results):,}",
         "fields given": f"{given.fields:,} of {asked.fields:,}",
         "cases given": f"{given.cases:,} of {asked.cases:,}",
         "rules given in full": f"{given.rules:,} of {asked.rules:,}",

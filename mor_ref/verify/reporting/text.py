@@ -8,7 +8,7 @@ from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.outcome import Verdict
 from mor_ref.verify.own_inputs import lines_of_skipped
-from mor_ref.verify.reporting.asked_twice_text import another_answer, asked_twice, changed
+from mor_ref.verify.reporting.asked_again_text import another_answer, asked_again, changed
 from mor_ref.verify.reporting.cause_text import (
     all_explained,
     explaining,
@@ -66,7 +66,7 @@ def summary(verification: Verification) -> Iterator[str]:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
-    yield from asked_twice(verification.results)
+    yield from asked_again(verification.results)
     yield f"conformance: {verification.conformance}"
     yield verdict_line(verification)
 

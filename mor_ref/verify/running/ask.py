@@ -24,7 +24,7 @@ from mor_ref.verify.candidates.candidate import (
 from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.changed_answers import cases_to_repeat, is_same_answer
 from mor_ref.verify.comparing.compare import problem_of
-from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.comparing.evidence import NO_REPEATS, Evidence, Failure, Repeats
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.running.large_cases import CaseInStrips
 from mor_ref.verify.running.suites import Entry, Suites
@@ -44,7 +44,7 @@ class _Answers:
     other_cases: tuple[str, ...] = ()
     is_over: bool = False
     remarks: Remarks = NO_REMARKS
-    asked_twice: int = 0
+    repeats: Repeats = NO_REPEATS
     second: Mapping[str, Answer | None] = field(default_factory=dict)
 
     def on(self, suite: str, entry: Entry, cases: list[Case]) -> Evidence:
@@ -60,7 +60,7 @@ class _Answers:
             {name: (at["case"], at["field"]) for name, at in entry["kills"].items()},
             is_over=self.is_over,
             remarks=self.remarks,
-            asked_twice=self.asked_twice,
+            repeats=self.repeats,
             second=self.second,
         )
 
@@ -195,28 +195,35 @@ def _answers(
 def _again(
     candidate: Candidate, suite: str, entry: Entry, cases: list[Case], first: _Answers
 ) -> _Answers:
-    """Return the answers with the second ones to some cases, which are asked in another order."""
+    """Return the answers with later ones to some cases, which are asked in another order."""
     fields, operation = fields_of(entry), entry["operation"]
     second: dict[str, Answer | None] = {}
-    failures: list[Failure] = []
-    is_over, count = first.is_over, 0
+    failures: dict[str, Failure] = {}
+    is_over, asked = first.is_over, list[str]()
     for case in cases_to_repeat(cases, first.answers):
         if is_over:
             break
-        count += 1
+        if case.name in failures or case.name in second:
+            continue
+        asked.append(case.name)
         try:
             answer = candidate.answer(suite, operation, question(fields, case))
         except NoAnswer:
             answer = None
         except CandidateError as error:
-            failures.append(Failure(case.name, f"{error} (when it was asked again)"))
+            failures[case.name] = Failure(case.name, f"{error} (when it was asked again)")
             is_over = error.ends == "run"
             continue
         if not is_same_answer(first.answers[case.name], answer):
             second[case.name] = answer
     candidate.remarks()  # they would count its entries twice
-    all_failures = (*first.failures, *failures)
-    return replace(first, failures=all_failures, is_over=is_over, asked_twice=count, second=second)
+    return replace(
+        first,
+        failures=(*first.failures, *failures.values()),
+        is_over=is_over,
+        repeats=Repeats(len({*asked}), len(first.answers), len(asked), len(failures)),
+        second=second,
+    )
 
 
 def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:

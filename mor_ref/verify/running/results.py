@@ -12,7 +12,7 @@ from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
-from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.comparing.evidence import NO_REPEATS, Evidence, Failure, Repeats
 from mor_ref.verify.outcome import Outcome, Verdict
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.unknown_names import Unknown, unknown
@@ -30,7 +30,8 @@ class SuiteResult(Outcome):
     outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
     `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
     the codes and scales of rungs in answers, which are not compared. `entries_left_out` counts
-    those of CASE/FIELD. So many cases were `asked_twice`, and `changes` are those of the answers.
+    those of CASE/FIELD. `repeats` counts the cases that were asked again, and `changes`
+    are those of the answers.
     """
 
     suite: str
@@ -54,7 +55,7 @@ class SuiteResult(Outcome):
     remarks: Remarks = NO_REMARKS
     of_rungs: tuple[str, ...] = ()
     entries_left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    asked_twice: int = 0
+    repeats: Repeats = NO_REPEATS
     changes: tuple[Change, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
@@ -86,7 +87,7 @@ class SuiteResult(Outcome):
             remarks=self.remarks + more.remarks,
             of_rungs=tuple(dict.fromkeys(self.of_rungs + more.of_rungs)),
             entries_left_out=left_out,
-            asked_twice=self.asked_twice + more.asked_twice,
+            repeats=self.repeats + more.repeats,
             changes=self.changes + more.changes,
         )
 
@@ -263,7 +264,7 @@ def result_of(
         remarks=evidence.remarks,
         of_rungs=tuple(evidence.of_rungs),
         entries_left_out=left_out,
-        asked_twice=evidence.asked_twice,
+        repeats=evidence.repeats,
         changes=changes,
     )
 
