@@ -63,7 +63,8 @@ def test_a_report_is_true_for_a_match_alone(candidate, verdict):
 
 
 def test_a_candidate_that_is_not_opened_is_false():
-    assert not not_opened("absent", suites_in(bundled_files(), ["decisions"]), "no such module")
+    error = CandidateError("no such module", "run")
+    assert not not_opened("absent", suites_in(bundled_files(), ["decisions"]), error)
 
 
 def test_a_check_of_files_is_true_for_a_match_alone():

@@ -625,6 +625,7 @@ def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(
     names = [case.name for case in golden.load("decisions")]
     assert [failure.case for failure in found.failures] == names[: asked_until + 1]
     assert found.not_asked == ("error_steps",)
+    assert found.cases_not_asked == len(names[asked_until + 1 :]) + 1
     assert found.results[0].verdict == "failed"
 
 

@@ -115,6 +115,10 @@ def test_a_call_that_hangs_is_ended_at_the_limit():
         found = verify(candidate, suites_in(bundled_files(), ["decisions"]))
     assert found.verdict == "failed"
     assert 1 <= len(found.failures) <= 3
+    assert found.cases_not_asked == cases_of("decisions") - len(found.failures)
+    assert found.why_not_asked == (
+        "failed cases took 3 times the limit of 0.25 s, which --timeout sets"
+    )
     said = "own_process:hanging, case 'mean_relative_error' of suite 'decisions': it gave no answer"
     assert found.failures[0].message == f"{said} within 0.25 s; give more time with --timeout"
 

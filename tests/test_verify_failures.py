@@ -16,6 +16,7 @@ from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.candidate import Candidate, CandidateError
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.reporting import junit, report_files
@@ -117,6 +118,35 @@ def test_what_was_compared_next_to_a_failure_is_reported(module):
     page = (module / "r.html").read_text(encoding="utf-8")
     assert "✗ failed" in page
     assert "no units left" in page
+
+
+def test_cases_that_are_not_asked_any_more_are_counted_in_all_reports():
+    """Those after the failure that ends the run, and those of the other suites."""
+
+    class Late(Candidate):
+        name = "late"
+
+        def answer(self, _, operation, case):
+            if case.name == "not_worse_than":
+                raise CandidateError("it gave no answer", "run", "it was late too often")
+            return OPERATIONS[operation].engine(case.parameters, case.arrays)
+
+    found = verify(Late(), suites_in(bundled_files(), ["decisions", "error_steps"]))
+    names = [case.name for case in golden.load("decisions")]
+    left = names[names.index("not_worse_than") + 1 :]
+    assert found.results[0].not_asked.cases == tuple(left)
+    said = f"{len(left) + 1} cases were not asked: it was late too often"
+    assert said in list(report.lines(found))
+    assert f"<p>{said}</p>" in report_files.as_html(found)
+    record = json.loads(report_files.as_json(found))
+    assert record["cases_not_asked"] == len(left) + 1
+    assert record["why_not_asked"] == "it was late too often"
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
+    assert root.find("testsuite/properties/property[@name='not asked']").get("value") == said
+    skipped = [test.get("name") for test in root.iter("testcase") if len(test.findall("skipped"))]
+    assert skipped == ["error_steps", *left]
+    messages = {one.get("message") for one in root.iter("skipped")}
+    assert messages == {"not asked: it was late too often"}
 
 
 def test_suites_are_counted_by_their_verdict():

@@ -15,10 +15,11 @@ PROGRAM = """
 import mor_ref
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.running.run import not_opened
 from mor_ref.verify.running.suites import suites_in
-assert "<h1>" in as_html(not_opened("name", suites_in(bundled_files(), []), "reason"))
+assert "<h1>" in as_html(not_opened("name", suites_in(bundled_files(), []), CandidateError("no")))
 print(mor_ref.__file__, len(bundled_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"))
 """
 

@@ -158,7 +158,7 @@ def _run(
             )
             shown.done()
     except CandidateError as error:
-        found = not_opened(name, wanted, str(error))
+        found = not_opened(name, wanted, error)
     for line in lines(found):
         print(line)
     write_reports(found, reports, site)

@@ -11,7 +11,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer, Candidate
-from mor_ref.verify.comparing.evidence import NO_REPEATS, Evidence
+from mor_ref.verify.comparing.evidence import ALL_ASKED, NO_REPEATS, Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.running.ask import Ask
 from mor_ref.verify.running.suites import Suites
@@ -61,7 +61,10 @@ def _split(evidence: Evidence) -> tuple[Evidence, dict[str, tuple[Asked, Evidenc
                     for name, again in evidence.second.items()
                     if name in answers
                 }
-                rungs[rung] = asked, replace(own, repeats=NO_REPEATS, second=second)
+                rungs[rung] = (
+                    asked,
+                    replace(own, repeats=NO_REPEATS, not_asked=ALL_ASKED, second=second),
+                )
     if not rungs:
         return evidence, {}
     taken = {

@@ -17,11 +17,17 @@ Ends = Literal["case", "suite", "run"]
 
 
 class CandidateError(RuntimeError):
-    """A candidate that has no answer, which ends the case, the suite or the run."""
+    """A candidate that has no answer, which ends the case, the suite or the run.
 
-    def __init__(self, message: str, ends: Ends = "case") -> None:
+    If it ends the run, `why` says so in the words of a report: "84 cases were not asked: ...".
+    """
+
+    def __init__(
+        self, message: str, ends: Ends = "case", why: str = "the candidate cannot be opened"
+    ) -> None:
         super().__init__(message)
         self.ends = ends
+        self.why = why
 
 
 class NoAnswer(Exception):  # noqa: N818 (not an error: the case is not of the candidate)

@@ -110,6 +110,8 @@ class CandidateInProcess(Candidate, Generic[Process]):
             raise CandidateError(
                 f"{self.name}, case {case.name!r} of suite {suite!r}: {error}",
                 "run" if is_over else "case",
+                f"failed cases took {_LATE} times the limit of {self._seconds:g} s, which "
+                "--timeout sets",
             ) from error
         except (CandidateError, NoAnswer):
             raise

@@ -39,7 +39,9 @@ class Program(CandidateInProcess["_Process"]):
             with signals_later():  # until it is known, and so ended with this one
                 self._process = _Process(self._words)
         except CandidateError as error:  # no case is at fault
-            raise CandidateError(f"{self.name}: {error}", "run") from error
+            raise CandidateError(
+                f"{self.name}: {error}", "run", "the program cannot be started"
+            ) from error
         return self._process
 
     def _asked(self, process: "_Process", suite: str, operation: str, case: Case) -> Answer | None:

@@ -31,6 +31,20 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class NotAsked:
+    """Cases that were not asked any more, and why; they have no reason if all were asked."""
+
+    cases: tuple[str, ...] = ()
+    why: str = ""
+
+    def __add__(self, more: "NotAsked") -> "NotAsked":
+        return NotAsked(self.cases + more.cases, self.why or more.why)
+
+
+ALL_ASKED = NotAsked()
+
+
+@dataclass(frozen=True)
 class Repeats:
     """How many `cases` were asked again, `of` how many that had an answer, and how often in all.
 
@@ -78,7 +92,8 @@ class Evidence:
     those of the suite. `entries_left_out` marks the entries of fields of cases that are not
     compared, as inputs of theirs are outside the domain. `fields_left_out` are the fields of whole
     cases that are outside. `repeats` counts the cases that were asked again, and `second` has
-    later answers that are not the first, or None where there is none.
+    later answers that are not the first, or None where there is none. Cases that were `not_asked`
+    come after a failure.
     """
 
     suite: str
@@ -99,6 +114,7 @@ class Evidence:
     entries_left_out: Mapping[str, Mapping[str, Marks]] = dataclasses.field(default_factory=dict)
     fields_left_out: frozenset[str] = frozenset()
     repeats: Repeats = NO_REPEATS
+    not_asked: NotAsked = ALL_ASKED
     second: Mapping[str, Answer | None] = dataclasses.field(default_factory=dict)
 
     @cached_property

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from mor_ref.verify.counts_in_words import counted, differing_in_case
 from mor_ref.verify.reporting.origin import Origin
-from mor_ref.verify.reporting.text import differing, failing, suite_lines
+from mor_ref.verify.reporting.text import cases_not_asked, differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 
@@ -38,7 +38,9 @@ def _suites(root: ET.Element, verification: Verification, made: Origin | None) -
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     origin = {} if made is None else {f"made.{key}": said for key, said in asdict(made).items()}
     verdict = {"verdict": verification.verdict, "conformance": str(verification.conformance)}
-    _properties(root, verdict | origin)
+    left = cases_not_asked(verification)
+    not_asked = {"not asked": left} if left else {}
+    _properties(root, verdict | not_asked | origin)
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:
@@ -48,7 +50,7 @@ def _suites(root: ET.Element, verification: Verification, made: Origin | None) -
             failed = "\n".join(failing(result))
             _test(root, f"{result.suite}, cases that failed", "error", *_failed(result), failed)
     for suite in verification.not_asked:
-        _test(root, suite, "skipped", "the candidate had failed before")
+        _test(root, suite, "skipped", f"not asked: {verification.why_not_asked}")
     for tensor in verification.skipped:
         _test(root, tensor.name, "skipped", str(tensor))
     _verdict_of_no_suite(root, verification)
@@ -73,6 +75,8 @@ def _cases(root: ET.Element, result: SuiteResult) -> None:
             _test(root, name, "failure", message, text, result.suite)
         elif name in failures:
             _test(root, name, "error", failures[name], "", result.suite)
+        elif name in result.not_asked.cases:
+            _test(root, name, "skipped", f"not asked: {result.not_asked.why}", "", result.suite)
         elif name in result.not_answered:
             kind = "failure" if result.must_be_complete else "skipped"
             _test(root, name, kind, "the candidate has no answer", "", result.suite)

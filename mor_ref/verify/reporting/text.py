@@ -49,6 +49,8 @@ def lines(verification: Verification) -> Iterator[str]:
     elif silent:
         names = listed([result.suite for result in silent])
         yield f"{len(silent)} suites not run, {silent[0].why_nothing}: {names}"
+    if verification.cases_not_asked and not verification.not_opened:
+        yield cases_not_asked(verification)
     if verification.not_asked:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
@@ -113,6 +115,15 @@ def leaving(explanation: Explanation) -> Iterator[str]:
     """Say where the first mismatch is that an explanation leaves, if it leaves one."""
     if explanation.left:
         yield f"the first mismatch that it leaves: {explanation.left}"
+
+
+def cases_not_asked(verification: Verification) -> str:
+    """Say how many cases were not asked any more, and why; nothing if all were asked."""
+    if not verification.cases_not_asked:
+        return ""
+    verb = "was" if verification.cases_not_asked == 1 else "were"
+    cases = counted(verification.cases_not_asked, "case")
+    return f"{cases} {verb} not asked: {verification.why_not_asked}"
 
 
 def after_failures(verification: Verification) -> str:

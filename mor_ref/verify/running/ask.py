@@ -24,7 +24,14 @@ from mor_ref.verify.candidates.candidate import (
 from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
 from mor_ref.verify.comparing.changed_answers import cases_to_repeat, is_same_answer
 from mor_ref.verify.comparing.compare import problem_of
-from mor_ref.verify.comparing.evidence import NO_REPEATS, Evidence, Failure, Repeats
+from mor_ref.verify.comparing.evidence import (
+    ALL_ASKED,
+    NO_REPEATS,
+    Evidence,
+    Failure,
+    NotAsked,
+    Repeats,
+)
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.running.large_cases import CaseInStrips
 from mor_ref.verify.running.suites import Entry, Suites
@@ -45,6 +52,7 @@ class _Answers:
     is_over: bool = False
     remarks: Remarks = NO_REMARKS
     repeats: Repeats = NO_REPEATS
+    not_asked: NotAsked = ALL_ASKED
     second: Mapping[str, Answer | None] = field(default_factory=dict)
 
     def on(self, suite: str, entry: Entry, cases: list[Case]) -> Evidence:
@@ -61,6 +69,7 @@ class _Answers:
             is_over=self.is_over,
             remarks=self.remarks,
             repeats=self.repeats,
+            not_asked=self.not_asked,
             second=self.second,
         )
 
@@ -143,7 +152,8 @@ def _answers_of_named(
         with candidate_named(candidate, seconds) as one:
             found = _answers(one, suite, entry, read_suite(directory, suite, entry))
     except CandidateError as error:  # it was opened by the one who asks, and cannot be here
-        return _failed_on_worker(error)
+        not_asked = NotAsked(tuple(entry["cases"]), error.why)
+        return replace(_failed_on_worker(error), not_asked=not_asked)
     return replace(found, is_over=False)
 
 
@@ -163,8 +173,8 @@ def _answers(
     answers: dict[str, Answer] = {}
     failures: list[Failure] = []
     reasons: list[str] = []
-    is_over = False
-    for case in cases:
+    not_asked = ALL_ASKED
+    for number, case in enumerate(cases):
         asked = question(fields, case)
         try:
             if large is None:
@@ -176,7 +186,8 @@ def _answers(
             reasons.append(str(reason))
         except CandidateError as error:
             failures.append(Failure(None if error.ends == "suite" else case.name, str(error)))
-            is_over = error.ends == "run"
+            if error.ends == "run":
+                not_asked = NotAsked(tuple(case.name for case in cases[number + 1 :]), error.why)
             if error.ends != "case":
                 break
         else:
@@ -186,7 +197,9 @@ def _answers(
     remarks = candidate.remarks()
     if not answers:
         remarks += Remarks(tuple(dict.fromkeys(reasons)))
-    found = _Answers(answers, tuple(failures), others, is_over, remarks)
+    found = _Answers(
+        answers, tuple(failures), others, bool(not_asked.why), remarks, not_asked=not_asked
+    )
     is_asked = large is None and candidate.suites is None  # files do not change
     ended = any(failure.case is None for failure in failures)
     return _again(candidate, suite, entry, cases, found) if is_asked and not ended else found
@@ -199,9 +212,9 @@ def _again(
     fields, operation = fields_of(entry), entry["operation"]
     second: dict[str, Answer | None] = {}
     failures: dict[str, Failure] = {}
-    is_over, asked = first.is_over, list[str]()
+    not_asked, asked = first.not_asked, list[str]()
     for case in cases_to_repeat(cases, first.answers):
-        if is_over:
+        if not_asked.why:
             break
         if case.name in failures or case.name in second:
             continue
@@ -212,7 +225,7 @@ def _again(
             answer = None
         except CandidateError as error:
             failures[case.name] = Failure(case.name, f"{error} (when it was asked again)")
-            is_over = error.ends == "run"
+            not_asked = NotAsked(why=error.why if error.ends == "run" else "")
             continue
         if not is_same_answer(first.answers[case.name], answer):
             second[case.name] = answer
@@ -220,7 +233,8 @@ def _again(
     return replace(
         first,
         failures=(*first.failures, *failures.values()),
-        is_over=is_over,
+        is_over=bool(not_asked.why),
+        not_asked=not_asked,
         repeats=Repeats(len({*asked}), len(first.answers), len(asked), len(failures)),
         second=second,
     )

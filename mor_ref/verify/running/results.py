@@ -12,7 +12,14 @@ from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
-from mor_ref.verify.comparing.evidence import NO_REPEATS, Evidence, Failure, Repeats
+from mor_ref.verify.comparing.evidence import (
+    ALL_ASKED,
+    NO_REPEATS,
+    Evidence,
+    Failure,
+    NotAsked,
+    Repeats,
+)
 from mor_ref.verify.outcome import Outcome, Verdict
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.unknown_names import Unknown, unknown
@@ -31,7 +38,7 @@ class SuiteResult(Outcome):
     `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
     the codes and scales of rungs in answers, which are not compared. `entries_left_out` counts
     those of CASE/FIELD. `repeats` counts the cases that were asked again, and `changes`
-    are those of the answers.
+    are those of the answers. Cases that were `not_asked` come after a failure.
     """
 
     suite: str
@@ -56,6 +63,7 @@ class SuiteResult(Outcome):
     of_rungs: tuple[str, ...] = ()
     entries_left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
     repeats: Repeats = NO_REPEATS
+    not_asked: NotAsked = ALL_ASKED
     changes: tuple[Change, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
@@ -88,6 +96,7 @@ class SuiteResult(Outcome):
             of_rungs=tuple(dict.fromkeys(self.of_rungs + more.of_rungs)),
             entries_left_out=left_out,
             repeats=self.repeats + more.repeats,
+            not_asked=self.not_asked + more.not_asked,
             changes=self.changes + more.changes,
         )
 
@@ -265,6 +274,7 @@ def result_of(
         of_rungs=tuple(evidence.of_rungs),
         entries_left_out=left_out,
         repeats=evidence.repeats,
+        not_asked=evidence.not_asked,
         changes=changes,
     )
 

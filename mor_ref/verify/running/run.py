@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mor_ref.analysis.stored_tensors import SkippedTensor
-from mor_ref.verify.candidates.candidate import Candidate
+from mor_ref.verify.candidates.candidate import Candidate, CandidateError
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.changed_answers import Change, changes_of
 from mor_ref.verify.comparing.conformance import Conformance, Standing, conformance, standing_of
@@ -24,7 +24,8 @@ from mor_ref.verify.running.unknown_names import Unknown, unknown
 class Verification(Outcome):
     """A candidate on suites, with the deviations that explain its mismatches.
 
-    `not_asked` are the suites after the last one that was asked. `unknown` are the
+    `not_asked` are the suites after the last one that was asked; with the rest of this one, so many
+    `cases_not_asked`, and `why_not_asked` says why. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
     `skipped` are the tensors of a user that no recipe takes.
     """
@@ -38,6 +39,8 @@ class Verification(Outcome):
     conformance: Conformance
     not_opened: Failure | None = None
     skipped: tuple[SkippedTensor, ...] = ()
+    cases_not_asked: int = 0
+    why_not_asked: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -93,6 +96,7 @@ def verify(
     found: dict[str, _Found] = {}
     looked_at = DiagnosedCases(suites.most_diagnosed, with_parts=candidate.suites is not None)
     known = {**suites.entries, **suites.of_rungs}
+    asked: set[tuple[str, str]] = set()
     for answered in ask(candidate, suites):
         counted = replace(answered, allowed=allowed)
         evidence, changes = within(counted, domain), changes_of(counted, domain)
@@ -100,6 +104,8 @@ def verify(
         one = _found(evidence, known[name], changes, must_be_complete=must_be_complete)
         found[name] = found[name] + one if name in found else one
         looked_at.add(evidence)
+        unasked = answered.not_asked.cases
+        asked |= {(name, case.name) for case in answered.cases if case.name not in unasked}
         if name in suites.entries and not evidence.is_continued:
             on_suite(name)
         if evidence.is_over:
@@ -107,7 +113,14 @@ def verify(
         del answered, counted, evidence  # before the next is made
     whole = [one.whole(looked_at.passed_over(name)) for name, one in found.items()]
     diagnosis = looked_at.diagnosis(tuple(one.result for one in whole), on_diagnosis)
-    return _verification(candidate, suites, whole, diagnosis)
+    verification = _verification(candidate, suites, whole, diagnosis)
+    why = next((one.result.not_asked.why for one in whole if one.result.not_asked.why), "")
+    left = _cases(suites) - sum(name in suites.entries for name, _ in asked) if why else 0
+    return replace(verification, cases_not_asked=left, why_not_asked=why)
+
+
+def _cases(suites: Suites) -> int:
+    return sum(len(entry["cases"]) for entry in suites.entries.values())
 
 
 def asked_of(candidate: Candidate, suites: Suites) -> Suites:
@@ -170,7 +183,7 @@ def _verification(
     )
 
 
-def not_opened(name: str, suites: Suites, reason: str) -> Verification:
+def not_opened(name: str, suites: Suites, error: CandidateError) -> Verification:
     """Return the report on a candidate that could not be opened: no suite was asked."""
     nothing = conformance([], suites.entries, len(suites.known))
     return Verification(
@@ -181,6 +194,8 @@ def not_opened(name: str, suites: Suites, reason: str) -> Verification:
         Unknown(),
         Diagnosis(),
         nothing,
-        Failure(None, reason),
+        Failure(None, str(error)),
         suites.skipped,
+        _cases(suites),
+        error.why,
     )
