@@ -7,11 +7,12 @@ import weakref
 import zipfile
 from dataclasses import FrozenInstanceError
 
+import forking
 import ml_dtypes
 import numpy as np
 import pytest
 from analyzing import BF16, run, sentence, write
-from extras import imported
+from extras import imported, needs
 from safetensors.numpy import save_file
 
 from mor_ref.analysis.analyze_tensor import analyze, settings_for
@@ -168,7 +169,35 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
         raise MemoryError("Unable to allocate 9 TiB")
 
     monkeypatch.setattr("mor_ref.analysis.analyze_tensor.decisions", full)
-    assert "x.npy does not fit into memory (Unable to allocate 9 TiB)" in run("x.npy", status=2)
+    said = "there is not enough memory (x.npy in x.npy: Unable to allocate 9 TiB; its codes and"
+    assert said in run("x.npy", status=3)
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "npy", pytest.param("pt", marks=needs("torch"))])
+def test_a_file_that_is_larger_than_the_memory_is_not_called_damaged(tmp_path, kind):
+    """Those of NumPy and of safetensors have holes, and take no place on the disk."""
+    size, path = 1 << 35, tmp_path / f"x.{kind}"
+    if kind == "safetensors":
+        entry = {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}
+        header = json.dumps({"w": entry}).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header)
+    elif kind == "npy":
+        with path.open("wb") as stream:
+            described = {"descr": "<f4", "fortran_order": False, "shape": (size // 4,)}
+            np.lib.format.write_array_header_1_0(stream, described)
+    else:
+        torch = imported("torch")
+        torch.save({"w": torch.ones(1 << 25)}, path)
+        size = 0
+    os.truncate(path, path.stat().st_size + size)
+    limited = (
+        "import resource; used = int(open('/proc/self/statm').read().split()[0]) << 12;"
+        f"resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 26),) * 2); {forking.MAIN}"
+    )
+    done = forking.python(limited, "analyze", path.name, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "mor-ref: there is not enough memory (" in done.stderr
+    assert done.stderr.endswith("; free some, or give smaller tensors\n")
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,19 @@ def test_files_of_a_training_are_no_files_of_a_model(tmp_path, name):
 
 
 def test_an_error_without_words_is_named():
-    said = r"x\.NPY cannot be read as a \.npy file \(MemoryError\); save or"
+    said = r"x\.NPY cannot be read as a \.npy file \(EOFError\); save or"
     with pytest.raises(ValueError, match=said), reading(Path("x.NPY")):
-        raise MemoryError
+        raise EOFError
+
+
+def test_a_header_that_is_nested_deeply_takes_no_more_memory(tmp_path):
+    """Python's parser calls it a lack of memory."""
+    header = b"-" * 9000 + b"1"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "x.npy").write_bytes(content)
+    said = r"cannot be read as a \.npy file \(its header is nested too deeply\); save or"
+    with pytest.raises(ValueError, match=said):
+        loaded(tmp_path / "x.npy")
 
 
 def test_endings_in_capitals_are_the_same(tmp_path):

@@ -26,9 +26,9 @@ def _analyzed(file: str, tensor: StoredTensor, settings: Settings) -> Analysis:
     except GroupsError as error:
         raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
-        raise RuntimeError(
-            f"{tensor.name} in {file} does not fit into memory ({error}); its codes and its output "
-            "take 3 bytes an element and more: use a larger machine, or cut the tensor"
+        raise MemoryError(
+            f"{tensor.name} in {file}: {error}; its codes and its output take 3 bytes an element "
+            "and more"
         ) from error
 
 

@@ -178,9 +178,8 @@ def _compared(
     except GroupsError as error:
         raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
-        raise RuntimeError(
-            f"{tensor.name} in {file} does not fit into memory ({error}); its codes take up to "
-            "two bytes an element: use a larger machine, or cut the tensor"
+        raise MemoryError(
+            f"{tensor.name} in {file}: {error}; its codes take up to two bytes an element"
         ) from error
     return TensorComparison(file, tensor.name, tensor.shape, tensor.dtype, under)
 

@@ -67,12 +67,15 @@ class Header:
 def _header(stream: IO[bytes], size: int) -> Header:
     """Read the header of a .npy file of this size, which the numbers must fill."""
     version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
-    else:  # 3.0 is for the names of structured arrays
-        raise ValueError(f"it is of version {version[0]}.{version[1]}")
+    try:
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+        else:  # 3.0 is for the names of structured arrays
+            raise ValueError(f"it is of version {version[0]}.{version[1]}")
+    except MemoryError as error:  # of Python's parser, however much memory there is
+        raise ValueError("its header is nested too deeply") from error
     there, wanted = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and there != wanted:
         raise ValueError(

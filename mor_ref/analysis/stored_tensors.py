@@ -1,6 +1,8 @@
 """Tensors in files, and the words for those that are not read."""
 
+import errno
 import math
+import os
 import re
 import struct
 import zipfile
@@ -28,6 +30,7 @@ NAMES = {
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 COPIED = 1 << 24  # bytes of a tensor that is not mapped
 _SHOWN = 300  # characters of the reason of an error
+_NO_MEMORY = os.strerror(errno.ENOMEM)  # in the errors of libraries, whatever their types
 SMALL = "floats of so few bits that they are quantized already"
 _UNREADABLE = (
     AttributeError,  # of torch, as are the next three
@@ -36,7 +39,7 @@ _UNREADABLE = (
     AssertionError,
     EOFError,
     LZMAError,
-    MemoryError,  # of a header of NumPy that is nested deeply
+    MemoryError,
     OSError,
     OverflowError,
     RuntimeError,  # of zipfile: encrypted, or an unknown compression
@@ -93,12 +96,14 @@ Tensors = Iterator[StoredTensor | SkippedTensor]
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name the file in an error of reading it."""
+    """Name the file in an error of reading it; the file may be whole if memory is lacking."""
     try:
         yield
     except _UNREADABLE as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else error
         reason = " ".join(str(said).split())[:_SHOWN] or type(error).__name__
+        if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
+            raise MemoryError(f"{path}: {reason}") from error
         raise ValueError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason}); "
             "save or download it again"
