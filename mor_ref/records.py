@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+_WHOLE = ("int", "uint", "bool")  # names of dtypes begin so, also those of ml_dtypes
+
 
 class Record:
     """A result. It equals another of its kind whose fields have the same bits.
@@ -43,6 +45,13 @@ class NumbersRecord(Record):
             raise ValueError(
                 f"copy is False, but the numbers of a record of type {type(self).__name__} are "
                 "made when they are asked for; leave copy out"
+            )
+        if dtype is not None and np.dtype(dtype).name.startswith(_WHOLE):
+            names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+            use = ".codes" if "codes" in names else f"one of {', '.join(f'.{n}' for n in names)}"
+            raise TypeError(
+                f"dtype is {np.dtype(dtype).name}, but as an array, a record of type "
+                f"{type(self).__name__} is its numbers, which are floats; use {use}"
             )
         return np.asarray(self.dequantize(), dtype)
 

@@ -87,6 +87,17 @@ def test_a_record_is_the_array_of_its_numbers(make):
     assert bits_of(np.load(file)) == bits_of(y)
 
 
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, bool, ml_dtypes.int4])
+def test_a_record_is_not_cast_to_integers(make, dtype):
+    """They would be neither its codes nor its numbers."""
+    found = make(X)
+    field = r"use \.codes$" if hasattr(found, "codes") else r"use one of \.\w+, \.\w+"
+    said = f"^dtype is {np.dtype(dtype).name}, but as an array, a record of type .*; {field}"
+    with pytest.raises(TypeError, match=said):
+        np.asarray(found, dtype)
+
+
 @pytest.mark.parametrize("make", OF_MANY.values(), ids=OF_MANY)
 def test_a_record_of_many_arrays_is_never_pickled_by_numpy(make):
     with pytest.raises(TypeError, match="is not one array; give one of its fields: "):
