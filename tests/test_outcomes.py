@@ -6,6 +6,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import mor_ref
 import mor_ref.verify
@@ -60,6 +61,21 @@ def test_a_report_is_true_for_a_match_alone(candidate, verdict):
     assert bool(report) is (verdict == "match")
     assert all(bool(result) is (result.verdict == "match") for result in report.results)
     assert all(bool(field) is field.matches for one in report.results for field in one.fields)
+
+
+def test_a_report_on_a_part_of_the_tensors_is_false(tmp_path):
+    """Also where all that was compared matches: a tensor has no answer, or is of no recipe."""
+    one, two = np.ones((2, 32), np.float32), np.ones((4, 32), np.float32)
+
+    def of_one(*asked):
+        return right(*asked) if asked[-1]["x"].shape == one.shape else None
+
+    some = mor_ref.verify(of_one, inputs={"one": one, "two": two}, recipe="mxfp8:rceil")
+    assert (some.verdict, bool(some)) == ("match", False)
+    save_file({"one": one, "integers": np.ones(3, np.int32)}, tmp_path / "x.safetensors")
+    some = mor_ref.verify(of_one, inputs=tmp_path / "x.safetensors", recipe="mxfp8:rceil")
+    assert (some.verdict, bool(some)) == ("match", False)
+    assert mor_ref.verify(right, inputs={"one": one, "two": two}, recipe="mxfp8:rceil")
 
 
 def test_a_candidate_that_is_not_opened_is_false():
