@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import gpu_rates
+from benchmarks import golden, gpu_rates
 from benchmarks.chart import as_svg
 from benchmarks.machine_code import DIVIDING, WAITING
 from benchmarks.scale import as_page as scale_page
@@ -226,7 +226,7 @@ def main() -> None:
     docs = Path(sys.argv[3])
     docs.mkdir(exist_ok=True)
     for name, text in (
-        ("speed.md", speed_page(results, code)),
+        ("speed.md", golden.with_section(speed_page(results, code), golden.read(docs))),
         ("speed.svg", as_svg(results)),
         ("scale.md", scale_page(results, machine(results), gpu_rates.read(docs / gpu_rates.FILE))),
     ):

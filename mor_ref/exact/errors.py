@@ -9,7 +9,7 @@ from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
 from mor_ref.exact.step import step
 
 # The smallest magnitude that bfloat16 rounds to infinity, of the bits 0x7F7F8000.
-_LEAST_LOST = math.ldexp(0xFF8000, 104)
+LEAST_LOST = math.ldexp(0xFF8000, 104)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
         if not math.isfinite(x):
             nonfinite += 1
             continue
-        nonfinite += not abs(y) < _LEAST_LOST
+        nonfinite += not abs(y) < LEAST_LOST
         if x != 0:
             nonzero += 1
             units += error_term(x, y).u

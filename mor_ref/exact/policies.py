@@ -1,7 +1,7 @@
 """Policies: each unit takes the first rung of the ladder that accepts it; and the output."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mor_ref.definitions.blocks import Partition
@@ -73,9 +73,9 @@ def kept(x: float, own: int | None) -> int:
 
 
 @step
-def amin(numbers: list[float]) -> float:
+def amin(numbers: Iterable[float]) -> float:
     """Return the smallest non-zero finite magnitude, 0 if there is none (MOR-004)."""
-    return min((abs(v) for v in numbers if math.isfinite(v) and v != 0), default=0.0)
+    return min(filter(None, map(abs, filter(math.isfinite, numbers))), default=0.0)
 
 
 def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:

@@ -67,6 +67,11 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
         yield
 
 
+def is_replaced() -> bool:
+    """Return whether some step is replaced, or those taken are collected."""
+    return _changes.get() is not None
+
+
 @contextmanager
 def reached() -> Iterator[set[Step]]:
     """Collect the steps that a `with` takes, even if they are replaced."""

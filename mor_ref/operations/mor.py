@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact.errors import SUMS
 from mor_ref.metrics.mean import Limit
-from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
+from mor_ref.operations.bits import Unsigned, bits32, f32_array, numbers_of, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields, of_each
 from mor_ref.operations.margins import margin_of_policy
@@ -25,6 +25,7 @@ from mor_ref.operations.operation import (
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.way_back import chosen_ones
 from mor_ref.policies import POLICIES, Rung, as_policy
+from mor_ref.representations import scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +55,49 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     decisions = listed(found.decisions, grid)
     output = np.array(found.output, np.uint16).reshape(arrays["x"].shape)
     return {**_decided(found.tried, decisions, grid), "output": output}
+
+
+def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Decide with the exact model, many numbers at a time."""
+    from mor_ref.exact import policies
+    from mor_ref.exact.block_schemes import InBlocks, amaxes, quantize
+    from mor_ref.exact.error_columns import bf16_codes, error_sums
+
+    policy, scaling, shape = (
+        as_policy(parameters["policy"]),
+        parameters["scaling"],
+        arrays["x"].shape,
+    )
+    cut = partition(shape, as_cut(parameters["block"]))
+    schemes = {one.name: scheme_of(one, scaling, cut) for one in policy.tried}
+    if arrays["x"].size >= MANY or None in schemes.values():
+        return exact(parameters, arrays)
+    units = cut if policy.unit == "block" else cut.groups
+    order, numbers = InBlocks(units), numbers_of(arrays["x"], parameters["source"])
+    x = order.taken(numbers)
+    y = {
+        name: order.taken(quantize(numbers, shape, scheme).y)
+        for name, scheme in schemes.items()
+        if scheme
+    }
+    errors = {name: error_sums(x, own, order) for name, own in y.items()}
+    amins = map(policies.amin, order.blocks(x))
+    measured = zip(amaxes(x, order, "finite"), amins, *errors.values(), strict=True)
+    decisions = [
+        policies.decide(policy, dict(zip(errors, of_unit, strict=True)), amax, amin)
+        for amax, amin, *of_unit in measured
+    ]
+    kept = order.taken(arrays["x"].ravel().tolist()) if parameters["source"] == "bf16" else None
+    rungs = {
+        choice: list(order.blocks(bf16_codes(y[policy.names[choice]])))
+        for choice in {decision.choice for decision in decisions} - {len(policy.ladder)}
+    }
+    rungs[len(policy.ladder)] = list(order.blocks(bf16_codes(x) if kept is None else kept))
+    output = [
+        code for unit, decision in enumerate(decisions) for code in rungs[decision.choice][unit]
+    ]
+    bits = np.array(order.put_back(output), np.uint16).reshape(shape)
+    return {**_decided(y, decisions, units.grid), "output": bits}
 
 
 def _decided(
@@ -205,6 +249,7 @@ MOR = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    columns=columns,
     optional=kinds(RECIPE),
     needs_all=lambda _: True,  # a decision may be on the tensor
     tried=lambda parameters: tuple(one.name for one in as_policy(parameters["policy"]).tried),

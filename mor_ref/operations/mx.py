@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.block_schemes import mx_scheme
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
-from mor_ref.operations.bits import Unsigned, tensor_of
+from mor_ref.operations.bits import Unsigned, codes_array, f32_array, numbers_of, tensor_of
 from mor_ref.operations.elements import listed, rows_of, tensor_fields
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
@@ -40,6 +41,21 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {
         "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
         **tensor_fields(found.elements, fmt, shape),
+    }
+
+
+def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, many numbers at a time."""
+    from mor_ref.exact.block_schemes import quantize
+
+    fmt, shape = as_format(parameters["format"]), arrays["x"].shape
+    scheme = mx_scheme(fmt, parameters["scale_rule"], parameters["block"])
+    found = quantize(numbers_of(arrays["x"], parameters["source"]), shape, scheme)
+    scales = found.scales["s"]
+    return {
+        "scale": np.array(scales.codes, np.uint8).reshape(scales.parts.grid),
+        "code": codes_array(found.codes, fmt).reshape(shape),
+        "y": f32_array(found.y).reshape(shape),
     }
 
 
@@ -116,6 +132,7 @@ MX = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    columns=columns,
     admit=admit,
     optional=kinds(f"{RECIPE} {BITS}"),
     optional_inputs=GIVEN,

@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.block_schemes import nvfp4_scheme
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import AmaxOrScale
-from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
+from mor_ref.operations.bits import (
+    Unsigned,
+    bits32,
+    codes_array,
+    f32_array,
+    numbers_of,
+    tensor_of,
+)
 from mor_ref.operations.elements import listed, rows_of, tensor_fields
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
@@ -50,6 +58,29 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         "block_scale": np.array([tile.code for tile in tiles], np.uint8).reshape(cut.grid),
         **elements,
         "packed": _pairs_packed(elements["code"]),
+    }
+
+
+def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, many numbers at a time."""
+    from mor_ref.exact.block_schemes import quantize
+    from mor_ref.exact.nvfp4 import global_scale
+
+    rows, width = parameters["tile"]
+    shape, profile = arrays["x"].shape, PROFILES[parameters["profile"]]
+    numbers = numbers_of(arrays["x"], parameters["source"])
+    found = quantize(numbers, shape, nvfp4_scheme(profile, (rows, width)))
+    above, tiles = found.scales.values()
+    whole = [global_scale(profile, amax) for amax in above.numbers["amax"]]
+    code = codes_array(found.codes, E2M1).reshape(shape)
+    high = np.pad(code, ((0, 0), (0, 1)))[:, 1::2]
+    return {
+        "global_encode_scale": f32_array(scale.encode for scale in whole),
+        "global_decode_scale": f32_array(scale.decode for scale in whole),
+        "block_scale": np.array(tiles.codes, np.uint8).reshape(tiles.parts.grid),
+        "code": code,
+        "y": f32_array(found.y).reshape(shape),
+        "packed": code[:, ::2] | high << np.uint8(4),
     }
 
 
@@ -179,6 +210,7 @@ NVFP4 = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    columns=columns,
     admit=admit,
     optional=kinds(f"{RECIPE} amax global_scale:scale {BITS}"),
     optional_inputs=GIVEN,

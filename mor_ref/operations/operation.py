@@ -148,7 +148,7 @@ class Operation:
 
     Each implementation imports its modules when it is called, so that the exact model needs neither
     the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
-    `cuda` is None.
+    `cuda` is None. `columns` is the exact model of many numbers at a time, for large tensors.
     `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
     most numbers of a row that is a block. `way_back` leads from the codes and scales of a tensor
     to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
@@ -168,6 +168,7 @@ class Operation:
     exact: Implementation
     engine: Implementation
     cuda: Kernels | None
+    columns: Implementation | None = None
     admit: Callable[[Parameters], None] = _any_parameters
     optional: Mapping[str, Kind] = field(default_factory=dict)
     optional_inputs: Mapping[str, Fields] = field(default_factory=dict)

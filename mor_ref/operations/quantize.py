@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.block_schemes import scaled_scheme
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.scales import AmaxOrScale, given_for
-from mor_ref.operations.bits import bits32, f32_array, tensor_of
+from mor_ref.operations.bits import bits32, codes_array, f32_array, numbers_of, tensor_of
 from mor_ref.operations.elements import (
     error_fields,
     has_steps,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from mor_ref import Quantized
     from mor_ref.cuda.launching import Device
 
+_MANTISSA = np.uint32((1 << 23) - 1)
+
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model; a tensor that is not large has all intermediates."""
@@ -58,6 +61,35 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         **tensor_fields(found.elements, fmt, shape),
         **(error_fields(x, found.elements, shape) if has_steps(shape) else {}),
         **sums(listed(found.error, cut.grid), cut.grid),
+    }
+
+
+def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, many numbers at a time."""
+    from mor_ref.exact import block_schemes
+    from mor_ref.exact.error_columns import error_sums
+
+    shape, fmt = arrays["x"].shape, as_format(parameters["format"])
+    cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
+    x = numbers_of(arrays["x"], parameters["source"])
+    scheme = scaled_scheme(fmt, parameters["scaling"], cut.block, cut.group)
+    found = block_schemes.quantize(x, shape, scheme)
+    order, scale = block_schemes.InBlocks(cut), found.scales["s"]
+    errors = error_sums(order.taken(x), order.taken(found.y), order)
+    mantissa, exponent = np.zeros(cut.group_grid, np.uint32), np.zeros(cut.grid, np.uint8)
+    if scale.codes:
+        exponent = np.array(scale.codes, np.uint8).reshape(cut.grid)
+    if "m" in found.scales:
+        bits = f32_array(found.scales["m"].numbers["m"])
+        mantissa = (bits & _MANTISSA).reshape(cut.group_grid)
+    return {
+        "amax": f32_array(scale.numbers["amax"]).reshape(cut.grid),
+        "mantissa": mantissa,
+        "exponent": exponent,
+        "scale": f32_array(scale.numbers["encode"]).reshape(cut.grid),
+        "code": codes_array(found.codes, fmt).reshape(shape),
+        "y": f32_array(found.y).reshape(shape),
+        **sums(errors, cut.grid),
     }
 
 
@@ -153,6 +185,7 @@ QUANTIZE = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    columns=columns,
     admit=admit_given,
     optional=kinds(f"{RECIPE} amax scale {BITS}"),
     optional_inputs=GIVEN,

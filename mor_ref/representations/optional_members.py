@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from mor_ref.definitions.block_schemes import BlockScheme
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.representation import Representation
@@ -94,6 +95,19 @@ class Turnable(Protocol):
 def is_turnable(one: Representation) -> bool:
     """Return whether a tensor has the codes of its transpose; else the transpose is laid out."""
     return isinstance(one, Turnable) and one.is_turnable
+
+
+@runtime_checkable
+class InFormulas(Protocol):
+    """A representation that is a block scheme."""
+
+    def scheme(self, scaling: Scaling, parts: Partition) -> BlockScheme:
+        """Return it as formulas; `parts` are the scaling blocks of a policy, and their groups."""
+
+
+def scheme_of(one: Representation, scaling: Scaling, parts: Partition) -> BlockScheme | None:
+    """Return the block scheme that a representation is; None if it is none."""
+    return one.scheme(scaling, parts) if isinstance(one, InFormulas) else None
 
 
 @dataclass(frozen=True)

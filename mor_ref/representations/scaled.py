@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mor_ref.definitions.block_schemes import BlockScheme, scaled_scheme
 from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -73,6 +74,10 @@ class ScaledFormat:
         from mor_ref.exact.quantization import scaled_elements
 
         return scaled_elements(x, self.fmt, scaling, parts).elements
+
+    def scheme(self, scaling: Scaling, parts: Partition) -> BlockScheme:
+        """Return it as formulas."""
+        return scaled_scheme(self.fmt, scaling, parts.block, parts.group)
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None

@@ -1,0 +1,128 @@
+"""Formulas of block schemes: text in which each operator is one rounding to binary32.
+
+`+ - * /` round once, a literal is rounded once, and the name of a format rounds to it. `a or b` is
+b where a is 0, and `a if test else b` tests `c < d`, `c > d`, or whether a number is not 0. min and
+max keep a NaN of their first argument. `square(a)` is a * a. `pow2(a, turn)` is the power of two of
+the binade of a, or the next one if the significand of a is at least `turn`.
+"""
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mor_ref.definitions.formats import formats
+
+MAX = Fraction(2**24 - 1) * 2**104  # the largest number of binary32
+_CONSTANTS = {"MAX": MAX}
+_ARGUMENTS = {"min": 2, "max": 2, "abs": 1, "square": 1, "pow2": 2}
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Number:
+    """A literal, exactly; it is rounded where it is used."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a name stands for: the amax, a scale, or a number."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operator, a function or the name of a format, and what it is applied to."""
+
+    operator: str
+    arguments: "tuple[Formula, ...]"
+
+
+Formula = Number | Name | Apply
+
+
+class FormulaError(ValueError):
+    """A formula has something that formulas do not have."""
+
+
+@functools.lru_cache(maxsize=1024)
+def parsed(text: str) -> Formula:
+    """Return the tree of a formula.
+
+    >>> parsed("amax / 6")
+    Apply(operator='/', arguments=(Name(text='amax'), Number(value=Fraction(6, 1))))
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise FormulaError(f"formula {text!r} cannot be read: {error.msg}") from None
+    return _formula(tree, text)
+
+
+def names_in(formula: Formula) -> Iterator[str]:
+    """Yield the names of a formula, each as often as it occurs."""
+    match formula:
+        case Name(text):
+            yield text
+        case Apply(_, arguments):
+            for argument in arguments:
+                yield from names_in(argument)
+
+
+def check_names(text: str, known: set[str]) -> None:
+    """Refuse a formula that cannot be read, or that has a name that is not known."""
+    for name in names_in(parsed(text)):
+        if name not in known:
+            raise FormulaError(f"formula {text!r} has {name!r}; give one of {sorted(known)}")
+
+
+def _formula(node: ast.expr, text: str) -> Formula:
+    number = _constant(node, text)
+    if number is not None:
+        return Number(number)
+    match node:
+        case ast.Name(id=name):
+            return Name(name)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+            return Apply(_OPERATORS[type(node.op)], _each((node.left, node.right), text))
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.Gt() as compared], comparators=[right]):
+            return Apply(_OPERATORS[type(compared)], _each((left, right), text))
+        case ast.BoolOp(op=ast.Or(), values=[_, _]):
+            return Apply("or", _each(tuple(node.values), text))
+        case ast.IfExp():
+            return Apply("if", _each((node.test, node.body, node.orelse), text))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            count = 1 if name in formats else _ARGUMENTS.get(name)
+            if count == len(arguments):
+                return Apply(name, _each(tuple(arguments), text))
+    raise FormulaError(
+        f"formula {text!r} has {ast.unparse(node)!r}; give numbers, names, + - * /, `a or b`, "
+        f"`a if b < c else d`, the name of a format, or {', '.join(_ARGUMENTS)}"
+    )
+
+
+def _each(nodes: tuple[ast.expr, ...], text: str) -> tuple[Formula, ...]:
+    return tuple(_formula(node, text) for node in nodes)
+
+
+def _constant(node: ast.expr, text: str) -> Fraction | None:
+    """Return the number that a literal, a power of literals or a named constant is, or None."""
+    match node:
+        case ast.Constant(value=int() | float()):
+            return Fraction((ast.get_source_segment(text.strip(), node) or "").replace("_", ""))
+        case ast.Name(id=name):
+            return _CONSTANTS.get(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = _constant(operand, text)
+            return None if number is None else -number
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            base, exponent = _constant(left, text), _constant(right, text)
+            if base is not None and exponent is not None and exponent.denominator == 1:
+                return base ** int(exponent)
+    return None

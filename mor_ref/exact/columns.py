@@ -1,0 +1,117 @@
+"""Binary32 arithmetic on columns of numbers.
+
+An operation on each pair of binary32 numbers is done in binary64, and its result is rounded to
+binary32. That is RN32 of the real result (ART-002), as if there were no rounding before:
+
+* A product of two 24-bit significands has 48 bits, which binary64 holds.
+* A sum is inexact in binary64 only if one number is less than 2^-29 of the other, and then both
+  ways lead to the larger one.
+* A quotient a / b that is not halfway is away from each halfway number h, which has at most 25
+  significant bits, by at least |a - h * b| / b, which is more than 2^-50 of h; binary64 errs by
+  2^-53 at most. So both are on the same side of h. This holds below the normal numbers as well,
+  where h has fewer bits.
+"""
+
+import functools
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from operator import add, mul, sub, truediv
+
+from mor_ref.definitions.encoding import Rounding
+from mor_ref.definitions.format import Format
+from mor_ref.exact.arithmetic import quotient
+from mor_ref.exact.encoding import encode
+from mor_ref.processor_modes import check_processor
+
+Column = Sequence[float]
+_INFINITY = 0x7F800000  # bits of binary32
+
+
+def rounded(numbers: Iterable[float]) -> list[float]:
+    """Round binary64 numbers to binary32, ties to even."""
+    check_processor()
+    return array("f", numbers).tolist()
+
+
+def products(a: Column, b: Column) -> list[float]:
+    """Return RN32(a * b) of each pair."""
+    return rounded(map(mul, a, b))
+
+
+def quotients(a: Column, b: Column) -> list[float]:
+    """Return RN32(a / b) of each pair."""
+    try:
+        return rounded(map(truediv, a, b))
+    except ZeroDivisionError:
+        return list(map(quotient, a, b))
+
+
+def totals(a: Column, b: Column) -> list[float]:
+    """Return RN32(a + b) of each pair."""
+    return rounded(map(add, a, b))
+
+
+def differences(a: Column, b: Column) -> list[float]:
+    """Return RN32(a - b) of each pair."""
+    return rounded(map(sub, a, b))
+
+
+def encoded(numbers: Column, fmt: Format, rounding: Rounding = "rne") -> list[int]:
+    """Return the codes of binary32 numbers (ENC-001)."""
+    above, codes = _steps(fmt, rounding, 1.0)
+    below, negative_codes = _steps(fmt, rounding, -1.0)
+
+    def special(x: float) -> int:  # NaN or a zero
+        return encode(x, fmt, rounding)
+
+    return [
+        codes[bisect_right(above, x)]
+        if x > 0
+        else negative_codes[bisect_right(below, -x)]
+        if x < 0
+        else special(x)
+        for x in numbers
+    ]
+
+
+def decoded(codes: Iterable[int], fmt: Format) -> list[float]:
+    """Return the numbers that codes stand for (DEC-001)."""
+    return list(map(_values(fmt).__getitem__, codes))
+
+
+@functools.lru_cache
+def _values(fmt: Format) -> list[float]:
+    return [fmt.value(code) for code in range(fmt.code_count)]
+
+
+@functools.lru_cache
+def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], list[int]]:
+    """Return the magnitudes at which the code of a number changes, and the codes between them.
+
+    They are searched with the encoder, whose values never fall where numbers rise.
+    """
+    least, most = 1, _INFINITY
+    codes = {bits: encode(sign * _number_of(bits), fmt, rounding) for bits in (least, most)}
+    magnitudes: list[float] = []
+    between = [codes[least]]
+    waiting = [(least, most)]
+    while waiting:
+        low, high = waiting.pop()
+        if codes[low] == codes[high]:
+            continue
+        if high == low + 1:
+            magnitudes.append(_number_of(high))
+            between.append(codes[high])
+            continue
+        middle = (low + high) // 2
+        codes[middle] = encode(sign * _number_of(middle), fmt, rounding)
+        waiting += [(middle, high), (low, middle)]
+    return magnitudes, between
+
+
+def _number_of(bits: int) -> float:
+    """Return the binary32 number of these bits."""
+    (number,) = struct.unpack("<f", bits.to_bytes(4, "little"))
+    return float(number)
