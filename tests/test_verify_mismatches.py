@@ -340,6 +340,12 @@ def test_a_candidate_may_give_views():
     assert found.verdict == "match"
     assert found.results[0].not_given == ("xs",)
 
+    def in_two_views(answer):
+        packed = seen(answer["code"], ["packed"], {"tile": [1, 16]})
+        return in_views(answer, views) | {"code@packed": packed}
+
+    assert on(in_two_views, "nvfp4_te_row", "nvfp4").verdict == "match"
+
     def wrong(answer):
         answer["code"] = answer["code"] ^ np.uint8(1)
         return in_views(answer, views)
@@ -357,9 +363,9 @@ def test_a_candidate_may_give_views():
             "is given, but y has no view 'packed'; it has ",
         ),
         (
-            lambda f: {"code@transposed": f["code"].T},
+            lambda f: {"code@transposed": f["code"].T ^ 1},
             "code",
-            "is given as 'code' and as 'code@transposed'; give it once",
+            "is as expected as 'code', but not as 'code@transposed'; give it once",
         ),
         (lambda _: {"code": [[1, 2], [3]]}, "code", "is not an array ("),
         (lambda f: {"code": f["code"].astype(object)}, "code", "has dtype object; give bit patt"),

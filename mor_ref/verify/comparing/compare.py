@@ -1,6 +1,6 @@
 """Where the results of a candidate differ from a suite's expected ones, bit for bit (CON-001)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +26,7 @@ from mor_ref.verify.comparing.moving_layouts import (
     moved_back,
     named_otherwise,
 )
-from mor_ref.verify.comparing.names_given import misnamed
+from mor_ref.verify.comparing.names_given import NAME_SHOWN, misnamed, names_given
 from mor_ref.verify.comparing.nibbles import format_of_nibbles, of_halves
 from mor_ref.verify.comparing.outside_domain import in_views
 
@@ -71,17 +71,34 @@ def comparisons(
 
     `left_out` marks the entries of fields that are not compared.
     """
-    problems = misnamed(fields, answer, case.parameters)
+    given = names_given(fields, answer)
     for field in fields:
-        if field.name in case.arrays:
-            name = chosen.get(field.name, field.name)
+        if field.name not in case.arrays:
+            continue
+
+        def found_as(name: str, field: Field = field) -> ComparedField:
             names = case.name, name, field.name, format_meant(field.format, case.parameters)
-            problem, given = problems.get(field.name), answer.get(name)
+            problem = misnamed(field, name, case.parameters)
+            if problem is not None:
+                return _not_compared(names, case.arrays[field.name], problem)
             marks = left_out.get(field.name)
-            if problem is None:
-                yield _comparison(operation, case, field, names, given, allowed, marks)
-            else:
-                yield _not_compared(names, case.arrays[field.name], problem)
+            return _comparison(operation, case, field, names, answer.get(name), allowed, marks)
+
+        name = chosen.get(field.name, field.name)
+        found = found_as(name)
+        others = (other for other in given.get(field.name, ()) if other != name)
+        yield _contradicted(found, map(found_as, others)) if found.matches else found
+
+
+def _contradicted(found: ComparedField, others: Iterable[ComparedField]) -> ComparedField:
+    """Return a field that matches, as one that is not compared if it differs in another view."""
+    for other in others:
+        if not other.matches:
+            names = found.case, found.field, found.suite_field, found.format
+            right, wrong = found.field[:NAME_SHOWN], other.field[:NAME_SHOWN]
+            problem = f"is as expected as {right!r}, but not as {wrong!r}; give it once"
+            return _not_compared(names, found.expected, problem)
+    return found
 
 
 def _comparison(

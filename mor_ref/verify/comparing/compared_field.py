@@ -58,6 +58,11 @@ class ComparedField:
     left_out: NDArray[np.bool_] | None = None
 
     @property
+    def matches(self) -> bool:
+        """Whether it could be compared, and nothing differs."""
+        return self.problem is None and not self.count
+
+    @property
     def view(self) -> str:
         """The name of the arrays: that of the suite, unless they are in a view of the answer."""
         return self.field if SEPARATOR in self.field and not self.is_plain else self.suite_field

@@ -1,6 +1,6 @@
 """The names by which an answer has the fields of a suite: plain, or in a layout (VEC-003)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mor_ref.golden.model.checks import views_of
@@ -8,7 +8,7 @@ from mor_ref.golden.model.suite import Field
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, split, unsuited
 from mor_ref.operations.operation import Parameters
 
-_NAME_SHOWN = 100  # characters of a name
+NAME_SHOWN = 100  # characters of a name
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
@@ -37,53 +37,34 @@ def _of_digests(operation: str, name: str) -> tuple[str, ...]:
     return tuple(view for view in views_of(operation, base) if view != "reciprocal")
 
 
-def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
-    """Map each field that an answer has to the name by which the answer has it.
+def names_given(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Map each field that an answer has to the names by which the answer has it.
 
-    An answer may have a view of a field (VEC-003), and may omit fields. If it has a field twice,
-    the first name counts.
+    An answer may have a view of a field (VEC-003), or several, and may omit fields.
     """
-    chosen: dict[str, str] = {}
-    for field, name in _given(fields, answer):
-        chosen.setdefault(field.name, name)
-    return chosen
-
-
-def _given(fields: list[Field], answer: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
-    """Yield the expected fields that an answer has, each with the name by which it has it."""
     by_name = {split(field.name)[0]: field for field in fields}
+    names: dict[str, list[str]] = {}
     for name in answer:
         field = by_name.get(name.split(SEPARATOR)[0])
         if field is not None and field.role == "expected":
-            yield field, name
+            names.setdefault(field.name, []).append(name)
+    return names
 
 
-def misnamed(
-    fields: list[Field], answer: Mapping[str, Any], parameters: Parameters
-) -> dict[str, str]:
-    """Return the expected fields that cannot be compared as an answer names them, and why."""
-    found: dict[str, str] = {}
-    first: dict[str, str] = {}
-    for field, name in _given(fields, answer):
-        reason = _reason_against(field, name, parameters)
-        if field.name in first:
-            one = first[field.name][:_NAME_SHOWN]
-            reason = f"is given as {one!r} and as {name[:_NAME_SHOWN]!r}; give it once"
-        if reason is not None:
-            found.setdefault(field.name, reason)
-        first.setdefault(field.name, name)
-    return found
+def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
+    """Map each field that an answer has to the first name by which the answer has it."""
+    return {field: names[0] for field, names in names_given(fields, answer).items()}
 
 
-def _reason_against(field: Field, name: str, parameters: Parameters) -> str | None:
-    """Return why a field cannot be given by a name, or None."""
+def misnamed(field: Field, name: str, parameters: Parameters) -> str | None:
+    """Return why a field cannot be compared as an answer names it, or None."""
     if name == field.name:
         return None
     base, *views = name.split(SEPARATOR)
     unknown = [view for view in views if view not in field.views]
     if unknown:
         known = ", ".join(field.views) or "none"
-        return f"is given, but {base} has no view {unknown[0][:_NAME_SHOWN]!r}; it has {known}"
+        return f"is given, but {base} has no view {unknown[0][:NAME_SHOWN]!r}; it has {known}"
     if len(set(views)) < len(views):  # replicated so often, it would fill the memory
         return f"is a view of a view of the same name; give a view of {base} once"
     reason = unsuited(views, parameters)
