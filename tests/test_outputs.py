@@ -25,6 +25,7 @@ def model(tmp_path):
     save_file({"a": np.ones((2, 32), np.float32)}, where / "m-1.safetensors")
     save_file({"b": np.ones((2, 32), np.float32)}, where / "m-2.safetensors")
     (where / "unused.npz").write_bytes(b"of another program")
+    (where / "config.json").write_text("{}")
     places = {"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors"}}
     (where / "m.safetensors.index.json").write_text(json.dumps(places))
     (tmp_path / "hard.safetensors").hardlink_to(where / "m-1.safetensors")
@@ -50,6 +51,7 @@ OVERWRITING = [
     ("decode", "soft.safetensors", "--format", "e4m3", "--out", "hard.safetensors"),
     ("compare", INDEX, *RECIPE, "--out", "t.csv", "--out", INDEX),
     ("compare", "model", *RECIPE, "--out", "soft.json"),
+    ("compare", "model", *RECIPE, "--out", "model/config.json"),
     ("verify", "numba", "--inputs", INDEX, *RECIPE, "--report", INDEX),
     ("verify", "numba", "--inputs", "model", *RECIPE, "--report", "r.xml", "--report", "soft.json"),
     ("verify", "numba", "--vectors", "golden", "--report", "golden/MANIFEST.json"),
@@ -74,6 +76,27 @@ def test_no_output_is_a_file_that_is_read(tmp_path, command):
     said = f"mor-ref: {command[-2][2:]} is '{command[-1]}', which is also an input; give another"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(said)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    ("command", "first", "second"),
+    [
+        (("compare", "model", *RECIPE, "--out"), "z.json", "./z.json"),
+        (("verify", "numba", "--inputs", "model", *RECIPE, "--report"), "a.json", "b.json"),
+    ],
+    ids=["compare", "verify"],
+)
+def test_no_output_is_named_twice(tmp_path, command, first, second):
+    """Also by a link; nothing is computed or written."""
+    (tmp_path / "a.json").write_text("of before")
+    (tmp_path / "b.json").symlink_to("a.json")
+    before = contents(tmp_path)
+    done = run(*command, first, command[-1], second, cwd=tmp_path)
+    said = f"{command[-1][2:]} is {second!r}, the same file as {first!r}; give each file once"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"mor-ref: {said}\n"
     assert contents(tmp_path) == before
 
 

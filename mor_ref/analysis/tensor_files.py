@@ -59,22 +59,18 @@ def tensors_of(files: Iterable[str]) -> Iterator[TensorOfFile]:
 
 
 def files_read(files: Iterable[str]) -> Iterator[Path]:
-    """Yield every file that `tensors_of` may read: parts of an index, and the files of a directory.
+    """Yield every file that belongs to the inputs: parts of an index, and the files of a directory.
 
-    Those of a directory are all of its files of tensors, also if others are taken in their place.
+    Those of a directory are all of its files: a model has more than its tensors.
     """
     for file in files:
         path = Path(file)
         if path.is_dir():
-            yield from (one for one in path.iterdir() if _is_of_tensors(one))
+            yield from path.iterdir()
         else:
             yield path
             if path.name.endswith(_INDEX) and path.is_file():
                 yield from map(Path, _places(file))
-
-
-def _is_of_tensors(path: Path) -> bool:
-    return path.suffix.lower() in _LISTERS or path.name.endswith(_INDEX)
 
 
 def tensors_in(file: str) -> Tensors:

@@ -12,7 +12,7 @@ from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.analysis.tensor_files import files_read
 from mor_ref.cli.compare_text import print_comparison
-from mor_ref.cli.outputs import output_named
+from mor_ref.cli.outputs import outputs_named
 from mor_ref.cli.show import bar
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import short_text
@@ -38,7 +38,8 @@ def run(
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         chosen = recipes_from([*recipes, *(SCHEMES if schemes else ())] or USUAL)
         for path in out:
-            _check(path, files)
+            _check(path)
+        outputs_named("out", out, files_read(files))
         listed = list_tensors(files, selection)
         if not listed.stored:
             raise ValueError(f"no tensor is left to compare{_why(listed)}")
@@ -69,8 +70,8 @@ def _why(listed: Listed) -> str:
     return f": {'; '.join(reasons)}" if reasons else "; give a file that has one"
 
 
-def _check(path: str, files: list[str]) -> None:
-    """Refuse a file that cannot be written before anything is computed."""
+def _check(path: str) -> None:
+    """Refuse a kind of file that cannot be written before anything is computed."""
     target = Path(path)
     if target.suffix == _PICTURE:
         from mor_ref.analysis.comparison_plot import check_library
@@ -78,7 +79,6 @@ def _check(path: str, files: list[str]) -> None:
         check_library()
     else:
         check_ending("out", path, target.suffix, also=_PICTURE)
-    output_named("out", path, files_read(files))
 
 
 def _write(path: str, found: Comparison) -> str:

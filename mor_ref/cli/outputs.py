@@ -1,7 +1,8 @@
 """The files that commands write: none of them is a file that is read, and each can be written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 from mor_ref.golden.store.array_files import ENDINGS
@@ -27,6 +28,18 @@ def output_named(argument: str, given: str, read: Iterable[Path]) -> Path:
             "a directory that is there and can be written to"
         ) from error
     return path
+
+
+def outputs_named(argument: str, given: Sequence[str], read: Iterable[Path]) -> list[Path]:
+    """Return the paths of several outputs; refuse a file that is named twice as well."""
+    inputs = list(read)
+    paths = [output_named(argument, one, inputs) for one in given]
+    for (k, path), (j, other) in combinations(enumerate(paths), 2):
+        if path.resolve() == other.resolve() or _is_same(path, other):
+            raise ValueError(
+                f"{argument} is {given[j]!r}, the same file as {given[k]!r}; give each file once"
+            )
+    return paths
 
 
 def arrays_named(argument: str, given: str, read: Iterable[Path]) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mor_ref.analysis.tensor_files import files_read
 from mor_ref.argument_checks import directory_named
-from mor_ref.cli.outputs import output_named
+from mor_ref.cli.outputs import outputs_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST
@@ -108,7 +108,7 @@ def _checked(reports: list[str], candidate: str, own: Own, directory: Path) -> l
             raise ValueError(f"report is {report!r}; give a file that ends in .json, .xml or .html")
     suites = (directory / MANIFEST, directory / DIGESTS)
     read = [*suites, *files_read(own.inputs), *_read_by(candidate)] if reports else []
-    return [output_named("report", report, read) for report in reports]
+    return outputs_named("report", reports, read)
 
 
 def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensors":
