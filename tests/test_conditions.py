@@ -115,6 +115,22 @@ def test_one_tensor_has_the_number_of_the_row(given):
     assert "differs only if row >= 8: all " in where
 
 
+@pytest.mark.parametrize("sides", [(1, 2, 3, 4, 5, 9, 17), (1, 2, 3, 8, 9, 16, 17)], ids=str)
+def test_a_condition_says_once_how_far_an_entry_is_down_its_column(given, sides):
+    """A last row is in the last quarter of the rows, rounded up, but for three rows or less."""
+
+    def last_of_many(array):
+        marks = np.zeros(array.shape, np.bool_)
+        marks[-1] = len(array) >= 4
+        return marks
+
+    given(*((rows, 64) for rows in sides))
+    _, where = lines_of(left_at_zero(last_of_many))
+    words = re.search(r"differs only if (.*): all ", where)[1]
+    of_ends = ("last row of blocks", "row is the last", "of the rows", "last row - row")
+    assert sum(one in words for one in of_ends) == 1
+
+
 def entries_that_differ(where, chance=1.0):
     """Return the entries of a kernel whose codes are one larger in some places, or most of these.
 

@@ -31,11 +31,15 @@ _FEW_NAMES = 2
 
 @dataclass(frozen=True, eq=False)
 class _Term:
-    """A property of every entry that differs; `matching` marks the other entries that have it."""
+    """A property of every entry that differs; `matching` marks the other entries that have it.
+
+    `ends` names the lines towards whose ends, or beginnings, such entries are.
+    """
 
     words: str
     cost: float
     matching: Marks
+    ends: frozenset[tuple[str, bool]] = frozenset()
 
     @property
     def count(self) -> int:
@@ -89,12 +93,12 @@ def _descriptions(terms: list[_Term], differing: int) -> Iterator[_Term]:
     """Yield each term, pairs of terms, and the best pair with a third term."""
     yield from terms
     few = sorted(terms, key=lambda one: (one.count, one.cost))[:_PAIRED]
-    combined = itertools.combinations(few, 2)
+    combined = [(a, b) for a, b in itertools.combinations(few, 2) if not a.ends & b.ends]
     pairs = [both for a, b in combined if _earns(both := _both(a, b), a, differing)]
     yield from pairs
     best = min(pairs, key=lambda one: (one.count, one.cost), default=None)
     if best is not None and best.count:
-        triples = (_both(best, one) for one in few)
+        triples = (_both(best, one) for one in few if not best.ends & one.ends)
         yield from (one for one in triples if _earns(one, best, differing))
 
 
@@ -113,7 +117,8 @@ def _earns(both: _Term, one: _Term, differing: int) -> bool:
 
 def _both(one: _Term, other: _Term) -> _Term:
     words = f"{one.words} and {other.words}"
-    return _Term(words, one.cost + other.cost, one.matching & other.matching)
+    ends = one.ends | other.ends
+    return _Term(words, one.cost + other.cost, one.matching & other.matching, ends)
 
 
 def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
@@ -122,9 +127,10 @@ def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
         case Flag():
             wrong = one.marks[at]
             if wrong.all():
-                yield _Term(one.words, _COST, one.marks[others])
+                yield _Term(one.words, _COST, one.marks[others], _ends(one, is_end=True))
             elif not wrong.any():
-                yield _Term(one.otherwise, _COST, ~one.marks[others])
+                ends = _ends(one, is_end=False)
+                yield _Term(one.otherwise, _COST, ~one.marks[others], ends)
         case Category():
             there = np.unique(one.values[at])
             if len(there) <= _FEW_NAMES:
@@ -135,6 +141,10 @@ def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
             yield from _of_number(one, one.values[at], one.values[others])
 
 
+def _ends(one: Flag | Number, *, is_end: bool) -> frozenset[tuple[str, bool]]:
+    return frozenset({(one.line, is_end)} if one.line else ())
+
+
 def _of_number(
     one: Number, wrong: NDArray[np.number], right: NDArray[np.number]
 ) -> Iterator[_Term]:
@@ -143,17 +153,17 @@ def _of_number(
     low, high = wrong.min(), wrong.max()
     if low == high:
         words = f"{one.words} is {one.shown(low.item())}"
-        yield _Term(words, _COST + one.bits, right == low)
+        yield _Term(words, _COST + one.bits, right == low, _ends(one, is_end=True))
     elif one.has_order:
         below, above = right[right < low], right[right > high]
         if below.size:
             limit = _roundest(below.max().item(), low.item())
             words = f"{one.words} >= {one.shown(limit)}"
-            yield _Term(words, _COST + one.bits, right >= low)
+            yield _Term(words, _COST + one.bits, right >= low, _ends(one, is_end=False))
         if above.size:
             limit = -_roundest(-above.min().item(), -high.item())
             words = f"{one.words} <= {one.shown(limit)}"
-            yield _Term(words, _COST + one.bits, right <= high)
+            yield _Term(words, _COST + one.bits, right <= high, _ends(one, is_end=True))
 
 
 def _roundest(below: float, low: float) -> float:

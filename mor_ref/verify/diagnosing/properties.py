@@ -17,18 +17,24 @@ _LINES = 3  # wrong rows or columns: with fewer, a distance is not evidence
 
 @dataclass(frozen=True, eq=False)
 class Flag:
-    """A property that an entry has or not, and words for both."""
+    """A property that an entry has or not, and words for both.
+
+    If there is a `line`, entries that have it are towards the end of their rows or columns: of two
+    such properties of a line, one follows from the other, but for lines that are very short.
+    """
 
     words: str
     otherwise: str
     marks: Marks
+    line: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Number:
     """A property that is a number. `has_order` is true if 'at most N' makes sense.
 
-    `bits` is the cost of a limit: a number of many digits is a long description.
+    `bits` is the cost of a limit: a number of many digits is a long description. If there is a
+    `line`, entries of small numbers are towards the end of it, as for a flag.
     """
 
     words: str
@@ -36,6 +42,7 @@ class Number:
     has_order: bool = True
     shown: Callable[[float], str] = "{:,}".format
     bits: float = 8.0
+    line: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +84,8 @@ def of_places(e: Entries) -> Iterator[Property]:
     if e.axes == 2:
         lines = [("row", e.row, e.rows), ("column", e.column, e.columns)]
     for name, line, side in lines:
-        yield Flag(f"the {name} is the last", f"the {name} is not the last", line == side - 1)
+        words = f"the {name} is the last", f"the {name} is not the last"
+        yield Flag(*words, line == side - 1, name)
         yield Number(name, line)
         for m in (*_POWERS, *_step_of(e, line)):
             yield Number(f"{name} mod {m}", line % m, has_order=False)
@@ -86,8 +94,8 @@ def of_places(e: Entries) -> Iterator[Property]:
             words = (
                 f"it is after the last whole {m} of the {name if name == 'index' else name + 's'}"
             )
-            yield Flag(words, words.replace(" is ", " is not ", 1), after)
-        yield Number(f"last {name} - {name}", side - 1 - line)
+            yield Flag(words, words.replace(" is ", " is not ", 1), after, name)
+        yield Number(f"last {name} - {name}", side - 1 - line, line=name)
         yield from _of_shares(name, line, side)
     if e.axes == 2:
         yield from _of_places_row_by_row(e)
@@ -110,7 +118,7 @@ def _of_shares(name: str, line: Integers, side: Integers) -> Iterator[Property]:
         for marks, rounded in ((down, "" if is_same else ", rounded down"), (up, ", rounded up")):
             if marks is down or not is_same:
                 where = f"{share} of the {lines}{rounded}"
-                yield Flag(f"{name} >= {where}", f"{name} < {where}", marks)
+                yield Flag(f"{name} >= {where}", f"{name} < {where}", marks, name)
 
 
 def _of_places_row_by_row(e: Entries) -> Iterator[Property]:
@@ -143,8 +151,10 @@ def _of_blocks(e: Entries) -> Iterator[Property]:
         "it is in the last block of its row of blocks",
         "it is not in the last block of its row of blocks",
         last_right,
+        "column",
     )
-    yield Flag("it is in the last row of blocks", "it is not in the last row of blocks", last_below)
+    words = "it is in the last row of blocks", "it is not in the last row of blocks"
+    yield Flag(*words, last_below, "row")
 
 
 def _of_places_in_blocks(e: Entries) -> Iterator[Property]:
