@@ -24,6 +24,7 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.scoring import Model, steps_of
 from mor_ref.verify.reporting import report_files
@@ -314,6 +315,29 @@ def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
 
 def test_a_share_is_100_percent_only_if_it_is_all():
     assert (report.percent(9999, 10_000), report.percent(7, 7)) == ("99.9 %", "100.0 %")
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({}, "100.0 % of them (8 of 8), but would make others as well"),
+        ({"more": 3}, "100.0 % of them (8 of 8), but would make others as well"),
+        (
+            {"is_of_sample": True},
+            "100.0 % of a sample of them (8 of 8), and the rest was not tried",
+        ),
+        ({"explained": 6}, "75.0 % of them (6 of 8)"),
+    ],
+)
+def test_a_guess_that_explains_all_says_why_it_is_one(how, why):
+    """Also each further guess that is as good."""
+    one = replace(Explanation(("truncation",), ("ENC-003",), 8, 8, is_whole=False), **how)
+    other = replace(one, deviations=("ties_away",))
+    lines = list(
+        report.diagnosis_lines(SuiteDiagnosis("encode", 20, (one, other)), comparable=True)
+    )
+    assert lines[0].endswith(f"; a guess: `truncation` (rule ENC-003) explains {why}")
+    assert f"  a guess as good: `ties_away` (rule ENC-003) explains {why}" in lines
 
 
 @pytest.mark.tier("full")

@@ -46,13 +46,23 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
-    others = ", but would make others as well" if best.more or best.spared else ""
     if best.is_of_sample or best.explained < best.of:
         none = f"no {known} explains the {of}"
     else:
         none = f"no {known} explains the {of} and makes no others"
     guess = "" if best.fields else "a guess: "
-    return f"{none}; {guess}{{by}} explains {{share}}{in_fields(best)}{others}"
+    return f"{none}; {guess}{{by}} explains {{share}}{in_fields(best)}{why_a_guess(best)}"
+
+
+def why_a_guess(best: Explanation) -> str:
+    """Say why an explanation is a guess; nothing if it leaves mismatches, as its share says so.
+
+    One that has the bits of all, and changes no other entry in any case, is the explanation.
+    """
+    is_all = best.explained == best.of
+    if is_all and best.is_of_sample and not (best.more or best.spared):
+        return ", and the rest was not tried"
+    return ", but would make others as well" if is_all or best.more or best.spared else ""
 
 
 def in_fields(best: Explanation) -> str:

@@ -14,6 +14,7 @@ from mor_ref.verify.reporting.cause_text import (
     explaining,
     in_fields,
     not_tried,
+    why_a_guess,
     wrong_expected,
 )
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
@@ -266,7 +267,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield from (f"  or by {_by(e)}: the answers do not distinguish the two" for e in whole[1:])
     if not whole:
         for e in explanations[1:]:
-            yield f"  a guess as good: {_by(e)} explains {share(e)}{in_fields(e)}"
+            yield f"  a guess as good: {_by(e)} explains {share(e)}{in_fields(e)}{why_a_guess(e)}"
     if diagnosis.is_in_doubt:
         yield f"  or by their structure: {DOUBT}"
     yield from structure_lines(diagnosis.structures)
