@@ -84,8 +84,8 @@ def of_places(e: Entries) -> Iterator[Property]:
     if e.axes == 2:
         lines = [("row", e.row, e.rows), ("column", e.column, e.columns)]
     for name, line, side in lines:
-        words = f"the {name} is the last", f"the {name} is not the last"
-        yield Flag(*words, line == side - 1, name)
+        is_last = line == side - 1
+        yield Flag(f"the {name} is the last", f"the {name} is not the last", is_last, name)
         yield Number(name, line)
         for m in (*_POWERS, *_step_of(e, line)):
             yield Number(f"{name} mod {m}", line % m, has_order=False)
