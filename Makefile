@@ -8,7 +8,6 @@ BIN := .venv/bin
 golden: .venv/installed
 	rm -rf build/golden
 	$(BIN)/mor-ref golden make --out build/golden --same-as golden/v1
-	$(BIN)/mor-ref verify numba --vectors build/golden
 
 # The many processes of the tests compile sources once, whatever the environment says.
 test test-full test-wheel: export PYTHONDONTWRITEBYTECODE =

@@ -26,9 +26,9 @@ _COMMANDS = {
     "golden check": ("golden", "check", "made"),
 }
 _WORDS = {
-    "golden make": "the exact model computes all suites, and finds that each witness of a "
-    "deviation still shows it",
-    "verify numba": "the engine computes them, too, and is compared; `make golden` is both",
+    "golden make": "the exact model computes all suites, and each witness of a deviation is "
+    "checked; `make golden` is this",
+    "verify numba": "the engine computes them, too, and is compared; most of it is compiling",
     "golden check": "the exact model computes each distinct input anew, in several processes",
 }
 _SECTION = """\

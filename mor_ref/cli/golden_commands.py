@@ -72,7 +72,7 @@ def check_suites(
     same_as: SameAsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare files with their manifest, and every value with the exact model and the engine.
+    """Compare files with their manifest, and every value with the exact model.
 
     Exits with 1 if anything differs, and names the suite, the case and the field. Exits with 2 if
     files cannot be used at all.

@@ -226,9 +226,9 @@ def _errors(scheme: BlockScheme, x: Column, order: InBlocks, scales: Columns) ->
     errors = [0.0] * len(terms)
     for (height, width), blocks in alike.items():
         sums = [[0.0] * len(blocks) for _ in range(1 << (height - 1).bit_length())]
-        for row in range(height):
-            for place in range(row * width, (row + 1) * width):
-                sums[row] = totals(sums[row], [terms[block][place] for block in blocks])
+        columns = list(zip(*map(terms.__getitem__, blocks), strict=True))
+        for place, column in enumerate(columns):
+            sums[place // width] = totals(sums[place // width], column)
         while len(sums) > 1:
             half = len(sums) // 2
             sums = [totals(sums[i], sums[i + half]) for i in range(half)]

@@ -1,12 +1,15 @@
 """mor: a tensor with a policy."""
 
+import functools
+from array import array
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.block_schemes import BlockScheme
+from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.exact.errors import SUMS
 from mor_ref.metrics.mean import Limit
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, numbers_of, tensor_of
@@ -28,7 +31,7 @@ from mor_ref.policies import POLICIES, Rung, as_policy
 from mor_ref.representations import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mor_ref import MorResult
     from mor_ref.cuda.launching import Device
@@ -60,44 +63,54 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide with the exact model, many numbers at a time."""
     from mor_ref.exact import policies
-    from mor_ref.exact.block_schemes import InBlocks, amaxes, quantize
-    from mor_ref.exact.error_columns import bf16_codes, error_sums
+    from mor_ref.exact.block_schemes import InBlocks, amaxes
+    from mor_ref.exact.error_columns import bf16_codes
 
-    policy, scaling, shape = (
-        as_policy(parameters["policy"]),
-        parameters["scaling"],
-        arrays["x"].shape,
-    )
-    cut = partition(shape, as_cut(parameters["block"]))
+    policy, scaling, bits = as_policy(parameters["policy"]), parameters["scaling"], arrays["x"]
+    cut = partition(bits.shape, as_cut(parameters["block"]))
     schemes = {one.name: scheme_of(one, scaling, cut) for one in policy.tried}
-    if arrays["x"].size >= MANY or None in schemes.values():
+    if bits.size >= MANY or None in schemes.values():
         return exact(parameters, arrays)
     units = cut if policy.unit == "block" else cut.groups
-    order, numbers = InBlocks(units), numbers_of(arrays["x"], parameters["source"])
+    numbers, order = numbers_of(bits, parameters["source"]), InBlocks(units)
+    words = array("f", numbers).tobytes()
+    tried = {name: _tried(words, units, scheme) for name, scheme in schemes.items() if scheme}
     x = order.taken(numbers)
-    y = {
-        name: order.taken(quantize(numbers, shape, scheme).y)
-        for name, scheme in schemes.items()
-        if scheme
-    }
-    errors = {name: error_sums(x, own, order) for name, own in y.items()}
     amins = map(policies.amin, order.blocks(x))
-    measured = zip(amaxes(x, order, "finite"), amins, *errors.values(), strict=True)
+    errors_of_units = zip(*(own.errors for own in tried.values()), strict=True)
+    measured = zip(amaxes(x, order, "finite"), amins, errors_of_units, strict=True)
     decisions = [
-        policies.decide(policy, dict(zip(errors, of_unit, strict=True)), amax, amin)
-        for amax, amin, *of_unit in measured
+        policies.decide(policy, dict(zip(tried, errors, strict=True)), amax, amin)
+        for amax, amin, errors in measured
     ]
-    kept = order.taken(arrays["x"].ravel().tolist()) if parameters["source"] == "bf16" else None
-    rungs = {
-        choice: list(order.blocks(bf16_codes(y[policy.names[choice]])))
-        for choice in {decision.choice for decision in decisions} - {len(policy.ladder)}
-    }
-    rungs[len(policy.ladder)] = list(order.blocks(bf16_codes(x) if kept is None else kept))
+    is_bf16 = parameters["source"] == "bf16"
+    kept = order.taken(bits.ravel().tolist()) if is_bf16 else bf16_codes(x)
+    rungs = {len(policy.ladder): list(order.blocks(kept))}
+    for choice in {decision.choice for decision in decisions} - rungs.keys():
+        rungs[choice] = list(order.blocks(bf16_codes(tried[policy.names[choice]].y)))
     output = [
         code for unit, decision in enumerate(decisions) for code in rungs[decision.choice][unit]
     ]
-    bits = np.array(order.put_back(output), np.uint16).reshape(shape)
-    return {**_decided(y, decisions, units.grid), "output": bits}
+    rows = np.array(order.put_back(output), np.uint16).reshape(bits.shape)
+    return {**_decided(tried, decisions, units.grid), "output": rows}
+
+
+class _Tried(NamedTuple):
+    """What the numbers of a tensor stand for in a representation, and the errors, unit by unit."""
+
+    y: "Sequence[float]"
+    errors: "list[ErrorSum]"
+
+
+@functools.lru_cache(maxsize=256)  # several policies and kinds of scales try the same
+def _tried(words: bytes, units: Partition, scheme: BlockScheme) -> _Tried:
+    """Try a scheme on a tensor, given its binary32 numbers, row by row."""
+    from mor_ref.exact.block_schemes import InBlocks, quantize
+    from mor_ref.exact.error_columns import error_sums
+
+    numbers, order = array("f", words).tolist(), InBlocks(units)
+    y = order.taken(quantize(numbers, (units.rows, units.columns), scheme).y)
+    return _Tried(array("f", y), error_sums(order.taken(numbers), y, order))
 
 
 def _decided(
@@ -122,14 +135,15 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
     from mor_ref.exact import policies, quantization
 
     policy = as_policy(parameters["policy"])
-    if policy.unit != "tensor" or parameters["block"] != "tensor":
-        raise ValueError(f"{MANY} or more numbers are one block and one unit")
-    distinct, places, counts = np.unique(x, return_inverse=True, return_counts=True)
-    numbers = rows_of({"x": distinct.reshape(1, -1)}, parameters["source"])
+    if policy.unit != "tensor" or parameters["block"] != "tensor" or x.dtype != np.uint16:
+        raise ValueError(f"{MANY} or more numbers are one block and one unit, and have 16 bits")
+    of_each = np.bincount(x.ravel(), minlength=1 << 16)
+    (distinct,) = np.nonzero(of_each)
+    numbers = rows_of({"x": distinct.astype(x.dtype).reshape(1, -1)}, parameters["source"])
     parts = partition((1, distinct.size), "tensor")
     found = policies.mix(numbers, policy, parameters["scaling"], parts)
     errors = {
-        name: _counted(zip(numbers[0], elements[0], counts.tolist(), strict=True))
+        name: _counted(zip(numbers[0], elements[0], of_each[distinct].tolist(), strict=True))
         for name, elements in found.tried.items()
     }
     extremes = found.decisions[0, 0]
@@ -137,8 +151,9 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
     taken = found.tried.get(policy.names[decision.choice])
     if taken is None:
         raise ValueError("a unit of so many numbers is one that a representation is accepted for")
-    output = np.array([quantization.to_bf16(element.y) for element in taken[0]], np.uint16)
-    return {**_decided(errors, [decision], (1, 1)), "output": output[places].reshape(x.shape)}
+    output = np.zeros(of_each.size, np.uint16)
+    output[distinct] = [quantization.to_bf16(element.y) for element in taken[0]]
+    return {**_decided(errors, [decision], (1, 1)), "output": output[x]}
 
 
 def _counted(found: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":

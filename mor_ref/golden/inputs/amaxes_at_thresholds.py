@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
@@ -19,6 +20,7 @@ from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import f32_bits
 from mor_ref.operations.random_numbers import SIGNIFICANDS
 
+Reals = NDArray[np.float64]
 BINADES = (0, 1, -1, 5, -5, 20, -20, 60, -60, 100, -100, -127)
 SOME_BINADES = (0, 5, -20, 60, -100, -127)
 LOGARITHMS = (29, 47)  # n for which a rounded log(2^n) / log(2) is below n
@@ -27,6 +29,7 @@ SOME_STEPS = (-1, 0, 1, 2)
 _EXPONENTS_OF_ENDS = (127, -126, -130)
 _LARGEST = 0x7F7FFFFF
 _HARD = 8  # divisors to each side of a tie
+_SOME = 1 << 16  # divisors at a time, which the caches hold
 # Pairs of amaxes, of a group and a block, that a search has found. Some have equal mantissas, and
 # the rebuilt scale times the amax rounds above the largest number. Others have mantissas that
 # differ by a step or two, but the quotient of their scales does not show it.
@@ -67,14 +70,30 @@ def hard_divisors(significand: Fraction) -> tuple[int, ...]:
     All are in [1, 2). Of the 2^23 divisors, an approximate division rounds these wrongly first.
     """
     whole = int(significand * (1 << 23))
-    divisors = np.arange(1 << 23, 1 << 24, dtype=np.int64)
-    shift = np.where(divisors > whole, 25, 24)
-    quotient, rest = np.divmod(whole << shift, divisors)
-    above = np.where(quotient % 2 == 1, rest, divisors)
-    below = np.where(quotient % 2 == 0, divisors - rest, divisors)
-    sides = (np.where(side == 0, divisors, side) / divisors for side in (above, below))
-    nearest = (np.argpartition(side, _HARD)[:_HARD] for side in sides)
-    return tuple(sorted(int(divisors[k]) for side in nearest for k in side))
+    some = [_nearest_to_ties(whole, first) for first in range(1 << 23, 1 << 24, _SOME)]
+    found = []
+    for side in zip(*some, strict=True):
+        divisors, distances = map(np.concatenate, zip(*side, strict=True))
+        found += divisors[np.argpartition(distances, _HARD)[:_HARD]].tolist()
+    return tuple(sorted(map(int, found)))
+
+
+def _nearest_to_ties(whole: int, first: int) -> list[tuple[Reals, Reals]]:
+    """Return for each side the divisors, of some from the first on, and how far they are from ties.
+
+    All are integers of at most 50 bits, which binary64 has; it divides quickly.
+    """
+    divisors = np.arange(first, first + _SOME, dtype=np.float64)
+    numerator = whole * np.where(divisors > whole, 2.0**25, 2.0**24)
+    quotient = np.floor(numerator / divisors)
+    rest = numerator - quotient * divisors
+    is_odd = np.floor(quotient / 2) * 2 != quotient
+    nearest = []
+    for side in (np.where(is_odd, rest, divisors), np.where(is_odd, divisors, divisors - rest)):
+        distance = np.where(side == 0, divisors, side) / divisors
+        places = np.argpartition(distance, _HARD)[:_HARD]
+        nearest.append((divisors[places], distance[places]))
+    return nearest
 
 
 def hard_amaxes(fmt: Format) -> list[int]:

@@ -1,5 +1,6 @@
 """Rows at the edges of a sum: bits at the cut, ties, cancellation, ends and special numbers."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -161,6 +162,7 @@ def has_all(row: Row, of: tuple[Format, Format]) -> bool:
     return all(_has(fmt, x) for pair in row[0] for fmt, x in zip(of, pair, strict=True))
 
 
+@functools.lru_cache(maxsize=1 << 16)  # rows have few distinct numbers
 def _has(fmt: Format, x: float) -> bool:
     found = fmt.value(encode(x, fmt, "rne", _IEEE))
     return found == x or (math.isnan(x) and math.isnan(found))

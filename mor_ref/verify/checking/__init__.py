@@ -1,1 +1,1 @@
-"""Checking a directory of suites against the exact model and the engine."""
+"""Checking a directory of suites against the exact model."""

@@ -1,7 +1,7 @@
 """Checking a directory of suites: everything that its files and its manifest say, in processes.
 
-The manifest is compared with the suites of this program. Every value is compared with the exact
-model, and with the engine if the engine has the field.
+The manifest is compared with the suites of this program, and every value with the exact model.
+`verify numba` compares the engine.
 """
 
 import functools
@@ -18,7 +18,6 @@ from mor_ref.golden.store.suite_files import elements_of, read_suite
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer
-from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking import suite_checks
 from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.evidence import Evidence
@@ -33,7 +32,7 @@ _SHOWN = 8  # findings of a suite, as text
 
 @dataclass(frozen=True)
 class SuiteCheck(Outcome):
-    """A suite: how many entries the exact model and the engine compared, and the findings.
+    """A suite: how many entries the exact model compared, and the findings.
 
     `distinct` is how many distinct inputs the exact model computed for it. `model` says
     what computed the expected values: operations of a user have their own function.
@@ -42,7 +41,6 @@ class SuiteCheck(Outcome):
     suite: str
     cases: int = 0
     by_exact_model: int = 0
-    by_engine: int = 0
     distinct: int = 0
     model: str = "the exact model"
     findings: tuple[Finding, ...] = ()
@@ -103,7 +101,6 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
         suite = _as_listed(name, entry)
         memory = Memory()
         exact = _evidence(suite, cases, functools.partial(_exact, suite, memory))
-        engine = _evidence(suite, cases, functools.partial(Engine().answer, name, suite.operation))
     except GoldenError as error:
         return SuiteCheck(name, findings=(Finding(str(error), name),), is_usable=False)
     found: list[Finding] = []
@@ -116,14 +113,13 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
     found += suite_checks.check_presence(exact)
     model = _model_of(suite.operation)
     found += suite_checks.check_values(exact, model)
-    found += suite_checks.check_values(engine, "the engine")
     # Another size or seed may expose fewer deviations, and a suite of the user's own any.
     is_bundled = size == Size() and name in read_manifest(bundled_files())["suites"]
     found += suite_checks.check_witnesses(suite, entry["kills"], cases, lists_all=is_bundled)
     is_usable = _add(
         found, suite_checks.check_negative(directory, suite, entry.get("negative"), cases), name
     )
-    counts = len(cases), _compared(exact), _compared(engine), memory.distinct
+    counts = len(cases), _compared(exact), memory.distinct
     return SuiteCheck(name, *counts, model, tuple(found), is_usable)
 
 
@@ -188,8 +184,7 @@ def lines(found: Check) -> Iterator[str]:
         yield (
             f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "
             f"{counted(suite.cases, 'case')} compared with {suite.model}, which computed "
-            f"{counted(suite.distinct, 'distinct input')}; {suite.by_engine:,} compared with the "
-            "engine"
+            f"{counted(suite.distinct, 'distinct input')}"
         )
         yield from (f"  {finding}" for finding in suite.findings[:_SHOWN])
         if len(suite.findings) > _SHOWN:
