@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "representations",
     },
     "argument_checks": set(),
+    "addresses": set(),
     "printable": set(),
     "processor_modes": set(),
     "signals": set(),
@@ -129,6 +130,7 @@ MAY_IMPORT = {
     "pytest_plugin": {"argument_checks", "golden", "verify"},
     "verify": {
         "__init__",
+        "addresses",
         "analysis",
         "api",
         "argument_checks",
@@ -163,6 +165,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "__init__",
+        "addresses",
         "analysis",
         "argument_checks",
         "cli",

@@ -14,6 +14,7 @@ from mor_docs import rule_titles
 from test_page import Page, deviating, differing, made, on
 from verifying import module, run
 
+from mor_ref.addresses import own_site
 from mor_ref.definitions.formats import formats
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
@@ -25,7 +26,7 @@ from mor_ref.verify.reporting.causes import causes_of
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.paths import without_directories
 from mor_ref.verify.reporting.report_files import write_reports
-from mor_ref.verify.reporting.rules import address_of, as_site, own_site, rule_named
+from mor_ref.verify.reporting.rules import address_of, as_site, rule_named
 from mor_ref.verify.reporting.structure_text import structure_lines
 from mor_ref.verify.reporting.suite_section import kinds_of_suite
 
@@ -201,12 +202,15 @@ def test_rules_lead_to_the_site_or_to_their_titles():
     found = on(deviating("ties_away"), "decisions", "quantize_steps")
     plain = Page(as_html(found))
     assert "#rule-ENC-003" in plain.links
-    assert "ENC-003 Roundings (chapter encoding)" in " ".join(plain.texts("dl", "rules"))
+    named = "ENC-003 Roundings (chapter encoding; spec/ENC-003 on the site)"
+    assert named in " ".join(plain.texts("dl", "rules"))
     page = Page(as_html(found, site="https://example.org/docs/"))
-    assert "https://example.org/docs/spec/encoding.html#ENC-003" in page.links
+    assert "https://example.org/docs/spec/ENC-003" in page.links
+    assert "https://example.org/docs/causes/ties_away" in page.links
+    assert "(causes/ties_away on the site)" in " ".join(plain.texts("dl", "meanings"))
     assert not [link for link in page.links if link.startswith("#rule")]
     assert rule_named("MINE") is None
-    assert address_of(rule_named("SCL-002"), "./docs") == "./docs/spec/scales.html#SCL-002"
+    assert address_of(rule_named("SCL-002"), "./docs") == "./docs/spec/SCL-002/index.html"
 
 
 def test_the_address_of_a_site(monkeypatch):
@@ -216,7 +220,7 @@ def test_the_address_of_a_site(monkeypatch):
             as_site(wrong)
     urls = ["Source, https://example.org/s", "Documentation, https://example.org/d"]
     fields = SimpleNamespace(get_all=lambda _: urls)
-    monkeypatch.setattr("mor_ref.verify.reporting.rules.metadata.metadata", lambda _: fields)
+    monkeypatch.setattr("mor_ref.addresses.metadata.metadata", lambda _: fields)
     assert own_site() == as_site(None) == "https://example.org/d"
     monkeypatch.setattr(fields, "get_all", lambda _: None)
     assert as_site(None) is None

@@ -219,8 +219,9 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
         must_be_complete=True,
     )
     lines = list(report.lines(found))
-    assert lines[2].startswith("  not answered: ")
-    assert lines[3] == "  not given: scale, xs, y"
+    assert lines[2] == "  see on the site: spec/MXS-007"
+    assert lines[3].startswith("  not answered: ")
+    assert lines[4] == "  not given: scale, xs, y"
 
 
 @pytest.mark.parametrize(

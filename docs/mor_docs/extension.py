@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import consoles, explorer, formulas, links, rules, sources
+from mor_docs import addresses, consoles, explorer, formulas, links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.shown import checkpoint, reports
 from mor_docs.trace import ROOT, own_trace, trace
@@ -43,6 +43,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
     app.connect("build-finished", _write_own_pages)
+    app.connect("build-finished", addresses.write)
     app.connect("build-finished", _drop_needless)
     # When all files are there: sphinx-needs writes its own at the end, too.
     app.connect("build-finished", links.check, priority=900)

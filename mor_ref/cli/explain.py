@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mor_ref.addresses import on_site, rule_path, see
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.encoding import Rounding, rounding_for
 from mor_ref.definitions.formats import as_format, special_cases_for
@@ -63,6 +64,7 @@ def _record(found: ExplainedEncoding) -> dict[str, Any]:
         "value": found.value if math.isfinite(found.value) else str(found.value),
         "outcome": found.outcome,
         "rule": found.rule,
+        "address": on_site(rule_path(found.rule)),
         "nearer_zero": neighbour(found.nearer_zero),
         "farther_from_zero": neighbour(found.farther_from_zero),
         "midpoint": exactly(found.midpoint),
@@ -97,6 +99,7 @@ def _print(found: ExplainedEncoding, console: Console) -> None:
     console.print(Text.assemble((fmt.name, "bold"), f", rounding {found.rounding}"))
     console.print(table)
     console.print(f"{found.outcome} ({found.rule})", soft_wrap=True)
+    console.print(see([rule_path(found.rule)]), soft_wrap=True)
 
 
 def _decimal(value: Fraction) -> str:

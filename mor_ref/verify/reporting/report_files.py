@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mor_ref.addresses import cause_path, on_site, rule_path
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.difference import Difference, Entry
@@ -13,22 +14,41 @@ from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.origin import Origin, origin_here
 from mor_ref.verify.reporting.page import as_html
+from mor_ref.verify.reporting.rules import known_among
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 
 
 def as_json(verification: Verification, made: Origin | None = None) -> str:
     """Return everything that was found, the conclusion first, the origin last."""
-    first = dict.fromkeys(("candidate", "verdict", "complete", "conformance", "diagnosis"))
+    conclusion = ("candidate", "verdict", "complete", "conformance", "diagnosis", "addresses")
+    first = dict.fromkeys(conclusion)
     record: dict[str, Any] = first | asdict(verification)
     record |= {"verdict": verification.verdict, "complete": verification.is_complete}
     if verification.vectors == str(bundled_files()):
         record["vectors"] = "bundled"  # wherever this package lies
     record["conformance"]["text"] = str(verification.conformance)
+    record["addresses"] = _addresses(verification)
     record["results"] = [_suite(result) for result in verification.results]
     if made is not None:
         record["made"] = asdict(made)
     return json.dumps(record, indent=1)
+
+
+def _addresses(verification: Verification) -> dict[str, str]:
+    """Return where the causes and the rules are described that the record names."""
+    explanations = [e for suite in verification.diagnosis.suites for e in suite.explanations]
+    causes = sorted({name for one in explanations for name in one.deviations})
+    rules = known_among(
+        [
+            *(rule for one in explanations for rule in one.rules),
+            *(rule for result in verification.results for rule in result.rules),
+            *(r for result in verification.results for field in result.fields for r in field.rules),
+        ]
+    )
+    paths = {name: cause_path(name) for name in causes}
+    paths |= {rule.id: rule_path(rule.id) for rule in rules}
+    return {name: on_site(path) for name, path in paths.items()}
 
 
 def _suite(result: SuiteResult) -> dict[str, Any]:

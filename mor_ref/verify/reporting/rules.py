@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from typing import NamedTuple
+
+from mor_ref.addresses import own_site, rule_path
 
 
 class Rule(NamedTuple):
@@ -35,21 +37,15 @@ def known_among(names: Iterable[str]) -> Iterator[Rule]:
     yield from (_known()[name] for name in sorted(set(names)) if name in _known())
 
 
+def link_to(path: str, site: str) -> str:
+    """Return the link from a report to a path of a site; one in a directory needs the file."""
+    file = "/index.html" if site.startswith(".") else ""
+    return f"{site.rstrip('/')}/{path}{file}"
+
+
 def address_of(rule: Rule, site: str | None) -> str:
     """Return the address of a rule: on the site, or in the list at the end of the page."""
-    if site is None:
-        return f"#rule-{rule.id}"
-    return f"{site.rstrip('/')}/spec/{rule.chapter}.html#{rule.id}"
-
-
-def own_site() -> str | None:
-    """Return the address of the documentation that the installed package names, if it does."""
-    try:
-        found = metadata.metadata("mor-ref").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return None
-    named = (str(one).partition(", ") for one in found)
-    return next((url for name, _, url in named if name.lower() == "documentation"), None)
+    return f"#rule-{rule.id}" if site is None else link_to(rule_path(rule.id), site)
 
 
 def as_site(site: str | None) -> str | None:

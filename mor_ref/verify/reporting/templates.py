@@ -3,12 +3,13 @@
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mor_ref.addresses import cause_path, rule_path
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.reporting import text
 from mor_ref.verify.reporting.paths import without_directories
-from mor_ref.verify.reporting.rules import address_of, rule_named
+from mor_ref.verify.reporting.rules import address_of, link_to, rule_named
 from mor_ref.verify.reporting.structure_text import identity, structure_lines
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ def _environment() -> "Environment":
     )
     environment.globals |= {
         "address_of": address_of,
+        "cause_path": cause_path,
         "counted": counted,
         "deviations": DEVIATIONS,
         "identity": identity,
+        "link_to": link_to,
         "marks": _MARKS,
         "rule_named": rule_named,
+        "rule_path": rule_path,
         "shown": shown,
         "structure_lines": structure_lines,
         "text": text,

@@ -1,7 +1,8 @@
 """Reports as lines of text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from mor_ref.addresses import cause_path, rule_path, see
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
@@ -17,6 +18,7 @@ from mor_ref.verify.reporting.cause_text import (
     why_a_guess,
     wrong_expected,
 )
+from mor_ref.verify.reporting.rules import rule_named
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.results import SuiteResult
@@ -140,10 +142,8 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))
     yield from (f"  {line}" for line in changed(result))
-    if (field := result.first_mismatching_field) is not None:
-        rules = ", ".join(field.rules or result.rules)
-        named = f" (rules {rules})" if rules else ""  # an operation of a user has none
-        yield f"  first mismatching field: {field.name}{named}"
+    is_explained = diagnosis is not None and bool(diagnosis.explanations)
+    yield from (f"  {line}" for line in _first_field(result, is_explained=is_explained))
     yield from (f"  {line}" for line in result.said)
     yield from [f"  {result.left_out}"] if result.left_out else ()
     yield from (f"  {line}" for line in not_diagnosed(result.not_diagnosed))
@@ -162,6 +162,15 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield f"  not cases of this suite: {_unknown(result.unknown_cases)}"
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
+
+
+def _first_field(result: SuiteResult, *, is_explained: bool) -> Iterator[str]:
+    """Name the first mismatching field with its rules; an explanation has addresses of its own."""
+    if (field := result.first_mismatching_field) is not None:
+        rules = field.rules or result.rules
+        named = f" (rules {', '.join(rules)})" if rules else ""  # an operation of a user has none
+        yield f"first mismatching field: {field.name}{named}"
+        yield from () if is_explained else addresses((), rules)
 
 
 def failing(result: SuiteResult) -> Iterator[str]:
@@ -261,6 +270,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield from wrong_expected(diagnosis)
     for best in explanations[:1]:
         yield from (f"  {line}" for line in (*_meanings(best), *identity(best)))
+        yield from (f"  {line}" for line in addresses(best.deviations, best.rules))
         yield from (f"  {line}" for line in sparing(best.spared))
         yield from (f"  {line}" for line in leaving(best))
     whole = [e for e in explanations if e.is_whole]
@@ -275,6 +285,13 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
     yield from not_tried(diagnosis)
     yield from pairs_tried(diagnosis)
+
+
+def addresses(causes: Iterable[str], rules: Iterable[str]) -> Iterator[str]:
+    """Say where causes and rules are described, if any of them are; those of a user are not."""
+    paths = [cause_path(name) for name in causes if name in DEVIATIONS]
+    if paths := [*paths, *(rule_path(rule) for rule in rules if rule_named(rule))]:
+        yield see(paths)
 
 
 def share(explanation: Explanation) -> str:

@@ -1,0 +1,49 @@
+"""Pages at the addresses that do not move: each leads to the place of a rule or a cause.
+
+`spec/ENC-003` is a directory with an `index.html`, so that every server finds it by this address.
+"""
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sphinx.application import Sphinx
+
+from mor_ref.addresses import cause_path, rule_path
+from mor_ref.deviations import DEVIATIONS
+
+if TYPE_CHECKING:
+    from mor_docs.trace import Trace
+
+
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write a page for each rule, and for each cause if the site describes the causes."""
+    if failure is None and app.builder.format == "html" and not app.tags.has("print"):
+        site = Path(app.outdir)
+        trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
+        for rule in trace.rules.values():
+            place = f"spec/{rule.chapter}.html#{rule.id}"
+            _write(site, rule_path(rule.id), place, f"{rule.id} {rule.title}")
+        if (Path(app.srcdir) / "explorer").is_dir():  # the project is this one
+            for cause in DEVIATIONS.values():
+                anchor = f"deviation-{cause.name.replace('_', '-')}"
+                title = f"{cause.name}: {cause.summary}"
+                _write(site, cause_path(cause.name), f"spec/deviations.html#{anchor}", title)
+
+
+def _write(site: Path, path: str, place: str, title: str) -> None:
+    """Write a page that leads to a place of the site at once."""
+    page = site / path / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(forwarding("../" * (path.count("/") + 1) + place, title), encoding="utf-8")
+
+
+def forwarding(to: str, title: str) -> str:
+    """Return a page that leads to a link at once; browsers that do not follow it show the link."""
+    link, shown = escape(to), escape(title)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<title>{shown}</title>\n<link rel="canonical" href="{link}">\n'
+        f'<meta http-equiv="refresh" content="0; url={link}">\n</head>\n'
+        f'<body>\n<p><a href="{link}">{shown}</a></p>\n</body>\n</html>\n'
+    )
