@@ -1,0 +1,443 @@
+"""The names that are promised, as they are today, and the list of those of the last version.
+
+`make stable` adds to `tests/stable.json` what is new. It drops nothing: see `--drop` in `main`.
+"""
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import typer
+from mor_docs.trace import rules_of
+from safetensors.numpy import save_file
+from typer.testing import CliRunner
+
+import mor_ref
+from mor_ref.analysis.recipes import SCHEMES, USUAL
+from mor_ref.cli import app
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden import bundled_files
+from mor_ref.golden.all_inputs.digests import bundled_digests
+from mor_ref.operations import OPERATIONS
+from mor_ref.policies import POLICIES
+from mor_ref.representations import known_names
+from mor_ref.treatments import Situation, own_recipe
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.reporting.junit import as_junit
+from mor_ref.verify.reporting.origin import origin_here
+from mor_ref.verify.reporting.report_files import as_json
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = Path(__file__).with_suffix(".json")
+
+# ------------------------------------------------------------------------------ Python
+
+# Modules whose documented names are for work on mor_ref itself.
+_INSIDE = r"mor_ref\.(deviations|operations|golden\.model|verify\.asserting|ptx\.remarks)\b"
+# Records are made by functions: nobody but them calls their classes.
+_RECORDS = r"mor_ref\.(api|analysis|fp8lm|cuda|torch\.(measures|recording|layers))\b"
+_IN_REFERENCE = re.compile(
+    r"^\.\. (?:auto(?:function|class|exception):: (mor_ref\.[\w.]+)"
+    r"|py:data:: (\w+)\n +:module: (mor_ref[\w.]*))",
+    re.MULTILINE,
+)
+_WHOLE = ("mor_ref", "mor_ref.cuda", "mor_ref.fp8lm", "mor_ref.layouts", "mor_ref.torch")
+
+
+def api(promised: "Section") -> "Section":
+    """Return the public names with their parameters: documented ones, and those promised."""
+    text = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    names = {name or f"{module}.{data}" for name, data, module in _IN_REFERENCE.findall(text)}
+    for module in _WHOLE:
+        if _is_there(module):
+            names |= {f"{module}.{name}" for name in importlib.import_module(module).__all__}
+    names = {name for name in names if not re.match(_INSIDE, name)}
+    found: Section = {}
+    for name in sorted(name for name in names if _is_there(name)):
+        found |= _described(name)
+    for name in promised:
+        if name not in found and _is_there(name):
+            with suppress(AttributeError):
+                found[name] = _kind(_resolved(name))
+    return found
+
+
+def _is_there(name: str) -> bool:
+    """Return whether the module of a name can be imported: torch may be missing."""
+    return not name.startswith("mor_ref.torch") or importlib.util.find_spec("torch") is not None
+
+
+def _resolved(name: str) -> Any:
+    """Return what a name stands for; a deprecated one may warn."""
+    parts = name.split(".")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for end in range(len(parts), 0, -1):
+            with suppress(ModuleNotFoundError):
+                found = importlib.import_module(".".join(parts[:end]))
+                break
+        for part in parts[end:]:
+            fields = dataclasses.fields(found) if dataclasses.is_dataclass(found) else ()
+            found = None if part in {f.name for f in fields} else getattr(found, part)
+    return found
+
+
+def _described(name: str) -> "Section":
+    """Return a name with its parameters, and the members of a class."""
+    value = _resolved(name)
+    found = {name: _kind(value)}
+    if inspect.isclass(value):
+        members = {member for member in dir(value) if not member.startswith("_")}
+        if dataclasses.is_dataclass(value):
+            members |= {f.name for f in dataclasses.fields(value) if not f.name.startswith("_")}
+        if issubclass(value, Exception):
+            members -= set(dir(Exception))
+        found |= {f"{name}.{m}": _kind(_resolved(f"{name}.{m}")) for m in sorted(members)}
+    return found
+
+
+def _kind(value: Any) -> Any:
+    """Return the parameters of what can be called, and a word for anything else."""
+    if inspect.isclass(value):
+        is_called = not re.match(_RECORDS, value.__module__) and not issubclass(value, Exception)
+        return _parameters(value) if is_called else "class"
+    return _parameters(value) if inspect.isroutine(value) else "value"
+
+
+def _parameters(function: Any) -> list[str]:
+    """Return parameters: `x`, `x=1`, then `*` and those by name; `?` is another default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ["..."]
+    found = []
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and "*" not in found:
+            found.append("*")
+        if one.name.startswith("_") or one.name == "self":
+            continue
+        is_plain = isinstance(one.default, str | int | float | bool | tuple | None)
+        default = "" if one.default is one.empty else f"={one.default!r}" if is_plain else "=?"
+        mark = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        found.append(f"{mark}{one.name}{default}")
+    return found
+
+
+def _still_takes(promised: list[str], today: list[str]) -> bool:
+    """Return whether each call by the promised parameters does the same today."""
+
+    def parted(parameters: list[str]) -> tuple[list[str], list[str]]:
+        at = parameters.index("*") if "*" in parameters else len(parameters)
+        return parameters[:at], parameters[at + 1 :]
+
+    (placed, named), (placed_now, named_now) = parted(promised), parted(today)
+    more = [p for p in placed_now[len(placed) :] if p not in named]
+    more += [p for p in named_now if p not in named]
+    return (
+        placed_now[: len(placed)] == placed
+        and set(named) <= {*placed_now, *named_now}
+        and all("=" in parameter or parameter.startswith("*") for parameter in more)
+    )
+
+
+# ------------------------------------------------------------------ the command line
+
+
+def commands() -> "Section":
+    """Return commands, arguments and options, with what they take and their defaults."""
+    found: Section = {}
+
+    def add(command: Any, name: str) -> None:
+        nonlocal found
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        for number, argument in enumerate(arguments, 1):
+            found[f"{name} argument {number}"] = _taken(argument)
+        for option in command.params:
+            if option not in arguments and "--help" not in option.opts:
+                found |= {f"{name} {spelt}".strip(): _taken(option) for spelt in option.opts}
+        for sub, inner in getattr(command, "commands", {}).items():
+            found[f"{name} {sub}".strip()] = "a command"
+            add(inner, f"{name} {sub}".strip())
+
+    add(typer.main.get_command(app), "")
+    return found
+
+
+def _taken(option: Any) -> str:
+    if getattr(option, "is_flag", False):
+        return "a flag"
+    many = ", repeated" if option.multiple or option.nargs == -1 else ""
+    if option.required:
+        return f"a value, required{many}"
+    default = option.default
+    return f"a value{many}" if default is None else f"a value{many}, or {default}"
+
+
+def statuses() -> "Section":
+    """Return the exit status of a command in each state."""
+    vectors = str(bundled_files())
+    with tempfile.TemporaryDirectory() as directory:
+        empty = Path(directory) / "empty"
+        empty.mkdir()
+        file = str(Path(directory) / "x.safetensors")
+        save_file({"x": _numbers(), "of_integers": np.ones((4, 4), np.int32)}, file)
+        other = ["--suite", "mx_blocks"]
+        complete = ["--out", str(Path(directory) / "y.npz"), "--complete"]
+        calls = {
+            "all bits match": ["verify", "numba", "--suite", "scale_steps"],
+            "bits differ": ["verify", f"dir:{vectors}/negative", "--suite", "scale_steps"],
+            "a wrong call": ["explain", "0.3", "--format", "e9m9"],
+            "files that cannot be used": ["golden", "check", str(empty)],
+            "a candidate that cannot be run": ["verify", f"exec:{empty}/no", "--suite", "decode"],
+            "results that cannot be read": ["verify", f"dir:{empty}", "--suite", "decode"],
+            "a candidate without an answer": ["verify", f"dir:{vectors}/negative", *other],
+            "a tensor that is left out": ["quantize", file, "--recipe", "nvfp4", *complete],
+        }
+        return {state: _run(call)[0] for state, call in calls.items()}
+
+
+def _run(call: list[str]) -> tuple[int, str]:
+    """Return the exit status and the output of a command; a user error has 2, as in main."""
+    done = CliRunner().invoke(app, call)
+    is_error = isinstance(done.exception, ValueError | TypeError | OSError | RuntimeError)
+    return 2 if is_error else done.exit_code, done.stdout
+
+
+# ------------------------------------------------------------------- keys of records
+
+# What is in these is by the names of suites, cases, fields, formats and the like.
+_BY_NAME = re.compile(
+    r".*\.(addresses|bits|cases|errors|expected|kills|left_out|\w*shares|suites|taken|thresholds"
+    r"|units|views)|compare\.recipes(_left_out)?"
+)
+_PARAMETERS = re.compile(r".*\.cases\.\*")  # of an operation, which differ
+
+
+def records() -> "Section":
+    """Return the keys of the manifest and of what commands write as JSON, with their types."""
+    found: Section = {}
+    _add_keys(found, "manifest", json.loads((bundled_files() / "MANIFEST.json").read_text("utf-8")))
+    kernel = PythonFunction("kernel:run", _deviating)
+    verified = verify(kernel, suites_in(bundled_files(), ["decode", "quantize_steps"]))
+    made = origin_here("kernel:run", bundled_files())
+    _add_keys(found, "verify", json.loads(as_json(verified, made)))
+    for element in ET.fromstring(as_junit(verified, made)).iter():  # noqa: S314, its own
+        for attribute in element.keys():  # noqa: SIM118, of an element
+            found[f"junit {element.tag} {attribute}"] = ["text"]
+    with tempfile.TemporaryDirectory() as directory:
+        file = str(Path(directory) / "x.safetensors")
+        save_file({"x": _numbers()}, file)
+        calls = {
+            "formats": ["formats"],
+            "formats FORMAT": ["formats", "e4m3"],
+            "explain": ["explain", "0.3", "--format", "e4m3"],
+            "analyze": ["analyze", file],
+            "compare": ["compare", file, "--recipe", "nvfp4", "--recipe", "mor:three_way"],
+            "golden list": ["golden", "list"],
+            "golden list SUITE": ["golden", "list", "decode"],
+            "golden list --cases": ["golden", "list", "decode", "--cases"],
+            "exhaustive": ["exhaustive", "e2m1", "--candidate", "numba", "--chunks", "0"],
+        }
+        for name, call in calls.items():
+            _add_keys(found, name, json.loads(_run([*call, "--json"])[1]))
+    return dict(sorted(found.items()))
+
+
+def _deviating(operation: str, parameters: Any, inputs: Any) -> Any:
+    with applied(DEVIATIONS["ties_away"]):
+        return OPERATIONS[operation].exact(parameters, inputs)
+
+
+def _add_keys(found: "Section", path: str, value: Any) -> None:
+    """Add the types of a value and of all that it contains to those of their paths."""
+    kind = {dict: "object", list: "list", str: "text", bool: "true or false", type(None): "null"}
+    found[path] = sorted({*found.get(path, []), kind.get(type(value), "number")})
+    if isinstance(value, dict) and not _PARAMETERS.fullmatch(path):
+        for key, inner in value.items():
+            _add_keys(found, f"{path}.{'*' if _BY_NAME.fullmatch(path) else key}", inner)
+    if isinstance(value, list):
+        for inner in value:
+            _add_keys(found, f"{path}[]", inner)
+
+
+# ------------------------------------------------------------------- ids, files, recipes
+
+
+def golden_files() -> "Section":
+    """Return the files of golden/v1 with the first digits of their SHA-256."""
+    files = sorted((ROOT / "golden" / "v1").rglob("*.safetensors"))
+    return {
+        path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for path in files
+    }
+
+
+def digests() -> "Section":
+    """Return the first digits of the digest of all inputs in each case."""
+    return {name: digest.sha256[:16] for name, digest in sorted(bundled_digests().items())}
+
+
+_TRAINING = "training: "
+
+
+def recipes(promised: "Section") -> "Section":
+    """Return the digests of a tensor under each recipe, and of the recipes of training."""
+    scaled = [name for name in mor_ref.formats if _bits_under(f"{name}:fp32:tensor")]
+    words = ("fp32:tensor", "gam:128x128", "gam:1x16", "e8m0:row")
+    texts = {*known_names(), *USUAL, *SCHEMES, *(f"mor:{name}" for name in POLICIES)}
+    texts |= {f"{name}:{more}" for name in scaled for more in words}
+    texts |= {text for text in promised if not text.startswith(_TRAINING)}
+    found = {text: bits for text in sorted(texts) if (bits := _bits_under(text))}
+    if _is_there("mor_ref.torch"):
+        from mor_ref.torch import recipes as of_training
+
+        for name, recipe in of_training.items():
+            found[f"{_TRAINING}{name}"] = hashlib.sha256(str(recipe).encode()).hexdigest()[:16]
+    return found
+
+
+def _numbers() -> Any:
+    """Return a tensor whose blocks differ in their magnitudes."""
+    words = np.arange(40 * 48, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
+    x = (words.astype(np.float32) / np.float32(2**31) - 1).reshape(40, 48)
+    return x * np.float32(2) ** (np.arange(48, dtype=np.float32) // 16 * 9 - 9)
+
+
+def _bits_under(text: str) -> str:
+    """Return the digest of a tensor that is quantized with a recipe; "" if that is none."""
+    try:
+        treatment = own_recipe(text).treatment
+        policy = treatment.policy_in(Situation())
+    except ValueError:
+        return ""
+    if policy is None:
+        return ""
+    done = mor_ref.mor(_numbers(), policy, block=treatment.cut, scaling=treatment.scales)
+    return hashlib.sha256(np.asarray(done.output).tobytes()).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------- the list
+
+Section = dict[str, Any]
+NEXT = (
+    "keep the old name, and let it name the new one (docs/guide/stable.md); if its two minor "
+    "versions are over, or 0.2.0 is not released yet, run `make stable ARGUMENTS=--drop`, and list "
+    "it in CHANGELOG.md"
+)
+_NEW_VERSION = "undo it; new cases and other bits are a new version of the golden vectors"
+PROMISES = {
+    "python": f"a public name or a parameter of Python is gone or another: {NEXT}",
+    "commands": f"a command or an option is gone or takes something else: {NEXT}",
+    "statuses": "an exit status has another meaning: give the old one; new states take 4 or more",
+    "records": f"a key of a file or a report is gone or of another type: {NEXT}",
+    "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
+    "causes": "the id of a cause is gone: keep it, or let its address lead to the new one",
+    "golden": f"a file of golden/v1 is gone or has other bytes: {_NEW_VERSION}",
+    "digests": f"a digest of all inputs is gone or another: {_NEW_VERSION}",
+    "recipes": f"a recipe is gone or leads to other bits: {NEXT}",
+}
+
+
+def listed() -> dict[str, Section]:
+    """Return the list of what was promised."""
+    found: dict[str, Section] = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
+def today(section: str, promised: Section) -> Section:
+    """Return the names of a section as they are today."""
+    match section:
+        case "python":
+            return api(promised)
+        case "recipes":
+            return recipes(promised)
+        case "rules":
+            return {rule.id: "" for rule in rules_of(ROOT / "spec")}
+        case "causes":
+            return dict.fromkeys(DEVIATIONS, "")
+    return {
+        "commands": commands,
+        "statuses": statuses,
+        "records": records,
+        "golden": golden_files,
+        "digests": digests,
+    }[section]()
+
+
+def broken(section: str, promised: Section, now: Section) -> dict[str, str]:
+    """Return the names that are gone or changed, with how; names that are new break nothing."""
+    found = {}
+    for name, was in promised.items():
+        if name.startswith(("mor_ref.torch", _TRAINING)) and not _is_there("mor_ref.torch"):
+            continue
+        if name not in now:
+            found[name] = "gone"
+        elif not _keeps(section, was, now[name]):
+            found[name] = f"{_shown(was)} is {_shown(now[name])} now"
+    return found
+
+
+def _keeps(section: str, was: Any, now: Any) -> bool:
+    """Return whether a name does today what was promised."""
+    if section == "records":  # what was null can have a value
+        return set(now) <= {*was, "null"} or was == ["null"]
+    if isinstance(was, list) and isinstance(now, list):
+        return _still_takes(was, now)
+    return bool(was == now)
+
+
+def _shown(value: Any) -> str:
+    return f"({', '.join(value)})" if isinstance(value, list) else str(value)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the list with what is new; with --drop, also without what is gone or changed.
+
+    --drop is for the time before the release of 0.2.0, and for names whose deprecation has lasted
+    two minor versions (docs/guide/stable.md).
+    """
+    before = listed() if FILE.exists() else {}
+    after, lost = {}, []
+    for section in PROMISES:
+        promised = before.get(section, {})
+        now = today(section, promised)
+        wrong = broken(section, promised, now)
+        lost += [f"{section}: {name}: {how}" for name, how in wrong.items()]
+        kept = {name: was for name, was in promised.items() if name not in wrong}
+        after[section] = dict(sorted((kept | now).items()))
+        new = len(now.keys() - promised.keys())
+        print(f"{section}: {len(after[section]):,} names, {new:,} new, {len(wrong):,} lost")
+    if lost:
+        print("\n".join(lost))
+    if lost and "--drop" not in arguments:
+        print(f"stable: these promises are broken, so nothing is written; {NEXT}")
+        return 1
+    FILE.write_text(_text(after), encoding="utf-8")
+    return 0
+
+
+def _text(sections: dict[str, Section]) -> str:
+    """Return the list as JSON with a line for each name, which changes merge by."""
+    parts = []
+    for section, names in sections.items():
+        lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in names.items())
+        parts.append(f" {json.dumps(section)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""What is stable: nothing that was promised is gone or changed, and what is new is listed."""
+
+import functools
+import json
+import re
+import warnings
+
+import pytest
+import stable
+
+import mor_ref
+
+
+@functools.cache
+def today(section):
+    return stable.today(section, stable.listed()[section])
+
+
+@pytest.mark.parametrize("section", stable.PROMISES)
+def test_no_promise_is_broken(section):
+    wrong = stable.broken(section, stable.listed()[section], today(section))
+    said = "".join(f"\n  {name}: {how}" for name, how in wrong.items())
+    assert not wrong, f"{stable.PROMISES[section]}{said}"
+
+
+@pytest.mark.parametrize("section", stable.PROMISES)
+def test_what_is_new_is_listed(section):
+    new = sorted(today(section).keys() - stable.listed()[section].keys())
+    said = f"{section}: {', '.join(new[:9])} ({len(new)} in all)"
+    assert not new, f"{said} will be promised from now on: run `make stable`"
+
+
+@pytest.mark.parametrize(
+    ("section", "was", "now", "how"),
+    [
+        ("rules", {"ENC-001": ""}, {"ENC-001": "", "ENC-002": ""}, {}),
+        ("rules", {"ENC-001": ""}, {"ENC-002": ""}, {"ENC-001": "gone"}),
+        ("statuses", {"bits differ": 1}, {"bits differ": 2}, {"bits differ": "1 is 2 now"}),
+        ("golden", {"a": "12"}, {"a": "13", "b": "14"}, {"a": "12 is 13 now"}),
+        ("records", {"a": ["text"]}, {"a": ["null", "text"], "a.b": ["text"]}, {}),
+        ("records", {"a": ["null"]}, {"a": ["text"]}, {}),
+        ("records", {"a": ["text"]}, {"a": ["number"]}, {"a": "(text) is (number) now"}),
+        ("python", {"f": ["x", "*", "n=1"]}, {"f": ["x", "*", "m=2", "n=1"]}, {}),
+        ("python", {"f": ["x"]}, {"f": ["x", "y=1", "*", "n=1"]}, {}),
+        ("python", {"f": ["x", "*", "n=1"]}, {"f": ["x", "n=1"]}, {}),
+        ("python", {"f": ["x"]}, {"f": ["x", "y"]}, {"f": "(x) is (x, y) now"}),
+        ("python", {"f": ["x"]}, {"f": ["y"]}, {"f": "(x) is (y) now"}),
+        ("python", {"f": ["x"]}, {"f": ["y=1", "x"]}, {"f": "(x) is (y=1, x) now"}),
+        ("python", {"f": ["*", "n=1"]}, {"f": ["*", "n=2"]}, {"f": "(*, n=1) is (*, n=2) now"}),
+        ("python", {"f": ["x"]}, {"f": ["x", "*", "n"]}, {"f": "(x) is (x, *, n) now"}),
+        ("python", {"f": ["x"]}, {"f": "value"}, {"f": "(x) is value now"}),
+    ],
+)
+def test_additions_break_nothing(section, was, now, how):
+    assert stable.broken(section, was, now) == how
+
+
+def test_the_list_drops_nothing_by_itself(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "stable.json"
+    file.write_text('{"rules": {"ENC-001": "", "TIN-001": ""}}')
+    monkeypatch.setattr(stable, "FILE", file)
+    monkeypatch.setattr(stable, "PROMISES", {"rules": stable.PROMISES["rules"]})
+    before = file.read_text()
+    assert stable.main([]) == 1
+    assert "rules: TIN-001: gone" in capsys.readouterr().out
+    assert file.read_text() == before
+    assert stable.main(["--drop"]) == 0
+    written = json.loads(file.read_text())["rules"]
+    assert "TIN-001" not in written
+    assert {"ENC-001", "ENC-002"} <= written.keys()
+
+
+def test_an_old_name_of_python_that_answers_keeps_the_promise(monkeypatch):
+    """It is no longer in the reference, and warns."""
+    usual = mor_ref.__getattr__
+
+    def answer(name):
+        if name == "to_codes":
+            warnings.warn("to_codes is encode now", DeprecationWarning, stacklevel=2)
+            return mor_ref.encode
+        return usual(name)
+
+    promised = {"mor_ref.to_codes": stable.listed()["python"]["mor_ref.encode"]}
+    assert stable.broken("python", promised, stable.api(promised)) == {"mor_ref.to_codes": "gone"}
+    monkeypatch.setattr(mor_ref, "__getattr__", answer)
+    assert stable.broken("python", promised, stable.api(promised)) == {}
+
+
+def test_the_page_has_the_statuses():
+    page = (stable.ROOT / "docs" / "guide" / "stable.md").read_text("utf-8")
+    section = page.partition("## Exit statuses")[2].partition("\n## ")[0]
+    named = {int(status) for status in re.findall(r"^\| (\d) \|", section, re.MULTILINE)}
+    assert named == set(stable.listed()["statuses"].values())
+
+
+def test_the_version_is_that_of_the_change_log_and_of_the_wheel_that_pages_name():
+    changes = (stable.ROOT / "CHANGELOG.md").read_text("utf-8")
+    versions = re.findall(r"^## (\d+\.\d+\.\d+)", changes, re.MULTILINE)
+    assert versions[0] == mor_ref.__version__
+    page = (stable.ROOT / "docs" / "guide" / "maintainers.md").read_text("utf-8")
+    assert f"mor_ref-{mor_ref.__version__}-py3-none-any.whl" in page
