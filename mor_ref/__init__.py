@@ -106,7 +106,7 @@ __all__ = [
     "select",
     "transposed",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
