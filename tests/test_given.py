@@ -86,7 +86,7 @@ def test_a_given_global_scale_of_nvfp4(profile, scale):
 
 
 def test_the_global_scale_of_the_tensor_can_be_given():
-    """NVF-014 changes nothing if it is the one that follows from tensor_max."""
+    """NVF-014 changes nothing if it is the one that follows from amax."""
     x = numbers(bits())
     x[6, 3] = x[7, 8] = 0
     for profile in ("te", "te_2_13", "compressed_tensors", "torchao", "modelopt"):

@@ -25,28 +25,28 @@ Explorer.nvfp4 = (() => {
   const clamped = (s, lowest, highest) => (isNan(s) ? s : minimum(maximum(s, lowest), highest));
 
   // NVF-003.
-  function globalScaleOfTe(range, tensorMax) {
-    const ratio = minimum(quotient(range, tensorMax), FLT_MAX);
-    const encode = isZero(tensorMax) || isZero(ratio) ? ONE : ratio;
+  function globalScaleOfTe(range, amax) {
+    const ratio = minimum(quotient(range, amax), FLT_MAX);
+    const encode = isZero(amax) || isZero(ratio) ? ONE : ratio;
     return { encode, decode: quotient(ONE, encode) };
   }
 
   // The global scale of NVF-007 and NVF-008.
-  function globalDecodeScale(range, tensorMax) {
-    const g = quotient(tensorMax, range);
+  function globalDecodeScale(range, amax) {
+    const g = quotient(amax, range);
     return { encode: quotient(ONE, g), decode: g };
   }
 
   // The global scale of NVF-009.
-  function globalEncodeScale(range, tensorMax) {
-    const g = product(quotient(ONE, maximum(tensorMax, powerOfTwo(-126))), range);
+  function globalEncodeScale(range, amax) {
+    const g = product(quotient(ONE, maximum(amax, powerOfTwo(-126))), range);
     const encode = isFinite(g) ? g : ONE;
     return { encode, decode: quotient(ONE, encode) };
   }
 
-  function globalScale(profile, tensorMax) {
+  function globalScale(profile, amax) {
     const of = { S_enc: globalScaleOfTe, g: globalDecodeScale, G: globalEncodeScale };
-    return of[profile.globalScale](whole(profile.range), tensorMax);
+    return of[profile.globalScale](whole(profile.range), amax);
   }
 
   // The scale of a tile from the number that its code is made of, as Transformer Engine has it.
@@ -57,62 +57,62 @@ Explorer.nvfp4 = (() => {
   }
 
   // NVF-007.
-  function torchaoScale(tileMax, scale) {
-    const s = clamped(quotient(quotient(tileMax, SIX), scale.decode), powerOfTwo(-6), whole(448));
+  function torchaoScale(blockAmax, scale) {
+    const s = clamped(quotient(quotient(blockAmax, SIX), scale.decode), powerOfTwo(-6), whole(448));
     const code = scaleCode(s);
     const v = scaleValue(code);
     return { s, code, encode: quotient(scale.encode, v), decode: product(scale.decode, v) };
   }
 
   // NVF-008.
-  function modeloptScale(tileMax, scale) {
-    const t = quotient(tileMax, product(SIX, scale.decode));
+  function modeloptScale(blockAmax, scale) {
+    const t = quotient(blockAmax, product(SIX, scale.decode));
     const s = clamped(isZero(t) ? ONE : t, powerOfTwo(-9), whole(448));
     const code = scaleCode(s);
     return { s, code, encode: null, decode: product(scaleValue(code), scale.decode) };
   }
 
   // NVF-009.
-  function compressedTensorsScale(tileMax, scale) {
-    const s = product(scale.encode, quotient(tileMax, SIX));
+  function compressedTensorsScale(blockAmax, scale) {
+    const s = product(scale.encode, quotient(blockAmax, SIX));
     const code = scaleCode(s) || scaleCode(powerOfTwo(-3));
     return { s, code, encode: null, decode: quotient(scaleValue(code), scale.encode) };
   }
 
   // The error of a row under a candidate, in binary32, left to right (NVF-006).
-  function candidateError(profile, row, candidate, tensorMax) {
+  function candidateError(profile, row, candidate, amax) {
     const w = scaleValue(candidate.code);
     return row.reduce((sum, x) => {
       const v = formats.value(E2M1, quantizeElement(x, candidate, profile).code);
-      const stored = quotient(product(product(v, w), tensorMax), whole(profile.range));
+      const stored = quotient(product(product(v, w), amax), whole(profile.range));
       const e = difference(stored, x);
       return total(sum, profile.error === "mae" ? magnitude(e) : product(e, e));
     }, ZERO);
   }
 
   // Both candidates, and the one that errs less (NVF-006).
-  function fourOverSix(profile, row, tileMax, tensorMax, scale) {
-    const base = product(quotient(tileMax, SIX), scale.encode);
+  function fourOverSix(profile, row, blockAmax, amax, scale) {
+    const base = product(quotient(blockAmax, SIX), scale.encode);
     const candidate = (s) => {
       const made = teScale(s, scale);
       const codes = row.map((x) => quantizeElement(x, made, profile).code);
-      return { ...made, codes, error: candidateError(profile, row, made, tensorMax) };
+      return { ...made, codes, error: candidateError(profile, row, made, amax) };
     };
     const six = candidate(base);
     const four = candidate(product(ONE_AND_A_HALF, base));
     return { ...(isSmaller(four.error, six.error) ? four : six), candidates: { six, four } };
   }
 
-  // The scale of a tile of one row, of a tensor (or row) of that tensor_max (NVF-004 to NVF-009).
-  function tileScale(profile, row, tensorMax, scale) {
-    const tileMax = largestOf(row);
-    if (profile.error) return fourOverSix(profile, row, tileMax, tensorMax, scale);
+  // The scale of a tile of one row, of a tensor (or row) of that amax (NVF-004 to NVF-009).
+  function tileScale(profile, row, amax, scale) {
+    const blockAmax = largestOf(row);
+    if (profile.error) return fourOverSix(profile, row, blockAmax, amax, scale);
     switch (profile.rule) {
-      case "te": return teScale(product(tileMax, product(scale.encode, SIXTH)), scale);
-      case "te_2_13": return teScale(product(quotient(tileMax, SIX), scale.encode), scale);
-      case "torchao": return torchaoScale(tileMax, scale);
-      case "modelopt": return modeloptScale(tileMax, scale);
-      case "compressed_tensors": return compressedTensorsScale(tileMax, scale);
+      case "te": return teScale(product(blockAmax, product(scale.encode, SIXTH)), scale);
+      case "te_2_13": return teScale(product(quotient(blockAmax, SIX), scale.encode), scale);
+      case "torchao": return torchaoScale(blockAmax, scale);
+      case "modelopt": return modeloptScale(blockAmax, scale);
+      case "compressed_tensors": return compressedTensorsScale(blockAmax, scale);
       default: throw new Error(`scale rule ${profile.rule} is not in the explorer`);
     }
   }
@@ -124,18 +124,18 @@ Explorer.nvfp4 = (() => {
     return { xs, code, y: product(formats.value(E2M1, code), scale.decode) };
   }
 
-  // A row in tiles of sixteen, of a tensor with that tensor_max or else the row's.
-  function quantizeRow(numbers, profileName, tensorMax = largestOf(numbers)) {
+  // A row in tiles of sixteen, of a tensor with that amax or else the row's.
+  function quantizeRow(numbers, profileName, amax = largestOf(numbers)) {
     const profile = catalogue.profiles[profileName];
-    const global = globalScale(profile, tensorMax);
+    const global = globalScale(profile, amax);
     const tiles = [];
     for (let start = 0; start < numbers.length; start += TILE) {
       const members = numbers.slice(start, start + TILE);
-      const scale = tileScale(profile, members, tensorMax, global);
+      const scale = tileScale(profile, members, amax, global);
       const elements = members.map((x) => quantizeElement(x, scale, profile));
-      tiles.push({ start, members, tileMax: largestOf(members), scale, elements });
+      tiles.push({ start, members, blockAmax: largestOf(members), scale, elements });
     }
-    return { profile, tensorMax, global, blocks: tiles, elements: tiles.flatMap((tile) => tile.elements) };
+    return { profile, amax, global, blocks: tiles, elements: tiles.flatMap((tile) => tile.elements) };
   }
 
   return { largestOf, globalScale, tileScale, quantizeElement, quantizeRow, scaleValue };

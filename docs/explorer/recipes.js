@@ -71,7 +71,7 @@ Explorer.recipes = (() => {
   }
 
   function inNvfp4(numbers, state) {
-    const made = nvfp4.quantizeRow(numbers, state.profile, givenLargest("tensor_max", state.amax, nvfp4.largestOf(numbers)));
+    const made = nvfp4.quantizeRow(numbers, state.profile, givenLargest("amax", state.amax, nvfp4.largestOf(numbers)));
     const codes = made.blocks.map((tile) => numerals.hex(tile.scale.code, 8));
     return {
       summary: `Scale codes ${codes.join(", ")} under ${state.profile}, global scale ${numerals.shown(made.global.encode)}.`,

@@ -52,16 +52,16 @@ Explorer.steps = (() => {
 
   // The names of the two global scales, and their sources.
   const GLOBAL = {
-    S_enc: [["S_enc", "min(Q / tensor_max, largest f32); 1 if tensor_max or that is 0"], ["S_dec", "1 / S_enc"]],
-    g: [["1 / g", "the global scale of numbers"], ["g", "tensor_max / Q, that of codes"]],
-    G: [["G", "(1 / max(tensor_max, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"]],
+    S_enc: [["S_enc", "min(Q / amax, largest f32); 1 if amax or that is 0"], ["S_dec", "1 / S_enc"]],
+    g: [["1 / g", "the global scale of numbers"], ["g", "amax / Q, that of codes"]],
+    G: [["G", "(1 / max(amax, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"]],
   };
 
-  function globalSteps({ profile, tensorMax, global }) {
+  function globalSteps({ profile, amax, global }) {
     const [encode, decode] = GLOBAL[profile.globalScale];
     const id = profile.globalScale === "S_enc" ? "NVF-003" : profile.id;
     return steps([
-      ["tensor_max", "largest |x| of the tensor, infinities too", number32(tensorMax), "NVF-002"],
+      ["amax", "largest |x| of the tensor, infinities too", number32(amax), "NVF-002"],
       ["Q", "of the profile", String(profile.range), "NVF-002"],
       [...encode, number32(global.encode), id],
       [...decode, number32(global.decode), id],
@@ -72,12 +72,12 @@ Explorer.steps = (() => {
     const { scale } = tile;
     const { formula: how, id } = profile;
     const candidates = Object.entries(scale.candidates ?? {}).flatMap(([name, one]) => [
-      [name === "six" ? "base" : "1.5 · base", name === "six" ? "(tile_max / 6) · S_enc" : "", number32(one.s), "NVF-006"],
+      [name === "six" ? "base" : "1.5 · base", name === "six" ? "(block_amax / 6) · S_enc" : "", number32(one.s), "NVF-006"],
       [name === "six" ? "s6" : "s4", "its code in e4m3", e4m3(one.code), "NVF-006"],
       [name === "six" ? "codes of s6" : "codes of s4", "elements", code(one.codes.map((each) => each.toString(16).toUpperCase()).join(" ")), "NVF-010"],
       [name === "six" ? "error of s6" : "error of s4", "left to right", number32(one.error), "NVF-006"]]);
     return steps([
-      ["tile_max", "largest |x| of the tile, infinities too", number32(tile.tileMax), "NVF-002"],
+      ["block_amax", "largest |x| of the tile, infinities too", number32(tile.blockAmax), "NVF-002"],
       ...candidates,
       ["before s", how, number32(scale.s), id],
       ["s", "its code in e4m3", e4m3(scale.code), "NVF-002"],
@@ -87,15 +87,15 @@ Explorer.steps = (() => {
     ]);
   }
 
-  function mxSteps(name, { blockMax, scale }) {
+  function mxSteps(name, { blockAmax, scale }) {
     const of = scale.p === undefined ? [] : [
-      ["p", `exponent of block_max under ${name}`, numerals.printed(scale.p), scale.rule],
+      ["p", `exponent of block_amax under ${name}`, numerals.printed(scale.p), scale.rule],
       ["P", "exponent of the element's largest", String(scale.largestExponent), "MXS-002"]];
-    const ratio = scale.ratio && ["ratio", "block_max / largest", number32(scale.ratio), "MXS-006"];
+    const ratio = scale.ratio && ["ratio", "block_amax / largest", number32(scale.ratio), "MXS-006"];
     const how = scale.code === 255 ? "an element is NaN"
-      : scale.ratio ? "e8m0 of the ratio, rounded up" : scale.p === undefined ? "block_max is 0" : "p \u2212 P + 127 in [0, 254]";
+      : scale.ratio ? "e8m0 of the ratio, rounded up" : scale.p === undefined ? "block_amax is 0" : "p \u2212 P + 127 in [0, 254]";
     const value = scale.code === 255 ? "NaN, 0xFF" : e8m0(scale.code);
-    return steps([["block_max", "largest |x|, infinities too", number32(blockMax), "MXS-002"], ...of, ratio,
+    return steps([["block_amax", "largest |x|, infinities too", number32(blockAmax), "MXS-002"], ...of, ratio,
       ["c", how, value, scale.ratio ? "MXS-006" : "MXS-002"]]);
   }
 

@@ -33,16 +33,16 @@ class BlockScaleRule:
 _SMALLER_ERROR = "the candidate with the smaller error"
 # In the order of the kernels' TileRule.
 BLOCK_SCALE_RULES: Mapping[str, BlockScaleRule] = {
-    "te": BlockScaleRule("NVF-004", "tile_max · (S_enc · (1/6))"),
-    "te_2_13": BlockScaleRule("NVF-005", "(tile_max / 6) · S_enc"),
+    "te": BlockScaleRule("NVF-004", "block_amax · (S_enc · (1/6))"),
+    "te_2_13": BlockScaleRule("NVF-005", "(block_amax / 6) · S_enc"),
     "4over6_mae": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mae"),
     "4over6_mse": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mse"),
-    "torchao": BlockScaleRule("NVF-007", "(tile_max / 6) / g in [2^-6, 448]", "g", takes_nan=False),
+    "torchao": BlockScaleRule("NVF-007", "(block_amax / 6) / g in [2^-6, 448]", "g", takes_nan=False),
     "modelopt": BlockScaleRule(
-        "NVF-008", "tile_max / (6 · g) in [2^-9, 448]", "g", divides=True, takes_nan=False
+        "NVF-008", "block_amax / (6 · g) in [2^-9, 448]", "g", divides=True, takes_nan=False
     ),
     "compressed_tensors": BlockScaleRule(
-        "NVF-009", "G · (tile_max / 6)", "G", divides=True, takes_nan=False
+        "NVF-009", "G · (block_amax / 6)", "G", divides=True, takes_nan=False
     ),
 }
 ROW_TILE = (1, 16)  # of every profile

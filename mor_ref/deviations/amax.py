@@ -26,13 +26,13 @@ _WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4, *IN_MIXED)))
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> float:
-    """Negative numbers do not count in amax, tensor_max, tile_max or block_max."""
+    """Negative numbers do not count in amax or block_amax."""
     return float(reference([x for x in numbers if not x < 0]))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
-    """Infinities count as FLT_MAX in amax, tensor_max, tile_max or block_max."""
+    """Infinities count as FLT_MAX in amax or block_amax."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
 
 
@@ -43,7 +43,7 @@ def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     domain=_WITH_INFINITY,
 )
 def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
-    """An infinity does not count in tensor_max, tile_max or block_max."""
+    """An infinity does not count in amax or block_amax."""
     return float(reference([x for x in numbers if not math.isinf(x)]))
 
 
@@ -51,20 +51,20 @@ def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> flo
     amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, exemptions=WITHOUT_NAN
 )
 def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
-    """With a NaN, amax, tensor_max or tile_max is 0: the block is scaled as a block of zeros."""
+    """With a NaN, amax or block_amax is 0: the block is scaled as a block of zeros."""
     found = list(numbers)
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
-    """amax, tensor_max, tile_max or block_max is at least 1e-12, against a division by zero."""
+    """amax or block_amax is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
-    """amax, tensor_max, tile_max or block_max is rounded to bfloat16; a finite one stays finite."""
+    """amax or block_amax is rounded to bfloat16; a finite one stays finite."""
     found = float(reference(numbers))
     rounded = formats["bf16"].value(to_bf16(found))
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
@@ -72,7 +72,7 @@ def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
-    """A subnormal amax, tensor_max, tile_max or block_max is flushed to zero."""
+    """A subnormal amax or block_amax is flushed to zero."""
     found = float(reference(numbers))
     return found if found >= 2.0**-126 else 0.0
 
@@ -122,7 +122,7 @@ infinity_propagates_into_amax = Deviation(
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",
-    "A NaN makes amax, tensor_max or tile_max NaN, and with it the scale and the whole block.",
+    "A NaN makes amax or block_amax NaN, and with it the scale and the whole block.",
     ("SCL-001", "NVF-002"),
     _WITHOUT_NAN,
     (Change(amax, _with_nan), Change(nvfp4.amax_of, _with_nan), *_ITS_SCALE),

@@ -73,7 +73,7 @@ SCALES_THAT_UNDERFLOW = {
     ),
 }
 DIVIDED_FOR_DECODING = dict.fromkeys(
-    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec is tensor_max / Q (NVF-007, NVF-008)."
+    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec is amax / Q (NVF-007, NVF-008)."
 )
 DIVIDED_FOR_ENCODING = dict.fromkeys(
     ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."

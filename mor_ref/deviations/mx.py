@@ -62,7 +62,7 @@ def by_rceil(_numbers: list[float], _fmt: Format, rule: str) -> bool:
 
 @deviation(mx.scale_code, where=by_rceil, rules=("MXS-006",), domain=IN_MX)
 def mx_underflow_is_one(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
-    """A quotient block_max / largest that underflows to 0 is stored as the scale 1, code 127."""
+    """A quotient block_amax / largest that underflows to 0 is stored as the scale 1, code 127."""
     amax = mx.amax_of(numbers)
     underflows = amax > 0 and quotient(amax, fmt.largest) == 0
     return 127 if underflows else int(reference(numbers, fmt, rule))
@@ -81,7 +81,7 @@ def _by_floor(_amax: float, _fmt: Format, rule: str) -> bool:
 
 @deviation(mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX)
 def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
-    """The exponent is floor(log2(block_max)) in binary32: too large just below powers of two."""
+    """The exponent is floor(log2(block_amax)) in binary32: too large just below powers of two."""
     return (
         math.floor(log2_in_binary32(amax)) if math.isfinite(amax) else int(reference(amax, *rest))
     )
@@ -95,7 +95,7 @@ def log2_in_binary32(x: float) -> float:
 
 @deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
 def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format, rule: str) -> int:
-    """The code follows from block_max: the exponent of the largest number is not subtracted."""
+    """The code follows from block_amax: the exponent of the largest number is not subtracted."""
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
@@ -176,7 +176,7 @@ def _by_even(_amax: float, _fmt: Format, rule: str) -> bool:
 def mx_even_adds_to_subnormal_bits(
     reference: Reference, amax: float, fmt: Format, rule: str
 ) -> int:
-    """With even, half of a step is added to the bits of block_max, even if subnormal."""
+    """With even, half of a step is added to the bits of block_amax, even if subnormal."""
     if math.isinf(amax):
         return int(reference(amax, fmt, rule))
     width = fmt.mantissa_bits - (fmt.sign == "twos-complement")

@@ -114,7 +114,7 @@ def global_scale_inverted(reference: Reference, *arguments: Any) -> GlobalScale:
 def global_scale_by_reciprocal(
     reference: Reference, profile: Nvfp4Profile, amax: float
 ) -> GlobalScale:
-    """S_enc is Q * RN(1 / tensor_max): two roundings."""
+    """S_enc is Q * RN(1 / amax): two roundings."""
     if amax == 0 or not math.isfinite(amax):
         found: GlobalScale = reference(profile, amax)
         return found
@@ -126,7 +126,7 @@ def global_scale_by_reciprocal(
 def global_decode_scale_by_division(
     reference: Reference, profile: Nvfp4Profile, amax: float
 ) -> GlobalScale:
-    """S_dec is tensor_max / Q, not the inverse of the rounded S_enc."""
+    """S_dec is amax / Q, not the inverse of the rounded S_enc."""
     found: GlobalScale = reference(profile, amax)
     if amax == 0 or not math.isfinite(amax):
         return found

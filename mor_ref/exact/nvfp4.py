@@ -129,26 +129,26 @@ def given_global_scale(profile: Nvfp4Profile, scale: float) -> GlobalScale:
 @step
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
     """Return the scale of a tile, given its rows, and the amax of the tensor (or row)."""
-    tile_max = amax_of(chain.from_iterable(tile))
+    block_amax = amax_of(chain.from_iterable(tile))
     if profile.scales.error:
-        return _four_over_six(profile, tile, tile_max, amax, scale)
+        return _four_over_six(profile, tile, block_amax, amax, scale)
     match profile.rule:
         case "te":  # NVF-004
-            s = product(tile_max, product(scale.encode, _SIXTH))
+            s = product(block_amax, product(scale.encode, _SIXTH))
             return _te_scale(s, scale)
         case "te_2_13":  # NVF-005
-            return _te_scale(product(quotient(tile_max, 6.0), scale.encode), scale)
+            return _te_scale(product(quotient(block_amax, 6.0), scale.encode), scale)
         case "torchao":  # NVF-007
-            s = quotient(quotient(tile_max, 6.0), scale.decode)
+            s = quotient(quotient(block_amax, 6.0), scale.decode)
             code = block_scale_code(_clamp(s, math.ldexp(1.0, -6), 448.0))
             value = SCALE_FORMAT.value(code)
             return TileScale(code, quotient(scale.encode, value), product(scale.decode, value))
         case "modelopt":  # NVF-008
-            s = quotient(tile_max, product(6.0, scale.decode))
+            s = quotient(block_amax, product(6.0, scale.decode))
             code = block_scale_code(_clamp(1.0 if s == 0 else s, math.ldexp(1.0, -9), 448.0))
             return TileScale(code, None, product(SCALE_FORMAT.value(code), scale.decode))
         case "compressed_tensors":  # NVF-009
-            code = block_scale_code(product(scale.encode, quotient(tile_max, 6.0)))
+            code = block_scale_code(product(scale.encode, quotient(block_amax, 6.0)))
             code = code or block_scale_code(0.125)
             return TileScale(code, None, quotient(SCALE_FORMAT.value(code), scale.encode))
     raise NotImplementedError(f"scale rule {profile.rule}")
@@ -161,17 +161,17 @@ def _te_scale(s: float, scale: GlobalScale) -> TileScale:
 
 
 def _four_over_six(
-    profile: Nvfp4Profile, tile: Rows, tile_max: float, amax: float, scale: GlobalScale
+    profile: Nvfp4Profile, tile: Rows, block_amax: float, amax: float, scale: GlobalScale
 ) -> TileScale:
     """NVF-006: the largest element becomes 6 or 4, whichever errs less."""
-    six, four = four_over_six_candidates(tile_max, scale)
+    six, four = four_over_six_candidates(block_amax, scale)
     error = {c: candidate_error(profile, tile, c, amax) for c in (six, four)}
     return four if error[four] < error[six] else six
 
 
-def four_over_six_candidates(tile_max: float, scale: GlobalScale) -> tuple[TileScale, TileScale]:
+def four_over_six_candidates(block_amax: float, scale: GlobalScale) -> tuple[TileScale, TileScale]:
     """Return the scales that make the largest element 6 and 4 (NVF-006)."""
-    base = product(quotient(tile_max, 6.0), scale.encode)
+    base = product(quotient(block_amax, 6.0), scale.encode)
     return _te_scale(base, scale), _te_scale(product(1.5, base), scale)
 
 

@@ -96,11 +96,11 @@ def in_nvfp4(x):
     """Return y in profile te with tiles of 16."""
     pattern = magnitude_bits(x)
     known = np.where(pattern > INFINITE, np.uint32(0), pattern)
-    tile_max = tiled(known, (1, 16), np.maximum).view(np.float32)
+    block_amax = tiled(known, (1, 16), np.maximum).view(np.float32)
     amax = known.max().view(np.float32)
     encode = np.minimum(f32(2688) / amax, FLT_MAX)
     encode = f32(1) if amax == 0 or encode == 0 else encode
-    stored = encoded(tile_max * (encode * (f32(1) / f32(6))), "e4m3")
+    stored = encoded(block_amax * (encode * (f32(1) / f32(6))), "e4m3")
     decode = decoded(stored, "e4m3") * (f32(1) / encode)
     inverse = np.minimum(f32(1) / decode, FLT_MAX)
     xs = x * back(inverse, (1, 16), x.shape)

@@ -25,7 +25,7 @@ def tile(profile: str, *given: str) -> str:
     scale, whole = found.scale[0, 0], found.global_scale[0]
     amax = max(map(abs, row))
     facts = [
-        ["tensor_max = tile_max", number(amax), f32_hex(amax)],
+        ["amax = block_amax", number(amax), f32_hex(amax)],
         ["global_encode_scale", number(whole.encode), f32_hex(whole.encode)],
         ["global_decode_scale", number(whole.decode), f32_hex(whole.decode)],
         ["s", code_hex(scale.code, _E4M3), f"w = {number(_E4M3.value(scale.code))}"],
@@ -97,7 +97,7 @@ def mx_scales(element: str, *amaxes: str) -> str:
         [number(amax), *(f"`0x{scale_code([amax], fmt, rule):02X}`" for rule in SCALE_RULES)]
         for amax in binary32(amaxes)
     ]
-    return table([f"block_max of a block of {element}", *SCALE_RULES], rows)
+    return table([f"block_amax of a block of {element}", *SCALE_RULES], rows)
 
 
 def even_of_subnormals(element: str, *words: str) -> str:
@@ -112,7 +112,7 @@ def even_of_subnormals(element: str, *words: str) -> str:
         p = f"{shared_exponent(amax, fmt, 'even')}".replace("-", "−")
         codes = [scale_code([amax], fmt, "even"), added]
         rows.append([f32_hex(amax), p, *(f"`0x{code:02X}`" for code in codes)])
-    return table([f"block_max of a block of {element}", "p", "c", "c if not normalised"], rows)
+    return table([f"block_amax of a block of {element}", "p", "c", "c if not normalised"], rows)
 
 
 def mx_block(element: str, rule: str, *given: str) -> str:
