@@ -3,7 +3,7 @@
 import numpy as np
 
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Asked, rungs_of
+from mor_ref.recipes import Asked, rungs_of
 
 
 def exact_fields(operation, case):

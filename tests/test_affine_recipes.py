@@ -21,7 +21,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.golden import bundled_files
 from mor_ref.metrics import Always
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Integers, Situation, as_treatment, own_recipe, short_text
+from mor_ref.recipes import Integers, Situation, as_tensor_recipe, own_recipe, short_text
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.running.run import verify
@@ -43,12 +43,16 @@ RECIPES = {
 @pytest.mark.parametrize("text", RECIPES)
 def test_recipes(text):
     """AFF-011."""
-    treatment = as_treatment(text)
-    assert treatment == RECIPES[text]
-    assert as_treatment(short_text(treatment)) == as_treatment(treatment.text) == treatment
+    tensor_recipe = as_tensor_recipe(text)
+    assert tensor_recipe == RECIPES[text]
+    assert (
+        as_tensor_recipe(short_text(tensor_recipe))
+        == as_tensor_recipe(tensor_recipe.text)
+        == tensor_recipe
+    )
     for wrong in ("int17", "int1"):
         with pytest.raises(ValueError, match=f"grid is '{wrong}', which is not known"):
-            as_treatment(wrong)
+            as_tensor_recipe(wrong)
 
 
 @pytest.mark.tier("full", but_one_in=2)
@@ -56,7 +60,7 @@ def test_recipes(text):
 @pytest.mark.parametrize("text", RECIPES)
 def test_integers_as_a_representation(text, dtype):
     """AFF-011: numbers count as binary32, and units cut no block."""
-    one = as_treatment(text).policy_in(Situation()).ladder[0].representation
+    one = as_tensor_recipe(text).policy_in(Situation()).ladder[0].representation
     x = adversarial((9, 70), 3, dtype)
     policy = mor_ref.Policy("integers", (mor_ref.Rung(one, Always()),))
     expected = exact_mor(x, policy, block=(4, 16)) | {"codes": {}}  # y is the whole record
@@ -90,8 +94,11 @@ def test_permuted_groups_are_quantized_by_every_implementation():
 
     x = numbers(5, 6, 33) * np.exp2(np.arange(33) % 11).astype(np.float32)
     text = "uint4:peg:asymmetric:3_permuted_groups"
-    treatment = as_treatment(text)
-    policy, parameters = treatment.policy_in(None), {**treatment.asked.parameters, "source": "f32"}
+    tensor_recipe = as_tensor_recipe(text)
+    policy, parameters = (
+        tensor_recipe.policy_in(None),
+        {**tensor_recipe.asked.parameters, "source": "f32"},
+    )
     expected = OPERATIONS["affine_groups"].exact(parameters, {"x": x.view(np.uint32)})
     (found,) = compare(x, [text]).values()
     assert found.measures.sum == int(expected["sum"].sum())
@@ -145,7 +152,7 @@ def test_permuted_groups_of_files(tmp_path, monkeypatch, capsys):
 )
 def test_other_words_for_groups_are_refused(recipe, said):
     with pytest.raises(ValueError, match=re.escape(said)):
-        as_treatment(recipe)
+        as_tensor_recipe(recipe)
 
 
 def numbers(seed, rows=12, columns=70):
@@ -162,7 +169,7 @@ def test_recipes_of_own_tensors(recipe):
     x = numbers(2)
     for one in (x, abs(x)):
         assert mor_ref.verify("numba", inputs={"x": one}, recipe=recipe).verdict == "match"
-        asked = as_treatment(recipe).asked
+        asked = as_tensor_recipe(recipe).asked
         parameters = {**asked.parameters, "source": "f32"}
         fields = OPERATIONS[asked.operation].exact(parameters, {"x": one.view(np.uint32)})
         way = OPERATIONS[asked.operation].way_back
@@ -177,7 +184,7 @@ def test_large_tensors_are_verified_by_rows():
     """AFF-005: but the sign of PEG's grid is of all numbers of the tensor."""
     x = abs(numbers(3, 700, 4100))
     x[-1, -1] = -1
-    groups = how_of(as_treatment("uint8:peg:4_permuted_groups"))
+    groups = how_of(as_tensor_recipe("uint8:peg:4_permuted_groups"))
     assert rows_together(groups, x.shape) is None  # and so has the order of the columns
     assert mor_ref.verify("numba", inputs={"x": x}, recipe="uint8:peg:row").verdict == "match"
 

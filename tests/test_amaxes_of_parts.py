@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.amaxes_of_parts import named, parts_of_blocks
 from mor_ref.verify.diagnosing.diagnosis import diagnose

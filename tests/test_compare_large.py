@@ -13,7 +13,7 @@ from mor_ref.analysis.compare_tensor import compare
 from mor_ref.analysis.recipes import USUAL, settings_under
 from mor_ref.metrics import Always, MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
-from mor_ref.treatments import as_treatment
+from mor_ref.recipes import as_tensor_recipe
 
 RECIPES = (
     *(name for name in USUAL if name != "e4m3:gam:128x128"),
@@ -103,7 +103,8 @@ def test_the_analysis_of_strips_is_that_of_the_whole(monkeypatch, kind, recipe):
 )
 def test_rows_that_share_a_scale_or_a_decision_are_together(recipe, rows):
     assert (
-        large_tensors.rows_together(large_tensors.how_of(as_treatment(recipe)), (200, 96)) == rows
+        large_tensors.rows_together(large_tensors.how_of(as_tensor_recipe(recipe)), (200, 96))
+        == rows
     )
 
 
@@ -114,7 +115,7 @@ def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
     monkeypatch.setitem(POLICIES, "grouped", grouped)
     assert (
         large_tensors.rows_together(
-            large_tensors.how_of(as_treatment("mor:grouped:8x16")), (200, 96)
+            large_tensors.how_of(as_tensor_recipe("mor:grouped:8x16")), (200, 96)
         )
         == 40
     )
@@ -133,7 +134,7 @@ class Unsaid(Integers):
 def test_a_row_of_a_user_is_cut_where_it_says(monkeypatch, row, rows):
     """Else it is quantized whole."""
     monkeypatch.setitem(POLICIES, "own", Policy("own", (Rung(row, Always()),)))
-    how = large_tensors.how_of(as_treatment("mor:own:row:fp32"))
+    how = large_tensors.how_of(as_tensor_recipe("mor:own:row:fp32"))
     assert large_tensors.rows_together(how, (200, 96)) == rows
     right = compare(tensor("wide"), ["mor:own:row:fp32"])
     monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)

@@ -16,8 +16,8 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
+from mor_ref.recipes import as_tensor_recipe, own_recipe
 from mor_ref.representations import mixture
-from mor_ref.treatments import as_treatment, own_recipe
 from mor_ref.verify.own_inputs import from_arrays
 
 RECIPES = [
@@ -58,7 +58,7 @@ def tensors():
 
 def of_the_exact_model(recipe):
     """Return the fields of each tensor."""
-    asked = as_treatment(recipe).asked
+    asked = as_tensor_recipe(recipe).asked
     return {
         case.name: exact_fields(asked.operation, case)
         for case in cases_of(own_recipe(recipe), from_arrays(tensors()))
@@ -153,7 +153,7 @@ def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype
     assert run("quantize", x_file, *given, codes)[0] == 0
     assert run("dequantize", codes, *given, tmp_path / "y.npz")[0] == 0
     (case,) = cases_of(own_recipe(recipe), from_arrays({"a": x}))
-    right = exact_fields(as_treatment(recipe).asked.operation, case)["y"]
+    right = exact_fields(as_tensor_recipe(recipe).asked.operation, case)["y"]
     assert np.array_equal(read(tmp_path / "y.npz")["a"].view(np.uint32), right)
 
 
@@ -169,7 +169,7 @@ def test_y_of_integers_is_rounded_to_the_dtype_of_x(run, tmp_path, recipe, dtype
 def test_integers_are_those_that_verify_takes(run, tmp_path, recipe, forms):
     x = np.random.default_rng(2).standard_normal((8, 32), dtype=np.float32)
     (case,) = cases_of(own_recipe(recipe), from_arrays({"a": x}))
-    right = exact_fields(as_treatment(recipe).asked.operation, case)
+    right = exact_fields(as_tensor_recipe(recipe).asked.operation, case)
     integers = {name: right[name].view(np.int32) for name in ("code", "zero_point")}
     for form in forms.split():
         written = {f"a/{name}": array.astype(form) for name, array in integers.items()}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.structure import structures_of

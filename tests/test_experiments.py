@@ -283,7 +283,7 @@ def test_what_is_measured_is_what_the_layers_quantized(text, monkeypatch, arm, s
         observe(model, note)
 
     def note(one):
-        numbers = dict(zip(one.treatment.statistics, one.statistics.tolist(), strict=True))
+        numbers = dict(zip(one.tensor_recipe.statistics, one.statistics.tolist(), strict=True))
         found = [numbers[field] for field in fields]
         by_mean = setting.is_by_tensor
         seen.setdefault((one.layer, one.operand, one.axis), []).append(

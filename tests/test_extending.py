@@ -39,6 +39,7 @@ from mor_ref.metrics import METRICS, Always, ComparedNumbers
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.policies import POLICIES
+from mor_ref.recipes import own_recipe
 from mor_ref.representations import (
     REPRESENTATIONS,
     Asked,
@@ -46,7 +47,6 @@ from mor_ref.representations import (
     Nvfp4Tiles,
     as_representation,
 )
-from mor_ref.treatments import own_recipe
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.kernels import kernels_named

@@ -20,7 +20,7 @@ from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.checks import OperationError, check_parameters
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Nvfp4, OwnRecipe, own_recipe
+from mor_ref.recipes import Nvfp4, OwnRecipe, own_recipe
 from mor_ref.verify.own_inputs import from_arrays
 
 AMAXES = [3.5, 0.0, 2.0**-140, float(np.float32(3e38)), float(np.float32(0.3))]

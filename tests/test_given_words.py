@@ -18,7 +18,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.checks import OperationError, check_arrays, check_parameters
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import verify_on

@@ -17,7 +17,7 @@ from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS, level_kind
 from mor_ref.engine.level_alphas import first_alphas
 from mor_ref.exact.levels import alpha_sum, first_alpha, level_row, packed_row
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Levels, as_treatment, short_text
+from mor_ref.recipes import Levels, as_tensor_recipe, short_text
 from mor_ref.verify import assert_bit_exact
 
 NAN = 0x7FFFFFFF
@@ -290,10 +290,10 @@ def test_packed(kind, w, row):
 @pytest.mark.parametrize("recipe", [*LEVEL_KINDS.specified, "seq1.58:bf16", "lsq3:bf16"])
 def test_recipes_of_own_tensors(recipe):
     """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""
-    one = as_treatment(recipe)
+    one = as_tensor_recipe(recipe)
     kind, _, arithmetic = recipe.partition(":")
-    assert one == Levels(kind, arithmetic or "f32") == as_treatment(one.text)
-    assert as_treatment(short_text(one)) == one
+    assert one == Levels(kind, arithmetic or "f32") == as_tensor_recipe(one.text)
+    assert as_tensor_recipe(short_text(one)) == one
     w, _ = weights_at_edges(kind, one.arithmetic, seed=3, columns=25)
     assert mor_ref.verify("numba", inputs={"w": w}, recipe=recipe).verdict == "match"
     parameters = {**one.asked.parameters, "source": "f32"}

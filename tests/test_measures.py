@@ -24,7 +24,7 @@ from mor_ref.exact import policies
 from mor_ref.exact.errors import error_sum, is_flushed, sqnr, squares
 from mor_ref.exact.quantization import Element
 from mor_ref.exact.training import is_saturated
-from mor_ref.treatments import Situation, Treatment, as_treatment
+from mor_ref.recipes import Situation, TensorRecipe, as_tensor_recipe
 
 __all__ = ["two_threads"]  # a fixture
 
@@ -46,13 +46,13 @@ def numbers(dtype, shape=(7, 40), *, with_specials=True):
     return x.astype(np.float32).astype(dtype)
 
 
-def exact_pairs(x, treatment):
+def exact_pairs(x, tensor_recipe):
     """Return x and y of each element, and how many saturated, from the exact model (ERR-008)."""
     rows = [[float(v) for v in row] for row in np.asarray(x, np.float32)]
-    policy = treatment.policy_in(Situation())
-    parts = partition(x.shape, treatment.cut, policy.group)
-    found = policies.mix(rows, policy, treatment.scales, parts)
-    if treatment.name == "mor":
+    policy = tensor_recipe.policy_in(Situation())
+    parts = partition(x.shape, tensor_recipe.cut, policy.group)
+    found = policies.mix(rows, policy, tensor_recipe.scales, parts)
+    if tensor_recipe.name == "mor":
         y = policies.restored(rows, found, policy, parts)
     else:
         y = [[one.y for one in row] for row in found.tried[policy.names[0]]]
@@ -90,7 +90,7 @@ def test_measures_are_those_of_the_exact_model(recipe, dtype, with_specials):
     """ERR-006 to ERR-008."""
     x = numbers(dtype, with_specials=with_specials)
     found = compare(x, [recipe])[recipe]
-    pairs = exact_pairs(x, as_treatment(recipe))
+    pairs = exact_pairs(x, as_tensor_recipe(recipe))
     assert without_saturated(found.measures) == exact_measures(pairs)
     assert found.measures.noise > 0 or with_specials
     wanted = sqnr(found.measures.signal, found.measures.noise)
@@ -169,8 +169,8 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Own(Treatment):
-    """The treatment of a user."""
+class Own(TensorRecipe):
+    """The recipe of a user."""
 
     name = "mor"
 
@@ -236,7 +236,7 @@ def test_elements_that_saturate_are_counted_per_rung():
     random = np.random.default_rng(2)
     x = (random.standard_normal((16, 64)) * 3).astype(np.float32)
     found = compare(x, ["mxfp4:floor"])["mxfp4:floor"].measures
-    policy = as_treatment("mxfp4:floor").policy_in(Situation())
+    policy = as_tensor_recipe("mxfp4:floor").policy_in(Situation())
     elements = policy.ladder[0].representation.exact(x.tolist(), "fp32", None)
     fmt = policy.ladder[0].representation.element
     assert found.saturated == sum(is_saturated(one.xs, fmt) for row in elements for one in row) > 0

@@ -13,9 +13,9 @@ from mor_ref.engine.mixed import joined
 from mor_ref.engine.mixed import least as least_of
 from mor_ref.exact.mixed import error_in_units, least, mixed, of_layer, squared_error
 from mor_ref.operations import OPERATIONS
+from mor_ref.recipes import Mixture, as_tensor_recipe, short_text
 from mor_ref.representations import AffineBlocks, MxBlocks, as_representation
 from mor_ref.representations.mixed import candidates_from
-from mor_ref.treatments import Mixture, as_treatment, short_text
 from mor_ref.verify import assert_bit_exact
 
 TOPS = np.array([1.0, 1.75, 2.0**-126, 2.0**-140, 3e38, 1e-20, 448, 6], np.float32)
@@ -212,10 +212,10 @@ def test_squares_of_a_mixture_of_a_user_are_compared(monkeypatch):
 @pytest.mark.parametrize("recipe", ["int8_or_e4m3", "e2m1_or_int4:1x16", "int8_or_e4m3:row"])
 def test_recipes(recipe):
     """MFQ-006: short texts, own tensors, and the bits of a number (ERR-009)."""
-    one = as_treatment(recipe)
+    one = as_tensor_recipe(recipe)
     name, _, block = recipe.partition(":")
-    assert one == Mixture(name, as_treatment(f"{name}:{block or 'tensor'}").block)
-    assert as_treatment(short_text(one)) == one == as_treatment(one.text)
+    assert one == Mixture(name, as_tensor_recipe(f"{name}:{block or 'tensor'}").block)
+    assert as_tensor_recipe(short_text(one)) == one == as_tensor_recipe(one.text)
     x = numbers_at_edges(5, rows=32, columns=32)
     x = np.ascontiguousarray(np.where(np.isfinite(x), x, np.float32(1)))
     assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"

@@ -12,7 +12,7 @@ from mor_ref import exact, formats
 from mor_ref.argument_checks import UnknownNameError, hint_of
 from mor_ref.definitions.format_names import DTYPES, OTHER_NAMES
 from mor_ref.definitions.formats import formats as catalogue
-from mor_ref.treatments import as_treatment
+from mor_ref.recipes import as_tensor_recipe
 
 
 def answer_to(name):
@@ -160,7 +160,7 @@ def test_names_of_roundings(name, choices):
 )
 def test_names_of_recipes(recipe, choices):
     with pytest.raises(ValueError, match="not known") as refused:
-        as_treatment(recipe)
+        as_tensor_recipe(recipe)
     assert hinted(str(refused.value)) == choices
 
 

@@ -18,7 +18,7 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Asked, Situation, as_treatment, own_recipe, rungs_of
+from mor_ref.recipes import Asked, Situation, as_tensor_recipe, own_recipe, rungs_of
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
@@ -68,10 +68,10 @@ def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe
     status, printed, _ = run("quantize", file, "--recipe", recipe, "--out", out)
     assert status == 0
     assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors with ")
-    found, treatment = load_file(out), as_treatment(recipe)
+    found, tensor_recipe = load_file(out), as_tensor_recipe(recipe)
     assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
     for case in cases_of(own_recipe(recipe), from_arrays(tensors())):
-        right = exact_fields(treatment.asked.operation, case)
+        right = exact_fields(tensor_recipe.asked.operation, case)
         own = {key.split("/")[1] for key in found if key.startswith(f"{case.name}/")}
         assert {"code", "scale"} & own or {"output", "choice"} <= own or "block_scale" in own
         for field in own:
@@ -126,7 +126,7 @@ OPERATIONS_OF = {
 
 @pytest.mark.parametrize("recipe", OPERATIONS_OF)
 def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
-    alone = as_treatment(recipe)
+    alone = as_tensor_recipe(recipe)
     policy = alone.policy_in(Situation())
     parameters = {"policy": policy, "block": (8, 16), "scaling": "gam"}
     assert alone.asked == OPERATIONS_OF[recipe]

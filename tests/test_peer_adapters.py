@@ -15,7 +15,7 @@ from mor_ref import golden
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.peers import PEERS, candidate_of, peer_named

@@ -10,7 +10,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.exact.policies import mix
 from mor_ref.metrics import NotWorseThan
 from mor_ref.policies import POLICIES, Policy, Rung
-from mor_ref.treatments import Mor, as_treatment, short_text
+from mor_ref.recipes import Mor, as_tensor_recipe, short_text
 
 BLOCK = (1, 8)
 TINY = Policy("tiny", (Rung("e4m3", NotWorseThan("e5m2")),), unit="block", block=BLOCK)
@@ -72,7 +72,7 @@ def test_training():
 
 def test_a_given_block_goes_before():
     assert Mor("tiny").block == BLOCK
-    assert as_treatment("mor:tiny:2x8").cut == (2, 8)
+    assert as_tensor_recipe("mor:tiny:2x8").cut == (2, 8)
     assert short_text(Mor("tiny")) == "mor:tiny:gam:1x8"
-    assert as_treatment(Mor("tiny").text) == Mor("tiny")
+    assert as_tensor_recipe(Mor("tiny").text) == Mor("tiny")
     assert Mor("tensor").block == (128, 128)

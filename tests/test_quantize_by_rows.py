@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 import mor_ref
 from mor_ref.cli import main
 from mor_ref.golden.inputs.own_tensors import cases_of
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify import quantize_by_rows
 from mor_ref.verify.candidates import changeable

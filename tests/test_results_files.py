@@ -12,7 +12,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.store.whole_files import arrays_inside
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in

@@ -19,15 +19,15 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.selection import SELECTION_SCHEMES
 from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.treatments import TREATMENTS, Situation, as_treatment
+from mor_ref.recipes import TENSOR_RECIPES, Situation, as_tensor_recipe
 
 IN_TRAINING = {"delayed", "unquantized"}  # one needs steps, the other quantizes nothing
 
 
 def test_every_scheme_is_there():
-    """Each kind of treatment, each kind of levels, and the shared microexponents."""
-    kinds = {recipe.treatment.name for recipe in recipes_from(SCHEMES)}
-    assert kinds == set(TREATMENTS) - IN_TRAINING
+    """Each kind of recipe, each kind of levels, and the shared microexponents."""
+    kinds = {recipe.tensor_recipe.name for recipe in recipes_from(SCHEMES)}
+    assert kinds == set(TENSOR_RECIPES) - IN_TRAINING
     assert set(SELECTION_SCHEMES) <= set(SCHEMES)
     assert any("permuted_groups" in recipe for recipe in SCHEMES)
     assert set(LEVEL_KINDS.specified) | {"mx9", "mx6", "mx4", "bfp16"} <= set(SCHEMES)
@@ -97,7 +97,7 @@ def test_bits_of_selections_are_those_of_the_numbers_that_are_selected():
 def test_a_selection_has_no_operation(scheme):
     """SEL-005: a user cannot add a method to a row of the specification, so no method is asked."""
     with pytest.raises(ValueError, match=f'of = "{scheme}" }}, but no operation of the suites'):
-        _ = as_treatment(scheme).asked
+        _ = as_tensor_recipe(scheme).asked
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
@@ -108,7 +108,7 @@ def test_selections_as_representations(scheme, dtype):
     x = random.standard_normal((6, 40)) * np.exp(random.standard_normal((6, 40)))
     x = (2 * x).astype(dtype)
     x[0, 3], x[2, 7], x[4, 11], x[5, 6], x[3] = np.nan, np.inf, -np.inf, 6, 0
-    policy = as_treatment(scheme).policy_in(Situation())
+    policy = as_tensor_recipe(scheme).policy_in(Situation())
     row = policy.ladder[0].representation
     for numbers in (x, x[:, :0], x[:1], np.zeros((3, 4), dtype)):
         words = numbers.astype(np.float32).view(np.uint32)

@@ -21,7 +21,7 @@ from mor_ref.definitions.shared import (
 )
 from mor_ref.exact.shared import element, packed, shared, shared_block
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Shared, as_treatment, short_text
+from mor_ref.recipes import Shared, as_tensor_recipe, short_text
 from mor_ref.verify import assert_bit_exact
 
 MX = {"mx9": 7, "mx6": 4, "mx4": 2}
@@ -335,10 +335,10 @@ def test_narrow_sources_are_widened():
 )
 def test_recipes_of_own_tensors(recipe):
     """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""
-    one = as_treatment(recipe)
+    one = as_tensor_recipe(recipe)
     kind, _, profile = recipe.partition(":")
-    assert one == Shared(kind, profile or "quark_torch") == as_treatment(one.text)
-    assert as_treatment(short_text(one)) == one
+    assert one == Shared(kind, profile or "quark_torch") == as_tensor_recipe(one.text)
+    assert as_tensor_recipe(short_text(one)) == one
     x = numbers_at_edges(5, rows=40)
     x = np.where(np.isfinite(x), x, np.float32(1))
     assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"

@@ -8,7 +8,7 @@ import mor_ref
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.asserting import fields as asserting

@@ -275,7 +275,7 @@ def test_an_observer_sees_each_quantization():
     ]  # fmt: skip
     for one in seen:
         assert one.statistics.dtype == torch.int64
-        assert len(one.statistics) == len(one.treatment.statistics)
+        assert len(one.statistics) == len(one.tensor_recipe.statistics)
         assert not one.is_recomputed
     assert revert(whole) is None
 

@@ -64,9 +64,9 @@ MOR = {
 @pytest.mark.parametrize("name", MOR)
 def test_it_has_the_bits_of_mor(name, dtype):
     """TRN-004."""
-    treatment, arguments = MOR[name]()
+    tensor_recipe, arguments = MOR[name]()
     x = tensor(1, 3, 11, 48, dtype=dtype)
-    y = fake_quantize(x, treatment)
+    y = fake_quantize(x, tensor_recipe)
     assert (y.dtype, y.shape) == (x.dtype, x.shape)
     assert torch.equal(bits(y), bits(as_torch(mor_ref.mor(x, **arguments).output, dtype)))
 
@@ -74,10 +74,10 @@ def test_it_has_the_bits_of_mor(name, dtype):
 @pytest.mark.parametrize("name", MOR)
 def test_by_column_the_transpose_is_quantized(name):
     """TRN-002."""
-    treatment, arguments = MOR[name]()
+    tensor_recipe, arguments = MOR[name]()
     x = tensor(2, 33, 48)
     expected = mor_ref.mor(x.T.contiguous(), **arguments).output.T
-    y = fake_quantize(x, treatment, axis="column")
+    y = fake_quantize(x, tensor_recipe, axis="column")
     assert torch.equal(bits(y), bits(as_torch(np.ascontiguousarray(expected), "float32")))
 
 
@@ -92,14 +92,14 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_representation_alone_has_the_bits_of_its_function(name, dtype):
     """TRN-003 and MOR-008."""
-    treatment = {
+    tensor_recipe = {
         "scaled": lambda: Scaled("e5m2", "row"),
         "mx": lambda: Mx("e2m1", "even", 16),
         "nvfp4": lambda: Nvfp4("te_4over6_mae", (16, 16)),
     }[name]()
     x = tensor(3, 20, 50, dtype=dtype)
     expected = OTHERS[name](x).dequantize(BF16).view(np.uint16)
-    assert torch.equal(bits(fake_quantize(x, treatment)), bits(as_torch(expected, dtype)))
+    assert torch.equal(bits(fake_quantize(x, tensor_recipe)), bits(as_torch(expected, dtype)))
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
@@ -107,17 +107,24 @@ def test_a_tensor_with_an_infinity_or_a_nan_stays_as_it_is(value):
     """TRN-003 and MOR-008: an Always does not accept what loses something."""
     x = tensor(4, 4, 32, dtype="bfloat16")
     x[1, 2] = value
-    for treatment in (Scaled(), Mx(), Nvfp4(), Delayed(), Unquantized(), Mor("tensor", "tensor")):
-        y = fake_quantize(x, treatment)
-        assert torch.equal(bits(y), bits(x)), treatment
+    for tensor_recipe in (
+        Scaled(),
+        Mx(),
+        Nvfp4(),
+        Delayed(),
+        Unquantized(),
+        Mor("tensor", "tensor"),
+    ):
+        y = fake_quantize(x, tensor_recipe)
+        assert torch.equal(bits(y), bits(x)), tensor_recipe
 
 
 def test_nothing_finite_becomes_infinite_in_float16():
     """TRN-004."""
     x = torch.tensor([65504.0, -65504.0, 1.0, float("inf"), 65472.0]).to(torch.float16)
-    for treatment in (Unquantized(), Mor("tensor", "tensor"), Scaled(block="column")):
-        y = fake_quantize(x, treatment)
-        assert torch.equal(y.isinf(), x.isinf()), treatment
+    for tensor_recipe in (Unquantized(), Mor("tensor", "tensor"), Scaled(block="column")):
+        y = fake_quantize(x, tensor_recipe)
+        assert torch.equal(y.isinf(), x.isinf()), tensor_recipe
     assert fake_quantize(x, Unquantized()).tolist()[:2] == [65504.0, -65504.0]
 
 
@@ -135,9 +142,9 @@ def test_the_gradient_goes_straight_through():
     assert torch.equal(x.grad, weights)
 
 
-def statistics_of(x, treatment, axis="row"):
-    y, found = torch.ops.mor_ref.fake_quantize(x, treatment.text, axis)
-    return y, dict(zip(treatment.statistics, found.tolist(), strict=True))
+def statistics_of(x, tensor_recipe, axis="row"):
+    y, found = torch.ops.mor_ref.fake_quantize(x, tensor_recipe.text, axis)
+    return y, dict(zip(tensor_recipe.statistics, found.tolist(), strict=True))
 
 
 def test_statistics_are_the_sums_of_mor():
@@ -158,11 +165,17 @@ def test_statistics_are_the_sums_of_mor():
 @pytest.mark.parametrize("shape", [(), (0,), (0, 4), (5,), (2, 0, 3), (1, 1)])
 def test_shapes_of_all_kinds(shape):
     x = torch.ones(shape)
-    for treatment in (Mor("tensor", "tensor"), Mx(), Nvfp4(), Nvfp4(rounding="sr"), Unquantized()):
+    for tensor_recipe in (
+        Mor("tensor", "tensor"),
+        Mx(),
+        Nvfp4(),
+        Nvfp4(rounding="sr"),
+        Unquantized(),
+    ):
         for axis in ("row", "column"):
-            y, found = statistics_of(x, treatment, axis)
+            y, found = statistics_of(x, tensor_recipe, axis)
             assert y.shape == x.shape
-            assert len(found) == len(treatment.statistics)
+            assert len(found) == len(tensor_recipe.statistics)
 
 
 def test_a_view_is_quantized_as_its_copy():
@@ -176,14 +189,14 @@ def test_a_view_is_quantized_as_its_copy():
 @pytest.mark.tier("full")
 @pytest.mark.parametrize("kind", ["mor", "delayed", "mx", "nvfp4", "unquantized"])
 def test_opcheck_passes(kind):
-    treatment = {
+    tensor_recipe = {
         "mor": Mor,
         "delayed": Delayed,
         "mx": Mx,
         "nvfp4": Nvfp4,
         "unquantized": Unquantized,
     }
-    text = treatment[kind]().text
+    text = tensor_recipe[kind]().text
     for x in (tensor(9, 8, 32).requires_grad_(), tensor(9, 3, 8, dtype="bfloat16").T):
         torch.library.opcheck(
             torch.ops.mor_ref.fake_quantize, (x, text, "column", 2.0, [1, 2, 3, 4, 5])
@@ -272,7 +285,7 @@ def test_a_policy_that_takes_the_name_of_another_is_used():
         ("fp8_delayed", 0.0, "scale is 0.0; give a number above 0"),
         ("fp8_delayed", float("nan"), "scale is nan; give a number above 0"),
         ("fp8_delayed", float("inf"), "scale is inf; give a number above 0"),
-        ("mor_tensor", 2.0, "scale is 2.0, but the treatment finds its own; omit scale"),
+        ("mor_tensor", 2.0, "scale is 2.0, but the recipe finds its own; omit scale"),
     ],
 )
 def test_a_scale_that_means_nothing_is_refused(recipe, scale, message):

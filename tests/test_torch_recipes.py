@@ -7,19 +7,19 @@ import pytest
 
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES
-from mor_ref.torch.named_recipes import recipes
-from mor_ref.torch.recipe import Operand, Recipe
-from mor_ref.treatments import (
-    TREATMENTS,
+from mor_ref.recipes import (
+    TENSOR_RECIPES,
     Delayed,
     Mor,
     Mx,
     Nvfp4,
     Scaled,
     Situation,
-    Treatment,
+    TensorRecipe,
     Unquantized,
 )
+from mor_ref.torch.named_recipes import recipes
+from mor_ref.torch.recipe import Operand, Recipe
 
 PLAIN = Operand(Unquantized())
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
@@ -52,7 +52,7 @@ def test_a_name_is_a_text():
 
 
 def test_a_text_says_what_is_done_to_each_operand():
-    """TRN-003, of a recipe with all kinds of treatments."""
+    """TRN-003, of a recipe with all kinds of recipes."""
     mine = Recipe(
         "mine",
         Operand(Mor("tensor", (64, 64), "fp32", "0.03"), Mx("e5m2", "ceil", 16)),
@@ -73,17 +73,17 @@ def test_a_text_says_what_is_done_to_each_operand():
     assert mine.weight.quantized == "once"
 
 
-def test_a_treatment_of_a_user_is_read_from_text(monkeypatch):
+def test_a_recipe_of_a_user_is_read_from_text(monkeypatch):
     @dataclass(frozen=True)
-    class Mine(Treatment):
+    class Mine(TensorRecipe):
         fmt: str = "e5m2"
         name = "mine"
 
         def policy_in(self, situation):
             return Scaled(self.fmt).policy_in(situation)
 
-    monkeypatch.setattr(TREATMENTS, "_rows", dict(TREATMENTS))
-    TREATMENTS["mine"] = Mine()
+    monkeypatch.setattr(TENSOR_RECIPES, "_rows", dict(TENSOR_RECIPES))
+    TENSOR_RECIPES["mine"] = Mine()
     recipe = Recipe("mine", Operand(Mine("e4m3")), PLAIN, PLAIN)
     assert Recipe.from_text(str(recipe)) == recipe
 
@@ -126,7 +126,7 @@ PLAIN_TEXT = str(recipes["bf16"])
         ),
         (lambda: Recipe("x", PLAIN, PLAIN, PLAIN, matmul="exact"), "matmul is 'exact'"),
         (lambda: Recipe("x", PLAIN, Unquantized(), PLAIN), "weight is .*; give an Operand"),
-        (lambda: Operand("mor"), "row is 'mor'; give a treatment such as"),
+        (lambda: Operand("mor"), "row is 'mor'; give a recipe such as"),
         (lambda: Mor("tensors"), "did you mean 'tensor'"),
         (lambda: Mor(block=(0, 1)), "a side of block is 0"),
         (lambda: Mor("two_way", threshold="0.1"), "has no mean relative error"),
@@ -157,7 +157,7 @@ RANDOM = Operand(Nvfp4(rounding="sr"))
         ((TRANSFORMED, PLAIN, PLAIN), "one operand of the weight gradient has a Hadamard"),
     ],
 )
-def test_treatments_that_do_not_go_together_are_refused(operands, message):
+def test_recipes_that_do_not_go_together_are_refused(operands, message):
     """TRN-005, TRN-008 and TRN-009."""
     with pytest.raises(ValueError, match=message):
         Recipe("x", *operands)
@@ -165,10 +165,10 @@ def test_treatments_that_do_not_go_together_are_refused(operands, message):
 
 def test_a_representation_alone_is_a_policy_that_always_accepts():
     """MOR-008."""
-    for treatment in (Scaled(), Delayed(), Mx(), Nvfp4(), Nvfp4(rounding="sr")):
-        (rung,) = treatment.policy_in(Situation()).ladder
+    for tensor_recipe in (Scaled(), Delayed(), Mx(), Nvfp4(), Nvfp4(rounding="sr")):
+        (rung,) = tensor_recipe.policy_in(Situation()).ladder
         assert rung.metric == Always()
-        assert treatment.policy_in(Situation()).unit == "tensor"
+        assert tensor_recipe.policy_in(Situation()).unit == "tensor"
     assert Mor("three_way").policy_in(Situation()) == POLICIES["three_way"]
 
 

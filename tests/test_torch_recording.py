@@ -25,13 +25,13 @@ if torch:
     from torch.utils.checkpoint import checkpoint
 
     import mor_ref.torch as mt
+    from mor_ref.recipes import Situation, as_tensor_recipe
     from mor_ref.torch import on_cpu
     from mor_ref.torch.layers import Observation
     from mor_ref.torch.measures import measure
     from mor_ref.torch.operator import quantize
     from mor_ref.torch.recording_files import _scalars, table
     from mor_ref.torch.recording_pictures import MEASURES
-    from mor_ref.treatments import Situation, as_treatment
 
 
 def model_of(recipe, **arguments):
@@ -61,13 +61,15 @@ def recorded(recipe="mor_tensor", steps=3, every=2, microbatches=1, run=None):
     return recording
 
 
-def measured(x, treatment, axis="row", scale=1.0):
+def measured(x, tensor_recipe, axis="row", scale=1.0):
     """Return the recorded row of a tensor, and the numbers of x and y."""
     situation = Situation(scale)
     x = torch.as_tensor(np.asarray(x, np.float32)).to(torch.bfloat16)
-    y, statistics = quantize(x, treatment, axis, situation)
-    found = on_cpu.quantization(x, treatment, axis, situation)
-    seen = Observation("a", "input", axis, treatment, statistics, 0, False, x, y, situation, found)
+    y, statistics = quantize(x, tensor_recipe, axis, situation)
+    found = on_cpu.quantization(x, tensor_recipe, axis, situation)
+    seen = Observation(
+        "a", "input", axis, tensor_recipe, statistics, 0, False, x, y, situation, found
+    )
     row = measure(seen, 0)
     assert measure(seen._replace(quantization=None), 0) == row  # as after a GPU
     return row, x.double().numpy(), y.double().numpy()
@@ -81,7 +83,7 @@ def hard_numbers(seed=0, shape=(24, 40)):
     return x
 
 
-TREATMENTS = torch and {
+TENSOR_RECIPES = torch and {
     "tensor": mt.Mor("tensor", "tensor", threshold="0.9"),
     "fallback": mt.Mor("tensor", "tensor", threshold="0.0001"),
     "three_way": mt.Mor("three_way", (8, 8)),
@@ -96,11 +98,11 @@ TREATMENTS = torch and {
 
 
 @pytest.mark.tier("full", but_one_in=3)
-@pytest.mark.parametrize("name", TREATMENTS or ["needs torch"])
+@pytest.mark.parametrize("name", TENSOR_RECIPES or ["needs torch"])
 @pytest.mark.parametrize("axis", ["row", "column"])
 def test_sums_are_exact_and_flushed_elements_are_counted(name, axis):
     """TRN-010 and TRN-011, against sums of fractions over every element."""
-    row, x, y = measured(hard_numbers(), TREATMENTS[name], axis)
+    row, x, y = measured(hard_numbers(), TENSOR_RECIPES[name], axis)
     pairs = list(zip(x.ravel().tolist(), y.ravel().tolist(), strict=True))
     signal, noise = exact.signal(pairs), exact.noise(pairs)
     assert (row.signal, row.noise) == (float(signal), float(noise))
@@ -114,14 +116,14 @@ def test_sums_are_exact_and_flushed_elements_are_counted(name, axis):
 
 
 def test_an_operand_that_stays_has_an_infinite_ratio():
-    row, *_ = measured(hard_numbers(), TREATMENTS["fallback"])
+    row, *_ = measured(hard_numbers(), TENSOR_RECIPES["fallback"])
     assert row.choices == {"e4m3": 0, "bf16": 1}
     assert (row.noise, row.sqnr, row.saturated) == (0, math.inf, 0)
 
 
 def test_what_is_not_finite_is_in_no_sum():
     """TRN-010: the tensor stays, and its finite numbers are the signal."""
-    row, *_ = measured([[1.5, math.inf, -2.0, math.nan, 0.0]], TREATMENTS["tensor"])
+    row, *_ = measured([[1.5, math.inf, -2.0, math.nan, 0.0]], TENSOR_RECIPES["tensor"])
     assert (row.signal, row.noise) == (6.25, 0)
     assert (row.nonzero, row.nonfinite, row.flushed) == (2, 2, 0)
 
@@ -129,7 +131,7 @@ def test_what_is_not_finite_is_in_no_sum():
 def test_sums_do_not_depend_on_the_order():
     """TRN-010: binary64 would lose the small squares next to a large one."""
     x = np.array([[2.0**60, *[2.0**-20] * 63]])
-    forward, backward = (measured(one, TREATMENTS["fp32"])[0] for one in (x, x[:, ::-1]))
+    forward, backward = (measured(one, TENSOR_RECIPES["fp32"])[0] for one in (x, x[:, ::-1]))
     assert forward.signal == backward.signal == float(Fraction(2**120) + 63 * Fraction(1, 2**40))
     assert forward.noise == float(63 * Fraction(1, 2**40))
     assert forward.flushed == 63
@@ -138,7 +140,7 @@ def test_sums_do_not_depend_on_the_order():
 @pytest.mark.parametrize("scale", [1.0, 64.0, 2.0**14])
 def test_elements_beyond_a_delayed_scale_saturate(scale):
     """TRN-011, against a count by the exact model."""
-    row, x, y = measured(hard_numbers(), TREATMENTS["delayed"], scale=scale)
+    row, x, y = measured(hard_numbers(), TENSOR_RECIPES["delayed"], scale=scale)
     expected = sum(exact.is_saturated(one * scale, formats["e4m3"]) for one in x.ravel().tolist())
     assert row.saturated == expected
     at_the_largest = abs(y) == 448 / scale
@@ -148,7 +150,7 @@ def test_elements_beyond_a_delayed_scale_saturate(scale):
 
 def test_saturation_begins_where_rounding_does_not_explain_it():
     """TRN-011: the numbers of E4M3 next to 448 are 32 apart."""
-    row, *_ = measured([[448, 460, 464, -464, 466, -900]], TREATMENTS["delayed"])
+    row, *_ = measured([[448, 460, 464, -464, 466, -900]], TENSOR_RECIPES["delayed"])
     assert row.saturated == 2
     assert [exact.is_saturated(x, formats["e4m3"]) for x in (464.0, 466.0)] == [False, True]
 
@@ -157,7 +159,7 @@ def test_saturation_begins_where_rounding_does_not_explain_it():
 def test_elements_of_an_mx_block_saturate_under_floor(axis):
     """TRN-011: blocks of 32 along the axis, whose scale is 2^(8 - floor(log2(amax)))."""
     x = np.random.default_rng(4).standard_normal((64, 64)).astype(ml_dtypes.bfloat16)
-    row, x, _ = measured(x.astype(np.float32), TREATMENTS["mx"], axis)
+    row, x, _ = measured(x.astype(np.float32), TENSOR_RECIPES["mx"], axis)
     blocks = (x if axis == "row" else x.T).reshape(-1, 32)
     shared = np.floor(np.log2(abs(blocks).max(axis=1)))
     assert row.saturated == np.count_nonzero(abs(blocks) * 2.0 ** (8 - shared[:, None]) > 464) > 0
@@ -166,7 +168,7 @@ def test_elements_of_an_mx_block_saturate_under_floor(axis):
 
 def test_saturation_that_nobody_counts_is_not_known(tmp_path):
     """TRN-011: integers have a rule of their own, and no bound of a format; it is not 0."""
-    row, *_ = measured(hard_numbers(), as_treatment("int8"))
+    row, *_ = measured(hard_numbers(), as_tensor_recipe("int8"))
     assert row.saturated is None
     assert math.isnan(row.saturated_share)
     assert table([row])["saturated"] == table([row])["saturated_share"] == [None]
@@ -202,7 +204,7 @@ def test_exponents_are_those_of_the_scales(scaling):
 def test_errors_and_decisions_are_those_of_mor():
     import mor_ref
 
-    row, x, _ = measured(hard_numbers(), TREATMENTS["three_way"])
+    row, x, _ = measured(hard_numbers(), TENSOR_RECIPES["three_way"])
     found = mor_ref.mor(x.astype(np.float32), "three_way", block=(8, 8))
     assert row.errors == {name: one.overall for name, one in found.error.items()}
     assert row.shares == found.shares

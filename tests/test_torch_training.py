@@ -144,7 +144,7 @@ def test_the_kernels_take_a_given_scale_and_always_accept(lost):
     from mor_ref.cuda.policies import mor
     from mor_ref.definitions.blocks import partition
     from mor_ref.exact.policies import mix
-    from mor_ref.treatments import Delayed, Situation
+    from mor_ref.recipes import Delayed, Situation
 
     x = (np.random.default_rng(1).standard_normal((6, 40)) * 300).astype(np.float32)
     x[2, 3] = np.inf if lost else 0.0

@@ -13,7 +13,7 @@ import numpy as np
 
 import mor_ref
 from mor_ref import layouts
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.own_fields import fields_of_operation
 from mor_ref.verify.own_inputs import from_arrays

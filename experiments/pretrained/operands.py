@@ -54,7 +54,7 @@ class Tallies:
         if seen.operand == "weight" and place in self._of:
             return
         tally = self._of.setdefault(place, Tally())
-        numbers = zip(seen.treatment.statistics, seen.statistics.tolist(), strict=True)
+        numbers = zip(seen.tensor_recipe.statistics, seen.statistics.tolist(), strict=True)
         tally.integers.update(
             {name: n for name, n in numbers if name.startswith(("choice ", "sum ", "nonzero "))}
         )

@@ -18,7 +18,7 @@ from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.api.border import public
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.affine import GroupsError
-from mor_ref.treatments import Table, Treatment
+from mor_ref.recipes import Table, TensorRecipe
 from mor_ref.workers.pools import Workers
 
 Record = dict[str, Any]
@@ -114,7 +114,7 @@ def record_of(one: Compared) -> Record:
 @public
 def compare_files(
     files: str | Iterable[str],
-    recipes: Iterable[str | Table | Treatment] = USUAL,
+    recipes: Iterable[str | Table | TensorRecipe] = USUAL,
     *,
     include: str | None = None,
     exclude: str | None = None,
@@ -150,7 +150,7 @@ def _misfit(recipe: NamedRecipe, stored: Sequence[Stored]) -> str | None:
     """Return why the first tensor that cannot take a recipe cannot; None if all can."""
     for file, tensor in stored:
         try:
-            rows_together(how_of(recipe.treatment), tensor.shape)
+            rows_together(how_of(recipe.tensor_recipe), tensor.shape)
         except GroupsError as error:
             return f"{tensor.name} in {file}: {str(error).partition(';')[0]}"
     return None

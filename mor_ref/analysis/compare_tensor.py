@@ -31,7 +31,7 @@ from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import WHOLE, GivenAmaxes
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy
-from mor_ref.treatments import Table, Treatment
+from mor_ref.recipes import Table, TensorRecipe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,7 +78,7 @@ class TensorComparison:
 @public
 def compare(
     x: "ArrayLike",
-    recipes: Iterable[str | Table | Treatment] = USUAL,
+    recipes: Iterable[str | Table | TensorRecipe] = USUAL,
     *,
     threads: int | None = None,
 ) -> dict[str, Compared]:
@@ -104,7 +104,7 @@ def under_recipes(
 
 def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int | None) -> Compared:
     """Measure a tensor with a recipe, strip by strip."""
-    how = how_of(recipe.treatment)
+    how = how_of(recipe.tensor_recipe)
     policy = how.policy
     together = rows_together(how, numbers.shape)
     given = amaxes_for(how, known) if is_cut(numbers, together) else WHOLE
@@ -133,7 +133,7 @@ def _is_alone(policy: Policy) -> bool:
 
 
 class _Quantized(NamedTuple):
-    """A tensor with a treatment: the rung of each unit, and the tensor with each rung."""
+    """A tensor with a recipe: the rung of each unit, and the tensor with each rung."""
 
     names: tuple[str, ...]
     rungs: tuple[Tried, ...]

@@ -16,8 +16,8 @@ from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
 from mor_ref.definitions.scales import WHOLE, AmaxOrScale, GivenAmaxes, Scaling
 from mor_ref.policies import Policy
+from mor_ref.recipes import Situation, TensorRecipe
 from mor_ref.representations import rows_together as of_representation
-from mor_ref.treatments import Situation, Treatment
 
 AT_ONCE = 1 << 22  # numbers
 _MOST = 8  # times as many, where more rows share a scale
@@ -78,9 +78,9 @@ class How(NamedTuple):
         return decided(numbers, policy, self.scaling, cuts, threads, given=given)
 
 
-def how_of(treatment: Treatment) -> How:
-    """Return the way of a treatment."""
-    return How(treatment.policy_in(Situation()), treatment.cut, treatment.scales)
+def how_of(tensor_recipe: TensorRecipe) -> How:
+    """Return the way of a recipe."""
+    return How(tensor_recipe.policy_in(Situation()), tensor_recipe.cut, tensor_recipe.scales)
 
 
 def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
@@ -88,9 +88,9 @@ def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
 
     Rows that share only the amax of the tensor are not together.
 
-    >>> from mor_ref.treatments import as_treatment
+    >>> from mor_ref.recipes import as_tensor_recipe
     >>> recipes = "mxfp8", "nvfp4:te:16x16", "e4m3:fp32:tensor", "e4m3:gam:column", "mor:three_way"
-    >>> [rows_together(how_of(as_treatment(one)), (4096, 4096)) for one in recipes]
+    >>> [rows_together(how_of(as_tensor_recipe(one)), (4096, 4096)) for one in recipes]
     [1, 16, 1, None, 128]
     """
     if how.policy is None:

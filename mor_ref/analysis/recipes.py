@@ -9,7 +9,14 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.policies import Thresholds
-from mor_ref.treatments import Situation, Table, Treatment, as_treatment, short_text, words_or_table
+from mor_ref.recipes import (
+    Situation,
+    Table,
+    TensorRecipe,
+    as_tensor_recipe,
+    short_text,
+    words_or_table,
+)
 
 # Without a recipe: of each width that hardware has, the usual ones.
 USUAL = (
@@ -57,42 +64,44 @@ SCHEMES = (
 
 @dataclass(frozen=True)
 class NamedRecipe:
-    """A treatment, and its name in tables."""
+    """A recipe, and its name in tables."""
 
     name: str
-    treatment: Treatment
+    tensor_recipe: TensorRecipe
 
 
-def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[NamedRecipe, ...]:
+def recipes_from(given: Iterable[str | Table | TensorRecipe]) -> tuple[NamedRecipe, ...]:
     """Return recipes with their names; refuse one that needs the steps of a training.
 
     >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
     ['nvfp4', 'mxfp8_e4m3:floor:32']
     """
-    if isinstance(given, str | Mapping | Treatment):
+    if isinstance(given, str | Mapping | TensorRecipe):
         raise TypeError(f"recipes is {given!r}; give a list of recipes, such as ['mxfp8:rceil']")
     found: dict[str, NamedRecipe] = {}
     for one in given:
-        treatment = as_treatment(one)
+        tensor_recipe = as_tensor_recipe(one)
         is_short = isinstance(one, str) and words_or_table(one) == one
-        name = str(one) if is_short else short_text(treatment)
-        if treatment.is_delayed or treatment.is_random or treatment.hadamard:
+        name = str(one) if is_short else short_text(tensor_recipe)
+        if tensor_recipe.is_delayed or tensor_recipe.is_random or tensor_recipe.hadamard:
             raise ValueError(
                 f"recipe is {name}, which needs the steps of a training; give a recipe that rounds "
                 "to nearest, with scales of the tensor itself"
             )
         if name in found:
             raise ValueError(f"recipe {name} is given twice; give it once")
-        same = next((other.name for other in found.values() if other.treatment == treatment), None)
+        same = next(
+            (other.name for other in found.values() if other.tensor_recipe == tensor_recipe), None
+        )
         if same is not None:
             raise ValueError(f"recipe {name} is the same as {same}; give one of them")
-        found[name] = NamedRecipe(name, treatment)
+        found[name] = NamedRecipe(name, tensor_recipe)
     return tuple(found.values())
 
 
 @public
 def settings_under(
-    given: str | Table | Treatment,
+    given: str | Table | TensorRecipe,
     *,
     threshold: Thresholds | None = None,
     threads: int | None = None,
@@ -103,11 +112,11 @@ def settings_under(
     ('e4m3', 'e5m2', 'bf16')
     """
     (recipe,) = recipes_from([given])
-    treatment = recipe.treatment
-    policy = treatment.policy_in(Situation())
+    tensor_recipe = recipe.tensor_recipe
+    policy = tensor_recipe.policy_in(Situation())
     if policy is None:
         raise ValueError(f"recipe is {recipe.name}, which decides nothing; give one with a format")
     if threshold is not None:
         policy = policy.with_threshold(threshold)
-    partition((1, 1), treatment.cut)  # refuses sides of 0
-    return Settings(policy, treatment.cut, treatment.scales, threads)
+    partition((1, 1), tensor_recipe.cut)  # refuses sides of 0
+    return Settings(policy, tensor_recipe.cut, tensor_recipe.scales, threads)

@@ -15,7 +15,7 @@ from mor_ref.cli.compare_text import print_comparison
 from mor_ref.cli.outputs import outputs_named
 from mor_ref.cli.show import bar
 from mor_ref.golden.store.whole_files import write_whole
-from mor_ref.treatments import short_text
+from mor_ref.recipes import short_text
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.workers.pools import workers_named
 
@@ -95,7 +95,7 @@ def _write(path: str, found: Comparison) -> str:
 
 def _document(found: Comparison, listed: Listed, misfits: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "recipes": {one.name: short_text(one.treatment) for one in found.recipes},
+        "recipes": {one.name: short_text(one.tensor_recipe) for one in found.recipes},
         "totals": [finite(record_of(one)) for one in found.totals],
         "best": [one.recipe for one in found.best],
         "tensors": [finite(record) for record in found.to_records()],

@@ -15,7 +15,7 @@ from mor_ref.cli.outputs import arrays_named
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.way_back import RECIPE, WayBackOf, sources_in

@@ -7,7 +7,7 @@ from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.treatments import own_recipe
+from mor_ref.recipes import own_recipe
 from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.own_inputs import from_files, lines_of_skipped
 from mor_ref.verify.quantize_by_rows import FieldOf, fields_of, quantized_rows

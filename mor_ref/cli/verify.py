@@ -122,7 +122,7 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
     if suites or vectors is not None:
         raise ValueError("--inputs takes the place of suites; leave out --suite and --vectors")
     from mor_ref.analysis.listing import Selection
-    from mor_ref.treatments import own_recipe
+    from mor_ref.recipes import own_recipe
     from mor_ref.verify.own_inputs import from_files
     from mor_ref.verify.own_tensors import own_tensors
 

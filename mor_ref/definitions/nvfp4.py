@@ -37,7 +37,9 @@ BLOCK_SCALE_RULES: Mapping[str, BlockScaleRule] = {
     "te_2_13": BlockScaleRule("NVF-005", "(block_amax / 6) · S_enc"),
     "4over6_mae": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mae"),
     "4over6_mse": BlockScaleRule("NVF-006", _SMALLER_ERROR, error="mse"),
-    "torchao": BlockScaleRule("NVF-007", "(block_amax / 6) / g in [2^-6, 448]", "g", takes_nan=False),
+    "torchao": BlockScaleRule(
+        "NVF-007", "(block_amax / 6) / g in [2^-6, 448]", "g", takes_nan=False
+    ),
     "modelopt": BlockScaleRule(
         "NVF-008", "block_amax / (6 · g) in [2^-9, 448]", "g", divides=True, takes_nan=False
     ),

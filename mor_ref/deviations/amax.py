@@ -58,13 +58,13 @@ def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
-    """amax or block_amax is at least 1e-12, against a division by zero."""
+    """Amax or block_amax is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
-    """amax or block_amax is rounded to bfloat16; a finite one stays finite."""
+    """Amax or block_amax is rounded to bfloat16; a finite one stays finite."""
     found = float(reference(numbers))
     rounded = formats["bf16"].value(to_bf16(found))
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)

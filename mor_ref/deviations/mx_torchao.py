@@ -51,7 +51,7 @@ def mx_rceil_leaves_code_0_unscaled(
 
 @deviation(mx.scale_code, where=by_rceil, rules=("MXS-006",), domain=IN_MX)
 def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
-    """With rceil, the exponent is ceil(log2(block_amax / largest)) in binary32: can be 1 too low."""
+    """Under rceil, the exponent is ceil(log2(block_amax / largest)) in binary32: can be 1 low."""
     if any(map(math.isnan, numbers)):
         return int(reference(numbers, fmt, rule))
     scale = quotient(mx.amax_of(numbers), fmt.largest)

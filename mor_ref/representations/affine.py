@@ -117,7 +117,7 @@ class AffineBlocks:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `integers`, and its fields."""
+        """The kind of recipe `integers`, and its fields."""
         zeros = "symmetric" if self.symmetric else "asymmetric"
         others = {"profile": self.profile, "block": self.block, "zeros": zeros}
         return Words("integers", {"grid": self.grid}, others)

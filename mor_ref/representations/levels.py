@@ -70,7 +70,7 @@ class LevelRows:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `levels`, and its fields."""
+        """The kind of recipe `levels`, and its fields."""
         return Words("levels", {"of": self.kind}, {"arithmetic": self.arithmetic})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":

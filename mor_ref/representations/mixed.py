@@ -122,7 +122,7 @@ class MixedFormats:
 
     @property
     def words(self) -> Words | None:
-        """The kind of treatment `mixture`, and its fields; None without a row of MIXTURES."""
+        """The kind of recipe `mixture`, and its fields; None without a row of MIXTURES."""
         return Words("mixture", {"of": self.of}, {"block": self.block}) if self.of else None
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":

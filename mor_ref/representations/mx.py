@@ -89,7 +89,7 @@ class MxBlocks:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `mx`, and its fields."""
+        """The kind of recipe `mx`, and its fields."""
         others = {"scale_rule": self.scale_rule, "block": self.block}
         return Words("mx", {"fmt": self.element.name}, others)
 

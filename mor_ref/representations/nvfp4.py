@@ -65,7 +65,7 @@ class Nvfp4Tiles:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `nvfp4`, and its fields."""
+        """The kind of recipe `nvfp4`, and its fields."""
         return Words("nvfp4", {"profile": self.profile}, {"tile": self.tile})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":

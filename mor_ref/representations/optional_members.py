@@ -141,7 +141,7 @@ def asked_of(one: Representation, scaling: Scaling, block: Cut, group: Cut) -> A
 
 
 class Words(NamedTuple):
-    """The kind of treatment that a row alone is, the fields that its name says, and the others."""
+    """The kind of recipe that a row alone is, the fields that its name says, and the others."""
 
     kind: str
     named: Mapping[str, Any]
@@ -149,8 +149,8 @@ class Words(NamedTuple):
 
 
 @runtime_checkable
-class OfTreatment(Protocol):
-    """A representation that a kind of treatment has: its name begins the text of a recipe."""
+class OfRecipe(Protocol):
+    """A representation that a kind of recipe has: its name begins the text of a recipe."""
 
     @property
     def words(self) -> Words | None:
@@ -158,8 +158,8 @@ class OfTreatment(Protocol):
 
 
 def words_of(one: Representation) -> Words | None:
-    """Return the kind and the fields of the treatment of a row alone; None if no kind has them."""
-    return one.words if isinstance(one, OfTreatment) else None
+    """Return the kind and the fields of the recipe of a row alone; None if no kind has them."""
+    return one.words if isinstance(one, OfRecipe) else None
 
 
 def with_scales(bits: int, parts: Partition, scales: int) -> StoredBits:

@@ -66,7 +66,7 @@ class ScaledFormat:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `scaled`, and its fields."""
+        """The kind of recipe `scaled`, and its fields."""
         return Words("scaled", {"fmt": self.name}, {})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":

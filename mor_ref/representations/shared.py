@@ -69,7 +69,7 @@ class SharedBlocks:
 
     @property
     def words(self) -> Words:
-        """The kind of treatment `shared`, and its fields."""
+        """The kind of recipe `shared`, and its fields."""
         return Words("shared", {"of": self.kind}, {"profile": self.profile})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":

@@ -10,6 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mor_ref.recipes import (
+        TENSOR_RECIPES,
+        Delayed,
+        Mor,
+        Mx,
+        Nvfp4,
+        Scaled,
+        TensorRecipe,
+        Unquantized,
+    )
     from mor_ref.torch.conversion import LinearLike, convert, revert
     from mor_ref.torch.layers import Observation, observe
     from mor_ref.torch.measures import Measured
@@ -20,16 +30,6 @@ if TYPE_CHECKING:
     from mor_ref.torch.recording_files import to_csv, to_parquet, to_tensorboard
     from mor_ref.torch.recording_pictures import errors_by_operand, heat_map, shares_over_time
     from mor_ref.torch.training_state import advance, load_state, state
-    from mor_ref.treatments import (
-        TREATMENTS,
-        Delayed,
-        Mor,
-        Mx,
-        Nvfp4,
-        Scaled,
-        Treatment,
-        Unquantized,
-    )
 
 _IMPORTED_WHEN_ASKED_FOR = {
     ".conversion": ("LinearLike", "convert", "revert"),
@@ -42,14 +42,14 @@ _IMPORTED_WHEN_ASKED_FOR = {
     ".recording_pictures": ("errors_by_operand", "heat_map", "shares_over_time"),
     ".named_recipes": ("recipes",),
     ".training_state": ("advance", "load_state", "state"),
-    "..treatments": (
-        "TREATMENTS", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "Treatment", "Unquantized",
+    "..recipes": (
+        "TENSOR_RECIPES", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "TensorRecipe", "Unquantized",
     ),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
-    "TREATMENTS",
+    "TENSOR_RECIPES",
     "Delayed",
     "LinearLike",
     "Measured",
@@ -61,7 +61,7 @@ __all__ = [
     "Recipe",
     "Recording",
     "Scaled",
-    "Treatment",
+    "TensorRecipe",
     "Unquantized",
     "advance",
     "convert",

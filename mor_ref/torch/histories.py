@@ -11,7 +11,7 @@ from mor_ref.definitions.formats import as_format
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mor_ref.treatments import Delayed
+    from mor_ref.recipes import Delayed
 
 INFINITY = 0x7F800000  # the bits of an amax that is not finite
 
@@ -34,18 +34,18 @@ class History:
         bits = torch.where(lost > 0, INFINITY, amax)
         self.current = bits if self.current is None else torch.maximum(self.current, bits)
 
-    def end_step(self, treatment: "Delayed") -> None:
+    def end_step(self, tensor_recipe: "Delayed") -> None:
         """Append the amax of the step, and take the scale of the next (TRN-005)."""
         if self.current is None:
             return
         amax = float(self.current.to(torch.int32).view(torch.float32))
-        self.amaxes = [*self.amaxes, amax][-treatment.history :]
+        self.amaxes = [*self.amaxes, amax][-tensor_recipe.history :]
         self.current = None
-        counted: Sequence[float] = self.amaxes if treatment.amax == "max" else self.amaxes[-1:]
+        counted: Sequence[float] = self.amaxes if tensor_recipe.amax == "max" else self.amaxes[-1:]
         self.scale = delayed_scale(
             counted,
             self.scale,
-            as_format(treatment.fmt).largest,
-            treatment.margin,
-            power_of_two=treatment.scaling == "e8m0",
+            as_format(tensor_recipe.fmt).largest,
+            tensor_recipe.margin,
+            power_of_two=tensor_recipe.scaling == "e8m0",
         )

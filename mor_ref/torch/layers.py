@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.recipes import Situation, TensorRecipe, Unquantized
 from mor_ref.torch import on_cpu
 from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.histories import History
 from mor_ref.torch.operator import Results, quantize
 from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
-from mor_ref.treatments import Situation, Treatment, Unquantized
 
 SIGNS = len(OPERANDS) * len(AXES)  # the use of the random words of signs (TRN-007)
 
@@ -22,7 +22,7 @@ SIGNS = len(OPERANDS) * len(AXES)  # the use of the random words of signs (TRN-0
 class Observation(NamedTuple):
     """One quantization of an operand of a layer.
 
-    `statistics` are the int64 of the treatment, named by `treatment.statistics`. `is_recomputed` is
+    `statistics` are the int64 of the recipe, named by `recipe.statistics`. `is_recomputed` is
     whether a checkpoint computes the forward pass again. `step` counts calls of `advance`. `x` and
     `y` are the operand and its output: an observer that keeps them keeps their memory.
     `quantization` is what the engine found; None if a GPU has quantized.
@@ -31,7 +31,7 @@ class Observation(NamedTuple):
     layer: str
     operand: OperandName
     axis: Axis
-    treatment: Treatment
+    tensor_recipe: TensorRecipe
     statistics: torch.Tensor
     step: int
     is_recomputed: bool
@@ -58,8 +58,8 @@ class Layer:
     observers: list[Observer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for operand, _, treatment in self.recipe.treatments:
-            if treatment.is_delayed:
+        for operand, _, tensor_recipe in self.recipe.tensor_recipes:
+            if tensor_recipe.is_delayed:
                 self.histories.setdefault(operand, History())
 
     def __getstate__(self) -> dict[str, object]:
@@ -76,18 +76,18 @@ class Layer:
         records: bool = False,
     ) -> torch.Tensor:
         """Return an operand as the recipe has it; `records` is whether the state hears of it."""
-        treatment = self.recipe.of(operand, axis)
-        if isinstance(treatment, Unquantized):
+        tensor_recipe = self.recipe.of(operand, axis)
+        if isinstance(tensor_recipe, Unquantized):
             return x
         situation = None
-        if treatment.is_delayed or treatment.is_random:
-            scale = self.histories[operand].scale if treatment.is_delayed else 1.0
+        if tensor_recipe.is_delayed or tensor_recipe.is_random:
+            scale = self.histories[operand].scale if tensor_recipe.is_delayed else 1.0
             situation = Situation(scale, self.purpose(_use(operand, axis), call))
         if self.observers:
-            y, statistics = self._observed(x, operand, axis, treatment, situation)
+            y, statistics = self._observed(x, operand, axis, tensor_recipe, situation)
         else:
-            y, statistics = quantize(x, treatment, axis, situation)
-        if treatment.is_delayed and records:
+            y, statistics = quantize(x, tensor_recipe, axis, situation)
+        if tensor_recipe.is_delayed and records:
             self.histories[operand].hear(statistics)
         return y
 
@@ -96,19 +96,19 @@ class Layer:
         x: torch.Tensor,
         operand: OperandName,
         axis: Axis,
-        treatment: Treatment,
+        tensor_recipe: TensorRecipe,
         situation: Situation | None,
     ) -> Results:
         """Quantize, and call the observers."""
         known, found = situation or Situation(), None
         if x.device.type == "cpu":
-            found = on_cpu.quantization(x, treatment, axis, known)
+            found = on_cpu.quantization(x, tensor_recipe, axis, known)
         if found is None:
-            y, statistics = quantize(x, treatment, axis, situation)
+            y, statistics = quantize(x, tensor_recipe, axis, situation)
         else:
             y, statistics = on_cpu.results(found, x.shape)
         seen = Observation(
-            self.name, operand, axis, treatment, statistics, self.step,
+            self.name, operand, axis, tensor_recipe, statistics, self.step,
             _is_recomputed(operand, axis), x.detach(), y.detach(), known, found,
         )  # fmt: skip
         for observer in self.observers:

@@ -86,7 +86,7 @@ class _Scaling(NamedTuple):
 
 def measure(seen: Observation, microbatch: int) -> Measured:
     """Measure an observed quantization; the operand does not change."""
-    names = seen.treatment.statistics
+    names = seen.tensor_recipe.statistics
     numbers = dict(zip(names, seen.statistics.tolist(), strict=True))
     of_x = _histogram(seen.x)
     signal, noise = (_sum_of_squares(one) for one in (of_x, _histogram(seen.x - seen.y)))
@@ -160,7 +160,7 @@ def _scaling(seen: Observation) -> _Scaling:
     """
     found: Quantization | None = seen.quantization
     if found is None or not _scaled_in(found):
-        found = quantization(seen.x.cpu(), seen.treatment.to_nearest, seen.axis, seen.situation)
+        found = quantization(seen.x.cpu(), seen.tensor_recipe.to_nearest, seen.axis, seen.situation)
     if found is None:
         return _Scaling({}, 0)
     ends = {name: _exponents(one) for name, one in _scaled_in(found).items()}

@@ -2,21 +2,21 @@
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import Catalogue
-from mor_ref.torch.recipe import Operand, Recipe
-from mor_ref.treatments import (
+from mor_ref.recipes import (
     Delayed,
     Mor,
     Mx,
     Nvfp4,
     Scaled,
-    Treatment,
+    TensorRecipe,
     Unquantized,
 )
+from mor_ref.torch.recipe import Operand, Recipe
 
 
-def _alike(name: str, treatment: Treatment, *, each: bool = False) -> Recipe:
+def _alike(name: str, tensor_recipe: TensorRecipe, *, each: bool = False) -> Recipe:
     """Return a recipe that treats all operands alike: once, or in each direction."""
-    operand = Operand(treatment, treatment if each else None)
+    operand = Operand(tensor_recipe, tensor_recipe if each else None)
     return Recipe(name, operand, operand, operand)
 
 
@@ -24,8 +24,8 @@ def _of_tensor(block: Cut) -> Mor:
     return Mor("tensor", block)
 
 
-def _hybrid(name: str, forward: Treatment, backward: Treatment) -> Recipe:
-    """Return a recipe with one treatment for the forward operands, and one for gradients."""
+def _hybrid(name: str, forward: TensorRecipe, backward: TensorRecipe) -> Recipe:
+    """Return a recipe that treats the forward operands in one way, and gradients in another."""
     return Recipe(name, Operand(forward), Operand(forward), Operand(backward))
 
 

@@ -10,8 +10,8 @@ from mor_ref.api.policies import Cuts, MorArrays, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
+from mor_ref.recipes import Situation, TensorRecipe
 from mor_ref.torch.directions import Axis, turned
-from mor_ref.treatments import Situation, Treatment
 
 
 class LaidOut(NamedTuple):
@@ -33,10 +33,10 @@ class Quantization(NamedTuple):
 
 
 def quantized(
-    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation
+    x: torch.Tensor, tensor_recipe: TensorRecipe, axis: Axis, situation: Situation
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the numbers in bfloat16, in the shape of x, and the statistics."""
-    found = quantization(x, treatment, axis, situation)
+    found = quantization(x, tensor_recipe, axis, situation)
     if found is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, torch.empty(0, dtype=torch.int64)
@@ -44,16 +44,16 @@ def quantized(
 
 
 def quantization(
-    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation
+    x: torch.Tensor, tensor_recipe: TensorRecipe, axis: Axis, situation: Situation
 ) -> Quantization | None:
     """Quantize with the engine; None if the tensor stays as it is."""
-    policy = treatment.policy_in(situation)
+    policy = tensor_recipe.policy_in(situation)
     if policy is None:
         return None
-    given = laid_out(x, policy, treatment, axis)
-    cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, treatment.scales)
+    given = laid_out(x, policy, tensor_recipe, axis)
+    cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, tensor_recipe.scales)
     output = np.empty(given.numbers.bits.size, np.uint16)
-    mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None, output)
+    mixed = mix(given.numbers, given.policy, tensor_recipe.scales, cuts, None, output)
     return Quantization(given, cuts, mixed)
 
 
@@ -66,9 +66,9 @@ def results(found: Quantization, shape: torch.Size) -> tuple[torch.Tensor, torch
     return y, torch.from_numpy(_statistics(given.policy, found.mixed))
 
 
-def laid_out(x: torch.Tensor, policy: Policy, treatment: Treatment, axis: Axis) -> LaidOut:
+def laid_out(x: torch.Tensor, policy: Policy, tensor_recipe: TensorRecipe, axis: Axis) -> LaidOut:
     """Return the matrix whose rows are quantized along an axis of x, and its policy and block."""
-    numbers, cut = numbers_from(x, "x"), treatment.cut
+    numbers, cut = numbers_from(x, "x"), tensor_recipe.cut
     sides = rows_and_columns(numbers.shape)
     found = (policy, cut) if axis == "row" else turned(policy, cut)
     if found is not None:
@@ -82,7 +82,7 @@ _cuts = lru_cache(maxsize=1024)(cuts_of)  # a model has few shapes, and the same
 
 
 def _statistics(policy: Policy, mixed: MorArrays) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the integers that `Treatment.statistics` names."""
+    """Return the integers that `TensorRecipe.statistics` names."""
     amax, amin = mixed.extremes
     lowest = int((amin - np.uint32(1)).min(initial=0xFFFFFFFF)) + 1 & 0xFFFFFFFF  # 0 is for none
     choices = np.bincount(mixed.choice.reshape(-1), minlength=len(policy.names))

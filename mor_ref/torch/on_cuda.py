@@ -10,35 +10,35 @@ from torch.utils.dlpack import from_dlpack
 
 from mor_ref.cuda.functions import mor
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.recipes import Situation, TensorRecipe
 from mor_ref.torch.directions import Axis, turned
-from mor_ref.treatments import Situation, Treatment
 
 
 def quantized(
-    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation
+    x: torch.Tensor, tensor_recipe: TensorRecipe, axis: Axis, situation: Situation
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the numbers in bfloat16, in the shape of x, and the statistics."""
-    policy = treatment.policy_in(situation)
+    policy = tensor_recipe.policy_in(situation)
     if policy is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, x.new_empty(0, dtype=torch.int64)
     if x.numel() == 0:
-        return x.to(torch.bfloat16), x.new_zeros(len(treatment.statistics), dtype=torch.int64)
+        return x.to(torch.bfloat16), x.new_zeros(len(tensor_recipe.statistics), dtype=torch.int64)
     rows = x.detach().reshape(rows_and_columns(tuple(x.shape)))
-    cut, is_laid_out_anew = treatment.cut, False
+    cut, is_laid_out_anew = tensor_recipe.cut, False
     if axis == "column":
         found = turned(policy, cut)
         is_laid_out_anew = found is None
         policy, cut = found or (policy, cut)
     given = rows.T.contiguous() if is_laid_out_anew else rows
-    result = mor(given, policy, block=cut, scaling=treatment.scales)
+    result = mor(given, policy, block=cut, scaling=tensor_recipe.scales)
     codes = from_dlpack(result.output.view("int16")).view(torch.bfloat16)
     y = codes.T.contiguous() if is_laid_out_anew else codes
     return y.reshape(x.shape), _statistics(result)
 
 
 def _statistics(result: Any) -> torch.Tensor:
-    """Return the integers that `Treatment.statistics` names, without waiting for the GPU."""
+    """Return the integers that `TensorRecipe.statistics` names, without waiting for the GPU."""
     amax, amin, choice = (
         from_dlpack(array.view(kind)).reshape(-1).to(torch.int64)
         for array, kind in (

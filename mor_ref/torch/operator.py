@@ -1,7 +1,7 @@
 """The operator of torch that quantizes a tensor and returns it as numbers of its own dtype.
 
 Its first result has the shape and the dtype of x. Its second result has the statistics: int64,
-with the names that the treatment has for them.
+with the names that the recipe has for them.
 """
 
 from math import inf
@@ -11,11 +11,11 @@ import torch
 from torch.autograd import forward_ad
 
 from mor_ref.argument_checks import known_name
+from mor_ref.recipes import Situation, TensorRecipe
+from mor_ref.recipes.recipe_text import tensor_recipe_of_text
 from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.named_recipes import as_recipe
 from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
-from mor_ref.treatments import Situation, Treatment
-from mor_ref.treatments.recipe_text import treatment_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _LARGEST_F16 = torch.finfo(torch.float16).max
 _SCHEMA = (
-    "(Tensor x, str treatment, str axis, float scale=1.0, int[] purpose=[0, 0, 0, 0, 0])"
+    "(Tensor x, str recipe, str axis, float scale=1.0, int[] purpose=[0, 0, 0, 0, 0])"
     " -> (Tensor, Tensor)"
 )
 _LIBRARY = torch.library.Library("mor_ref", "DEF")  # as long as this lives, the operator is there
@@ -34,7 +34,7 @@ Results = tuple[torch.Tensor, torch.Tensor]
 
 def fake_quantize(
     x: torch.Tensor,
-    recipe: str | Recipe | Treatment,
+    recipe: str | Recipe | TensorRecipe,
     *,
     operand: OperandName = "input",
     axis: Axis = "row",
@@ -42,8 +42,8 @@ def fake_quantize(
 ) -> torch.Tensor:
     """Quantize a tensor, and return its numbers in its own shape and dtype.
 
-    `recipe` is a name, a recipe or a treatment. Of a recipe, `operand` and `axis` say which
-    treatment is meant; scales lie along the axis. `scale` is for treatments that take one. x is
+    `recipe` is a name, a recipe or a recipe. Of a recipe, `operand` and `axis` say which
+    recipe is meant; scales lie along the axis. `scale` is for recipes that take one. x is
     float32, bfloat16 or float16; it is quantized as it is. The gradient goes straight through
     (TRN-004).
 
@@ -55,31 +55,33 @@ def fake_quantize(
         raise TypeError(f"x is a {type(x).__name__}; give a torch.Tensor")
     known_name("operand", operand, OPERANDS)
     known_name("axis", axis, AXES)
-    treatment = recipe if isinstance(recipe, Treatment) else as_recipe(recipe).of(operand, axis)
-    if treatment.hadamard:
+    tensor_recipe = (
+        recipe if isinstance(recipe, TensorRecipe) else as_recipe(recipe).of(operand, axis)
+    )
+    if tensor_recipe.hadamard:
         raise ValueError(
             f"recipe has a Hadamard transform for {operand} by {axis}, which changes the numbers; "
-            "give a treatment without this transform"
+            "give a recipe without this transform"
         )
     if not isinstance(scale, int | float):
         raise TypeError(f"scale is {scale!r}; give a number above 0 that is finite")
-    if treatment.is_delayed and not 0 < scale < inf:
+    if tensor_recipe.is_delayed and not 0 < scale < inf:
         raise ValueError(f"scale is {scale!r}; give a number above 0 that is finite")
-    if not treatment.is_delayed and scale != 1:
-        raise ValueError(f"scale is {scale!r}, but the treatment finds its own; omit scale")
-    return quantize(x, treatment, axis, Situation(scale))[0]
+    if not tensor_recipe.is_delayed and scale != 1:
+        raise ValueError(f"scale is {scale!r}, but the recipe finds its own; omit scale")
+    return quantize(x, tensor_recipe, axis, Situation(scale))[0]
 
 
 def quantize(
-    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation | None
+    x: torch.Tensor, tensor_recipe: TensorRecipe, axis: Axis, situation: Situation | None
 ) -> Results:
     """Return a quantized tensor and its statistics, by the operator."""
     found: Results
     if situation is None:  # torch.compile cannot trace a float if all shapes are dynamic
-        found = torch.ops.mor_ref.fake_quantize(x, treatment.text, axis)
+        found = torch.ops.mor_ref.fake_quantize(x, tensor_recipe.text, axis)
     else:
         found = torch.ops.mor_ref.fake_quantize(
-            x, treatment.text, axis, situation.scale, situation.purpose
+            x, tensor_recipe.text, axis, situation.scale, situation.purpose
         )
     if torch.compiler.is_compiling():
         return found
@@ -98,43 +100,47 @@ def check_dtype(x: torch.Tensor) -> None:
 
 
 def _shape(
-    x: torch.Tensor, treatment: str, axis: str, scale: float = 1.0, purpose: "Sequence[int]" = ()
+    x: torch.Tensor,
+    tensor_recipe: str,
+    axis: str,
+    scale: float = 1.0,
+    purpose: "Sequence[int]" = (),
 ) -> Results:
     """Return empty tensors of the shapes of the results."""
     del axis, scale, purpose
     check_dtype(x)
-    count = len(treatment_of_text(treatment).statistics)
+    count = len(tensor_recipe_of_text(tensor_recipe).statistics)
     return x.new_empty(x.shape), x.new_empty(count, dtype=torch.int64)
 
 
 def _on_cpu(
-    x: torch.Tensor, treatment: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
+    x: torch.Tensor, tensor_recipe: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
 ) -> Results:
     """Quantize with the engine."""
     from mor_ref.torch.on_cpu import quantized
 
-    return _by(quantized, x, treatment, axis, Situation(scale, tuple(purpose)))
+    return _by(quantized, x, tensor_recipe, axis, Situation(scale, tuple(purpose)))
 
 
 def _on_cuda(
-    x: torch.Tensor, treatment: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
+    x: torch.Tensor, tensor_recipe: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
 ) -> Results:
     """Quantize with the kernels, on torch's current stream."""
     from mor_ref.torch.on_cuda import quantized
 
-    return _by(quantized, x, treatment, axis, Situation(scale, tuple(purpose)))
+    return _by(quantized, x, tensor_recipe, axis, Situation(scale, tuple(purpose)))
 
 
 def _by(
     quantized: "Callable[..., Results]",
     x: torch.Tensor,
-    treatment: str,
+    tensor_recipe: str,
     axis: Axis,
     situation: Situation,
 ) -> Results:
     """Quantize with an implementation."""
     check_dtype(x)
-    y, statistics = quantized(x, treatment_of_text(treatment), axis, situation)
+    y, statistics = quantized(x, tensor_recipe_of_text(tensor_recipe), axis, situation)
     return _of_dtype(y, x.dtype), statistics
 
 

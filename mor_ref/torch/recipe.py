@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name
+from mor_ref.recipes.recipe_text import GIVE, table_of, tensor_recipe_from
+from mor_ref.recipes.tensor_recipe import TensorRecipe
 from mor_ref.torch.directions import AXES, Axis
-from mor_ref.treatments.recipe_text import GIVE, table_of, treatment_from
-from mor_ref.treatments.treatment import Treatment
 
 OperandName = Literal["input", "weight", "grad_output"]
 OPERANDS: tuple[OperandName, ...] = ("input", "weight", "grad_output")
@@ -18,33 +18,35 @@ MATMULS = ("torch",)
 
 @dataclass(frozen=True)
 class Operand:
-    """The treatment of one operand.
+    """The recipe of one operand.
 
     `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
     Without `column`, it is quantized once, and both products read the same numbers.
     """
 
-    row: Treatment
-    column: Treatment | None = None
+    row: TensorRecipe
+    column: TensorRecipe | None = None
 
     def __post_init__(self) -> None:
-        for axis, treatment in zip(AXES, (self.row, self.column), strict=True):
-            if not isinstance(treatment, Treatment) and (axis == "row" or treatment is not None):
-                raise TypeError(f"{axis} is {treatment!r}; give a treatment such as Mor('tensor')")
+        for axis, tensor_recipe in zip(AXES, (self.row, self.column), strict=True):
+            if not isinstance(tensor_recipe, TensorRecipe) and (
+                axis == "row" or tensor_recipe is not None
+            ):
+                raise TypeError(f"{axis} is {tensor_recipe!r}; give a recipe such as Mor('tensor')")
 
     @property
     def quantized(self) -> Literal["once", "each"]:
         """Whether it is quantized once for both products, or for each."""
         return "once" if self.column is None else "each"
 
-    def along(self, axis: Axis) -> Treatment:
-        """Return the treatment for a direction."""
+    def along(self, axis: Axis) -> TensorRecipe:
+        """Return the recipe for a direction."""
         return self.row if axis == "row" or self.column is None else self.column
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The treatments of the operands of a linear layer (TRN-002).
+    """The recipes of the operands of a linear layer (TRN-002).
 
     >>> from mor_ref.torch import Mor, Operand, Recipe, recipes
     >>> by_tensor = Operand(Mor(block="tensor"))
@@ -70,25 +72,25 @@ class Recipe:
         self._check_randomness()
 
     def _check_histories(self) -> None:
-        """Refuse two delayed treatments of one operand, which has one history (TRN-005)."""
+        """Refuse two delayed recipes of one operand, which has one history (TRN-005)."""
         for name in OPERANDS:
             operand: Operand = getattr(self, name)
             both = {operand.row, operand.column or operand.row}
             if len(both) > 1 and any(one.is_delayed for one in both):
                 raise ValueError(
                     f"{name} has a delayed scale in one direction; give both directions the same "
-                    "treatment, as an operand has one history"
+                    "recipe, as an operand has one history"
                 )
 
     def _check_randomness(self) -> None:
         """Refuse random bits that a recomputed forward pass would draw again (TRN-008, TRN-009)."""
-        for operand, axis, treatment in self.treatments:
-            if treatment.is_random and operand != "grad_output":
+        for operand, axis, tensor_recipe in self.tensor_recipes:
+            if tensor_recipe.is_random and operand != "grad_output":
                 raise ValueError(
                     f"{operand} is rounded at random; give 'sr' to grad_output only, as a forward "
                     "pass that is computed again would have other bits"
                 )
-            if treatment.hadamard and (axis == "row" or operand == "weight"):
+            if tensor_recipe.hadamard and (axis == "row" or operand == "weight"):
                 raise ValueError(
                     f"{operand} has a Hadamard transform by {axis}; give it to the columns of "
                     "input and of grad_output, where it cancels"
@@ -101,8 +103,8 @@ class Recipe:
             )
 
     @property
-    def treatments(self) -> Iterator[tuple[OperandName, Axis, Treatment]]:
-        """Every quantization of a layer: its operand, its direction and its treatment."""
+    def tensor_recipes(self) -> Iterator[tuple[OperandName, Axis, TensorRecipe]]:
+        """Every quantization of a layer: its operand, its direction and its recipe."""
         for name in OPERANDS:
             operand: Operand = getattr(self, name)
             yield name, "row", operand.row
@@ -112,10 +114,12 @@ class Recipe:
     @property
     def has_state(self) -> bool:
         """Whether a layer has a state between steps: scales of earlier steps, or random bits."""
-        return any(one.is_delayed or one.is_random or one.hadamard for _, _, one in self.treatments)
+        return any(
+            one.is_delayed or one.is_random or one.hadamard for _, _, one in self.tensor_recipes
+        )
 
-    def of(self, operand: OperandName, axis: Axis) -> Treatment:
-        """Return the treatment of an operand for a direction."""
+    def of(self, operand: OperandName, axis: Axis) -> TensorRecipe:
+        """Return the recipe of an operand for a direction."""
         found: Operand = getattr(self, operand)
         return found.along(axis)
 
@@ -150,5 +154,8 @@ class Recipe:
 def _operand(name: str, read: object) -> Operand:
     table = table_of(f"[{name}] of text", read, ("row",), ("column",))
     return Operand(
-        **{axis: treatment_from(fields, f"{axis} of [{name}]") for axis, fields in table.items()}
+        **{
+            axis: tensor_recipe_from(fields, f"{axis} of [{name}]")
+            for axis, fields in table.items()
+        }
     )

@@ -12,7 +12,7 @@ from mor_ref.torch.histories import INFINITY, History
 from mor_ref.torch.layers import Layer, layers_of
 
 if TYPE_CHECKING:
-    from mor_ref.treatments import Delayed
+    from mor_ref.recipes import Delayed
 
 _Loaded = tuple[int, int, int, dict[str, History]]
 
@@ -126,14 +126,14 @@ def _histories(layer: Layer, saved: Mapping[str, Any]) -> dict[str, History]:
     }
 
 
-def _history(treatment: "Delayed", saved: Mapping[str, Any]) -> History:
+def _history(tensor_recipe: "Delayed", saved: Mapping[str, Any]) -> History:
     """Return a history, if it is one that a training can have."""
     scale, amaxes, current = (saved[key] for key in ("scale", "amaxes", "current"))
     if not (isinstance(scale, float) and 0 < scale < math.inf):
         raise ValueError(f"scale is {scale!r}")
     if not (
         isinstance(amaxes, list)
-        and len(amaxes) <= treatment.history
+        and len(amaxes) <= tensor_recipe.history
         and all(isinstance(amax, float) and amax >= 0 for amax in amaxes)
     ):
         raise ValueError("amaxes are not as many floats as the recipe has, from 0 on")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mor_ref.treatments import OwnRecipe, Table, Treatment
+    from mor_ref.recipes import OwnRecipe, Table, TensorRecipe
     from mor_ref.verify.comparing.allowed import Nans, Zeros
     from mor_ref.verify.comparing.domain import Domain
     from mor_ref.verify.own_tensors import Function
@@ -30,7 +30,7 @@ class _Callable(ModuleType):
         candidate: "str | Function",
         *,
         inputs: "str | Path | Sequence[str | Path] | Mapping[str, Any]",
-        recipe: "str | Table | Treatment | OwnRecipe",
+        recipe: "str | Table | TensorRecipe | OwnRecipe",
         nan: "Nans" = "exact",
         zero_sign: "Zeros" = "exact",
         domain: "Domain" = "all",

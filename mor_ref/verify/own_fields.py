@@ -5,7 +5,7 @@ from dataclasses import replace
 from mor_ref.golden.model.suite import Field, expected, given
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import Asked
+from mor_ref.recipes import Asked
 
 
 def fields_of_operation(asked: Asked) -> tuple[Field, ...]:

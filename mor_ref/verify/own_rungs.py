@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR
-from mor_ref.treatments import Asked, rungs_of
+from mor_ref.recipes import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer, Candidate
 from mor_ref.verify.comparing.evidence import ALL_ASKED, NO_REPEATS, Evidence
 from mor_ref.verify.comparing.names_given import fields_of

@@ -1,4 +1,4 @@
-"""Verifying on a user's own tensors, with one treatment.
+"""Verifying on a user's own tensors, with one recipe.
 
 Small tensors have the bits of the exact model, with all intermediate results. Larger ones have the
 bits of the engine, which matches the exact model on all bundled suites. If there are larger ones,
@@ -26,7 +26,7 @@ from mor_ref.golden.store.suite_files import (
 from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
+from mor_ref.recipes import Asked, OwnRecipe, Table, TensorRecipe, own_recipe, rungs_of
 from mor_ref.verify.candidates.by_name import SECONDS, candidate_named
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -58,7 +58,7 @@ Function = Callable[[str, Parameters, Arrays], Answer | None]
 def verify_on(
     candidate: str | Function,
     inputs: str | Path | Sequence[str | Path] | Mapping[str, Any],
-    recipe: str | Table | Treatment | OwnRecipe,
+    recipe: str | Table | TensorRecipe | OwnRecipe,
     timeout: float = SECONDS,
     allowed: Allowed = EVERY_BIT,
     domain: Domain = "all",

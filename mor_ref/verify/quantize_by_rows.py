@@ -19,7 +19,7 @@ from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.fields import bytes_of, format_meant
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.shapes import shapes_of, sides_of
-from mor_ref.treatments import Asked, rungs_of
+from mor_ref.recipes import Asked, rungs_of
 
 AT_ONCE = 1 << 22  # numbers
 NOT_OF_RUNGS = ("y", *SUMS)  # the output of a policy, and its own sums, stand for these

@@ -143,7 +143,7 @@ def power_codes(layout, exponent, significand, rounding, *, next_up):
 
 
 def codes_of(layout, opened_x, rounding, overflow, up=None):
-    """Return codes without the treatment of NaN; `up` decides for stochastic rounding."""
+    """Return codes without the recipe of NaN; `up` decides for stochastic rounding."""
     negative, exponent, significand, infinite, _ = opened_x
     negative = negative & layout.sign
     if layout.powers:

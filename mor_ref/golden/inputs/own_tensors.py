@@ -1,4 +1,4 @@
-"""A user's tensors as cases of an operation, with a treatment."""
+"""A user's tensors as cases of an operation, with a recipe."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
-from mor_ref.treatments import OwnRecipe, rungs_of
+from mor_ref.recipes import OwnRecipe, rungs_of
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
 SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
@@ -110,7 +110,7 @@ def _check_groups(tensor: str, groups: int, columns: int) -> None:
 
 def _check_operations(recipe: OwnRecipe) -> None:
     """Refuse a recipe without an operation, and operations that are not known."""
-    own = {recipe.treatment.head: recipe.asked}
+    own = {recipe.tensor_recipe.head: recipe.asked}
     for name, asked in (own | rungs_of(recipe.asked)).items():
         if asked.operation not in OPERATIONS:
             raise ValueError(
@@ -123,7 +123,7 @@ def cases_of(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Case]:
     """Yield a case for each tensor with numbers; each is read when its turn comes.
 
     >>> import numpy as np
-    >>> from mor_ref.treatments import own_recipe
+    >>> from mor_ref.recipes import own_recipe
     >>> tensor = OwnTensor("a/b", (2, 3, 4), "float32", lambda: np.ones((2, 3, 4), np.float32))
     >>> (case,) = cases_of(own_recipe("mxfp8:rceil"), [tensor])
     >>> case.name, case.arrays["x"].shape, case.parameters["source"]

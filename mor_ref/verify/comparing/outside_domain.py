@@ -18,7 +18,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.shapes import of_numbers, sides_of
-from mor_ref.treatments import Asked, rungs_of
+from mor_ref.recipes import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.integers import bits_given
 from mor_ref.verify.comparing.values import Floats, Marks, values_of

@@ -1,4 +1,4 @@
-"""Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
+"""Recipes from texts: a short one of words, a table of TOML, or an object of JSON."""
 
 import contextlib
 import json
@@ -11,6 +11,10 @@ from typing import Any
 from mor_ref.argument_checks import UnknownNameError, hint_of, known_name, spelling
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.policies import POLICIES
+from mor_ref.recipes.catalogue import TENSOR_RECIPES
+from mor_ref.recipes.floats import Mor, Nvfp4, OneOf, Scaled
+from mor_ref.recipes.other_representations import Row
+from mor_ref.recipes.tensor_recipe import TensorRecipe
 from mor_ref.representations import (
     OTHER_REPRESENTATIONS,
     REPRESENTATIONS,
@@ -18,10 +22,6 @@ from mor_ref.representations import (
     known_names,
     words_of,
 )
-from mor_ref.treatments.catalogue import TREATMENTS
-from mor_ref.treatments.floats import Mor, Nvfp4, OneOf, Scaled
-from mor_ref.treatments.schemes import Row
-from mor_ref.treatments.treatment import Treatment
 
 Table = Mapping[str, Any]
 _FIRST_KEY = re.compile(r"\s*(#.*\n\s*)*[A-Za-z_]+\s*=")  # words have a name first
@@ -29,44 +29,44 @@ GIVE = "give the text of str(recipe)"
 _SUCH_AS = "e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16 or mor:three_way"
 
 
-def as_treatment(given: str | Table | Treatment) -> Treatment:
-    """Return the treatment that is given, by itself, by a table or by a text.
+def as_tensor_recipe(given: str | Table | TensorRecipe) -> TensorRecipe:
+    """Return the recipe that is given, by itself, by a table or by a text.
 
     A short text is a name and words. Each word is read as the first field that has such a value
     and has none yet. A table names fields: a mapping, or a text of TOML or JSON.
 
-    >>> as_treatment("mxfp8:rceil") == as_treatment('{"kind": "mx", "scale_rule": "rceil"}')
+    >>> as_tensor_recipe("mxfp8:rceil") == as_tensor_recipe('{"kind": "mx", "scale_rule": "rceil"}')
     True
-    >>> as_treatment("e4m3:gam:128x128").asked.operation
+    >>> as_tensor_recipe("e4m3:gam:128x128").asked.operation
     'quantize'
     """
-    if isinstance(given, Treatment):
+    if isinstance(given, TensorRecipe):
         return given
     read = words_or_table(given)
-    return _of_words(read) if isinstance(read, str) else treatment_from(read, "recipe")
+    return _of_words(read) if isinstance(read, str) else tensor_recipe_from(read, "recipe")
 
 
-def short_text(treatment: Treatment) -> str:
-    """Return the short text of a treatment that has one; else its table of TOML.
+def short_text(tensor_recipe: TensorRecipe) -> str:
+    """Return the short text of a recipe that has one; else its table of TOML.
 
-    >>> short_text(as_treatment("nvfp4"))
+    >>> short_text(as_tensor_recipe("nvfp4"))
     'nvfp4:te:1x16'
     """
-    values = (getattr(treatment, field) for field in treatment.words)
+    values = (getattr(tensor_recipe, field) for field in tensor_recipe.words)
     words = (_word(value) for value in values if value != "")
-    text = ":".join((treatment.head, *words))
+    text = ":".join((tensor_recipe.head, *words))
     try:
-        is_whole = as_treatment(text) == treatment
+        is_whole = as_tensor_recipe(text) == tensor_recipe
     except ValueError:
         is_whole = False
-    return text if is_whole else treatment.text
+    return text if is_whole else tensor_recipe.text
 
 
 def _word(value: object) -> str:
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _of_words(text: str) -> Treatment:
+def _of_words(text: str) -> TensorRecipe:
     head, *words = text.split(":")
     kind, given = _kind_of(head, text)
     for place, word in enumerate(words):
@@ -88,9 +88,9 @@ def _of_words(text: str) -> Treatment:
 
 
 def _wrong_word(
-    word: str, before: Collection[str], kind: type[Treatment], given: Mapping[str, Any]
+    word: str, before: Collection[str], kind: type[TensorRecipe], given: Mapping[str, Any]
 ) -> str:
-    """Say why no field of a treatment takes a word, after the words before it."""
+    """Say why no field of a recipe takes a word, after the words before it."""
     if word in before:
         return f"{word!r} is given twice; give it once"
     for field, read in kind.words.items():
@@ -121,8 +121,8 @@ def _hint(word: str, left: Mapping[str, object]) -> str:
     return hint_of(word, [name for read in left.values() for name in _names_of(read)])
 
 
-def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
-    """Return the kind of treatment that the first word names, and the fields that it says."""
+def _kind_of(head: str, text: str) -> tuple[type[TensorRecipe], dict[str, Any]]:
+    """Return the kind of recipe that the first word names, and the fields that it says."""
     for kind in (Mor, Nvfp4):
         if head == kind.name:
             return kind, {}
@@ -138,16 +138,16 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     return (Row, {"of": head}) if is_of_user and text == head else _kind_of_row(head)
 
 
-def takes_of(treatment: Treatment) -> tuple[str, ...]:
+def takes_of(tensor_recipe: TensorRecipe) -> tuple[str, ...]:
     """Return the parameters that may be given with each tensor; a row takes those of its kind."""
-    if not isinstance(treatment, Row):
-        return treatment.takes
-    kind, given = _kind_of_row(treatment.of)
+    if not isinstance(tensor_recipe, Row):
+        return tensor_recipe.takes
+    kind, given = _kind_of_row(tensor_recipe.of)
     return kind(**given).takes
 
 
-def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]]:
-    """Return the kind of treatment that has a representation, and the fields that it says.
+def _kind_of_row(head: str) -> tuple[type[TensorRecipe], dict[str, Any]]:
+    """Return the kind of recipe that has a representation, and the fields that it says.
 
     Words may follow for the fields that are as usual. Without words, a row of a user is taken as it
     is, with its name.
@@ -155,7 +155,7 @@ def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]]:
     found = words_of(as_representation(head))
     if found is None:
         return Row, {"of": head}
-    usual = TREATMENTS[found.kind]
+    usual = TENSOR_RECIPES[found.kind]
     others = {name: value for name, value in found.others.items() if value != getattr(usual, name)}
     return type(usual), {**found.named, **others}
 
@@ -217,14 +217,14 @@ def _inline_table(text: str) -> Table:
         ) from error
 
 
-def treatment_from(read: object, place: str = "the table") -> Treatment:
-    """Return the treatment of the fields of a table; `place` names it in errors."""
+def tensor_recipe_from(read: object, place: str = "the table") -> TensorRecipe:
+    """Return the recipe of the fields of a table; `place` names it in errors."""
     kind: Any = read.get("kind") if isinstance(read, Mapping) else None
-    known = TREATMENTS[kind].arguments if kind is not None else {}
+    known = TENSOR_RECIPES[kind].arguments if kind is not None else {}
     if isinstance(read, Mapping) and kind is None:
-        raise ValueError(f"{place} has no kind; give one of {', '.join(TREATMENTS)}")
+        raise ValueError(f"{place} has no kind; give one of {', '.join(TENSOR_RECIPES)}")
     given = table_of(place, read, ("kind",), known)
-    return type(TREATMENTS[given.pop("kind")])(**given)
+    return type(TENSOR_RECIPES[given.pop("kind")])(**given)
 
 
 def table_of(
@@ -242,6 +242,6 @@ def table_of(
 
 
 @lru_cache(maxsize=1024)
-def treatment_of_text(text: str) -> Treatment:
-    """Return the treatment of an inline table."""
-    return treatment_from(tomllib.loads(f"it = {text}")["it"])
+def tensor_recipe_of_text(text: str) -> TensorRecipe:
+    """Return the recipe of an inline table."""
+    return tensor_recipe_from(tomllib.loads(f"it = {text}")["it"])

@@ -1,4 +1,4 @@
-"""Treatments of the other schemes: shared exponents, levels, integers, mixtures, and any row."""
+"""Recipes of the other representations: shared exponents, levels, integers, mixtures, any row."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,6 +9,8 @@ from mor_ref.definitions.blocks import Cut, as_cut, cut_in
 from mor_ref.definitions.levels import ARITHMETICS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.shared import SHARED_PROFILES
+from mor_ref.recipes.floats import OneOf
+from mor_ref.recipes.tensor_recipe import OfRow
 from mor_ref.representations import (
     AffineBlocks,
     LevelRows,
@@ -18,14 +20,12 @@ from mor_ref.representations import (
     as_representation,
     mixture,
 )
-from mor_ref.treatments.floats import OneOf
-from mor_ref.treatments.treatment import OfRow
 
 _ZEROS = ("symmetric", "asymmetric")
 
 
 class _OfKind(OfRow):
-    """A treatment whose text begins with the kind of its representation."""
+    """A recipe whose text begins with the kind of its representation."""
 
     of: str
 

@@ -1,4 +1,4 @@
-"""Treatments with floating-point formats: one alone, or several mixed by a policy."""
+"""Recipes with floating-point formats: one alone, or several mixed by a policy."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -12,6 +12,7 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.policies import POLICIES, Policy
+from mor_ref.recipes.tensor_recipe import OfRow, Situation, TensorRecipe, alone
 from mor_ref.representations import (
     Asked,
     GivenScale,
@@ -20,7 +21,6 @@ from mor_ref.representations import (
     RandomNvfp4,
     ScaledFormat,
 )
-from mor_ref.treatments.treatment import OfRow, Situation, Treatment, alone
 
 BITS = "n_random_bits"  # of the random words that round elements (QNT-005)
 
@@ -51,7 +51,7 @@ _BLOCKS_AND_SCALES: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True)
-class Unquantized(Treatment):
+class Unquantized(TensorRecipe):
     """Rounded to bfloat16 and left so."""
 
     name = "unquantized"
@@ -61,8 +61,8 @@ class Unquantized(Treatment):
         del situation
 
 
-class _InBlocks(Treatment):
-    """A treatment whose block and kind of scales are fields."""
+class _InBlocks(TensorRecipe):
+    """A recipe whose block and kind of scales are fields."""
 
     block: Cut
     scaling: Scaling
@@ -161,7 +161,7 @@ class Scaled(_InBlocks, OfRow):
 
 
 @dataclass(frozen=True)
-class Delayed(Treatment):
+class Delayed(TensorRecipe):
     """One scaled format, with a scale from the amaxes of earlier steps (TRN-005).
 
     `history` is the number of steps, `amax` says which of their amaxes counts, and `scaling`
@@ -229,7 +229,7 @@ class Nvfp4(OfRow):
 
     @property
     def to_nearest(self) -> "Nvfp4":
-        """The treatment with the same scales that needs no random words (TRN-008)."""
+        """The recipe with the same scales that needs no random words (TRN-008)."""
         return replace(self, rounding="rne")
 
     @property

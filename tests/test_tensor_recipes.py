@@ -1,4 +1,4 @@
-"""Treatments from texts, and tensors as cases of operations."""
+"""Recipes from texts, and tensors as cases of operations."""
 
 import re
 from dataclasses import replace
@@ -8,6 +8,19 @@ import pytest
 
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
+from mor_ref.recipes import (
+    TENSOR_RECIPES,
+    Mor,
+    Mx,
+    Nvfp4,
+    Scaled,
+    Situation,
+    as_tensor_recipe,
+    own_recipe,
+    short_text,
+)
+from mor_ref.recipes.other_representations import Integers, Levels, Mixture
+from mor_ref.recipes.recipe_text import takes_of
 from mor_ref.representations import (
     REPRESENTATIONS,
     AffineBlocks,
@@ -16,19 +29,6 @@ from mor_ref.representations import (
     Nvfp4Tiles,
     mixture,
 )
-from mor_ref.treatments import (
-    TREATMENTS,
-    Mor,
-    Mx,
-    Nvfp4,
-    Scaled,
-    Situation,
-    as_treatment,
-    own_recipe,
-    short_text,
-)
-from mor_ref.treatments.recipe_text import takes_of
-from mor_ref.treatments.schemes import Integers, Levels, Mixture
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
@@ -52,9 +52,9 @@ MEANT = {
 
 @pytest.mark.parametrize("text", MEANT)
 def test_a_text_means(text):
-    treatment = as_treatment(text)
-    assert treatment == MEANT[text]
-    assert as_treatment(short_text(treatment)) == treatment
+    tensor_recipe = as_tensor_recipe(text)
+    assert tensor_recipe == MEANT[text]
+    assert as_tensor_recipe(short_text(tensor_recipe)) == tensor_recipe
 
 
 OF_ROWS = {
@@ -76,25 +76,25 @@ OF_ROWS = {
 
 @pytest.mark.parametrize("text", OF_ROWS)
 def test_the_name_of_a_representation_means_all_of_its_fields(text, monkeypatch):
-    row, treatment = OF_ROWS[text]
+    row, tensor_recipe = OF_ROWS[text]
     monkeypatch.setitem(REPRESENTATIONS, row.name, row)
-    found = as_treatment(text)
-    assert (found.asked, takes_of(found)) == (treatment.asked, treatment.takes)
-    assert as_treatment(short_text(found)) == found
+    found = as_tensor_recipe(text)
+    assert (found.asked, takes_of(found)) == (tensor_recipe.asked, tensor_recipe.takes)
+    assert as_tensor_recipe(short_text(found)) == found
     if text == row.name:  # with more words it is not the row, and has not its name
         assert found.policy_in(Situation()).ladder[0].representation is row
     else:
-        assert found == treatment
+        assert found == tensor_recipe
 
 
 def test_every_kind_has_a_text_that_means_it():
-    for row in TREATMENTS.values():
-        assert as_treatment(short_text(row)) == row
+    for row in TENSOR_RECIPES.values():
+        assert as_tensor_recipe(short_text(row)) == row
 
 
 @pytest.mark.parametrize("text", [text for text in MEANT if "0.05" not in text])
-def test_a_treatment_is_an_operation_with_its_parameters(text):
-    asked = as_treatment(text).asked
+def test_a_recipe_is_an_operation_with_its_parameters(text):
+    asked = as_tensor_recipe(text).asked
     operation = OPERATIONS[asked.operation]
     assert {*asked.parameters, "source"} == {*operation.parameters}
     for name, value in asked.parameters.items():
@@ -147,22 +147,22 @@ def test_a_treatment_is_an_operation_with_its_parameters(text):
 )
 def test_another_text_is_refused(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        as_treatment(text)
+        as_tensor_recipe(text)
 
 
 @pytest.mark.parametrize(
-    ("treatment", "message"),
+    ("tensor_recipe", "message"),
     [
-        (as_treatment("mor:0.05"), "add a policy with this threshold as a row"),
+        (as_tensor_recipe("mor:0.05"), "add a policy with this threshold as a row"),
         (Nvfp4(rounding="sr"), "but no operation of the suites computes it"),
         (Nvfp4(hadamard=16), "but no operation of the suites computes it"),
-        (TREATMENTS["delayed"], "but no operation of the suites computes it"),
-        (TREATMENTS["unquantized"], "but no operation of the suites computes it"),
+        (TENSOR_RECIPES["delayed"], "but no operation of the suites computes it"),
+        (TENSOR_RECIPES["unquantized"], "but no operation of the suites computes it"),
     ],
 )
-def test_a_treatment_that_is_no_operation_says_so(treatment, message):
+def test_a_recipe_that_is_no_operation_says_so(tensor_recipe, message):
     with pytest.raises(ValueError, match=message):
-        _ = treatment.asked
+        _ = tensor_recipe.asked
 
 
 def test_names_of_cases_are_names_of_files_and_differ_in_c():

@@ -1,4 +1,4 @@
-"""The protocol of a treatment, and the parts that every treatment has."""
+"""The protocol of a recipe, and the parts that every recipe has."""
 
 import json
 from abc import ABC, abstractmethod
@@ -17,20 +17,20 @@ from mor_ref.representations import REPRESENTATIONS, Asked, Representation, aske
 class Situation(NamedTuple):
     """The part of a quantization that its tensor does not have.
 
-    `scale` is that of a delayed treatment, and `purpose` that of random words (TRN-007).
+    `scale` is that of a delayed recipe, and `purpose` that of random words (TRN-007).
     """
 
     scale: float = 1.0
     purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
 
 
-class Treatment(ABC):
-    """A treatment of an operand: the policy that decides about it, its block and its scales.
+class TensorRecipe(ABC):
+    """A recipe of an operand: the policy that decides about it, its block and its scales.
 
     A subclass is a frozen dataclass of texts, numbers and pairs of numbers, with a default for
-    each. A user adds one to `TREATMENTS`, so that recipes are read from text.
+    each. A user adds one to `TENSOR_RECIPES`, so that recipes are read from text.
 
-    >>> from mor_ref.treatments import Mx
+    >>> from mor_ref.recipes import Mx
     >>> Mx("e4m3", "rceil").text
     '{ kind = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
     """
@@ -44,8 +44,8 @@ class Treatment(ABC):
     text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
 
     @property
-    def to_nearest(self) -> "Treatment":
-        """The treatment with the same scales that needs no random words (TRN-008)."""
+    def to_nearest(self) -> "TensorRecipe":
+        """The recipe with the same scales that needs no random words (TRN-008)."""
         return self
 
     @property
@@ -59,7 +59,7 @@ class Treatment(ABC):
         shown = (f"{key} = {json.dumps(at)}" for key, at in given.items() if at is not None)
         object.__setattr__(self, "text", f"{{ {', '.join(shown)} }}")
 
-    def check(self) -> None:  # noqa: B027 (a treatment without fields has nothing to check)
+    def check(self) -> None:  # noqa: B027 (a recipe without fields has nothing to check)
         """Refuse fields that do not go together, or bring them into one form."""
 
     @abstractmethod
@@ -73,7 +73,7 @@ class Treatment(ABC):
 
     @property
     def without_operation(self) -> ValueError:
-        """The error that no operation of the suites is this treatment."""
+        """The error that no operation of the suites is this recipe."""
         return ValueError(
             f"recipe is {self.text}, but no operation of the suites computes it; give a recipe of "
             "kind scaled, mx or mor, or nvfp4 that is rounded to nearest"
@@ -105,8 +105,8 @@ class Treatment(ABC):
         return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}
 
 
-class OfRow(Treatment):
-    """A treatment by one representation alone, which every tensor takes that loses nothing."""
+class OfRow(TensorRecipe):
+    """A recipe by one representation alone, which every tensor takes that loses nothing."""
 
     @property
     @abstractmethod
@@ -143,8 +143,8 @@ def alone(representation: Representation) -> Policy:
 
 
 @lru_cache
-def _statistics(treatment: Treatment) -> tuple[str, ...]:
-    policy = treatment.policy_in(Situation())
+def _statistics(tensor_recipe: TensorRecipe) -> tuple[str, ...]:
+    policy = tensor_recipe.policy_in(Situation())
     if policy is None:
         return ()
     kinds = ("sum", "nonzero", "nonfinite")

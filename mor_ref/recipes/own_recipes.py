@@ -1,4 +1,4 @@
-"""Recipes for a user's own tensors: a treatment, with its given numbers and words."""
+"""Recipes for a user's own tensors, with their given numbers and random words."""
 
 import struct
 from collections.abc import Mapping
@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.scales import is_amax, is_scale
-from mor_ref.representations import Asked
-from mor_ref.treatments.floats import BITS
-from mor_ref.treatments.recipe_text import (
+from mor_ref.recipes.floats import BITS
+from mor_ref.recipes.recipe_text import (
     Table,
-    as_treatment,
+    as_tensor_recipe,
     short_text,
     takes_of,
-    treatment_from,
+    tensor_recipe_from,
     words_or_table,
 )
-from mor_ref.treatments.treatment import Treatment
+from mor_ref.recipes.tensor_recipe import TensorRecipe
+from mor_ref.representations import Asked
 
 Axis = Literal["rows", "columns"]
 _AXES = ("rows", "columns")
@@ -29,7 +29,7 @@ _TAKEN = {"amax": is_amax, "scale": is_scale, "global_scale": is_scale}
 
 @dataclass(frozen=True)
 class OwnRecipe:
-    """A treatment of tensors, along an axis, with an amax or a scale that is given.
+    """A recipe of tensors, along an axis, with an amax or a scale that is given.
 
     If `axis` is "columns", the blocks run along the columns: a tensor is folded into rows and
     columns, and transposed, and all fields are those of the transposed tensor. `amax`, `scale` and
@@ -40,7 +40,7 @@ class OwnRecipe:
     'nvfp4:te:1x16:columns:amax=3.5'
     """
 
-    treatment: Treatment
+    tensor_recipe: TensorRecipe
     axis: Axis = "rows"
     amax: float | Mapping[str, float] | None = None
     scale: float | Mapping[str, float] | None = None
@@ -61,7 +61,7 @@ class OwnRecipe:
     @property
     def asked(self) -> Asked:
         """The operation, with the parameters that all tensors share."""
-        return self.treatment.asked
+        return self.tensor_recipe.asked
 
     @property
     def is_random(self) -> bool:
@@ -71,7 +71,7 @@ class OwnRecipe:
     @property
     def text(self) -> str:
         """The short text; it has no numbers by name."""
-        words = [short_text(self.treatment), *(["columns"] if self.axis == "columns" else [])]
+        words = [short_text(self.tensor_recipe), *(["columns"] if self.axis == "columns" else [])]
         for name in _GIVEN:
             given = getattr(self, name)
             if given is not None:
@@ -98,22 +98,22 @@ class OwnRecipe:
         return {**self.asked.parameters, **found}
 
     def _check_random_bits(self) -> None:
-        """Refuse a wrong number of bits, and a treatment that takes no random words."""
+        """Refuse a wrong number of bits, and a recipe that takes no random words."""
         whole_number(BITS, self.n_random_bits, 1, _MOST_BITS)
-        if BITS not in takes_of(self.treatment):
+        if BITS not in takes_of(self.tensor_recipe):
             raise ValueError(
-                f"recipe is {short_text(self.treatment)}, which takes no {BITS}; a format with "
+                f"recipe is {short_text(self.tensor_recipe)}, which takes no {BITS}; a format with "
                 "its scales, MX and nvfp4 take random words"
             )
 
     def _check(self, name: str) -> None:
-        """Refuse a number that cannot be given, or that the treatment does not take."""
+        """Refuse a number that cannot be given, or that the recipe does not take."""
         given = getattr(self, name)
         if given is None:
             return
-        if name not in takes_of(self.treatment):
+        if name not in takes_of(self.tensor_recipe):
             raise ValueError(
-                f"recipe is {short_text(self.treatment)}, which takes no {name}; "
+                f"recipe is {short_text(self.tensor_recipe)}, which takes no {name}; "
                 "nvfp4 takes amax, and global_scale without 4 over 6; a format with its scales "
                 "takes amax, and scale with fp32 scales"
             )
@@ -132,10 +132,10 @@ class OwnRecipe:
         object.__setattr__(self, name, own)
 
 
-def own_recipe(given: "str | Table | Treatment | OwnRecipe") -> OwnRecipe:
-    """Return the recipe that is given, by itself, as a treatment, by a table or by a text.
+def own_recipe(given: "str | Table | TensorRecipe | OwnRecipe") -> OwnRecipe:
+    """Return the recipe that is given, with or without more words, by a table or by a text.
 
-    A short text is that of a treatment with more words: columns, and NAME=NUMBER for amax, scale,
+    A short text is that of a recipe with more words: columns, and NAME=NUMBER for amax, scale,
     global_scale and n_random_bits. A table has these names and axis as keys. A decimal amax or
     scale means the nearest number of binary32, and 0x40533333 is its bits.
 
@@ -144,14 +144,14 @@ def own_recipe(given: "str | Table | Treatment | OwnRecipe") -> OwnRecipe:
     """
     if isinstance(given, OwnRecipe):
         return given
-    if isinstance(given, Treatment):
+    if isinstance(given, TensorRecipe):
         return OwnRecipe(given)
     read = words_or_table(given)
     if not isinstance(read, str):
         table = dict(read)
         more = {key: table.pop(key) for key in ("axis", *_GIVEN, BITS) if key in table}
         more |= {key: _in_table(key, more[key]) for key in _GIVEN if key in more}
-        return OwnRecipe(treatment_from(table, "recipe"), **more)
+        return OwnRecipe(tensor_recipe_from(table, "recipe"), **more)
     return _of_words(read)
 
 
@@ -201,4 +201,4 @@ def _of_words(text: str) -> OwnRecipe:
             more[key] = word if key == "axis" else _value_in(name, value)
         else:
             left.append(word)
-    return OwnRecipe(as_treatment(":".join(left)), **more)
+    return OwnRecipe(as_tensor_recipe(":".join(left)), **more)
