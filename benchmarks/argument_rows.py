@@ -9,7 +9,7 @@ from benchmarks import eager, inputs, peers
 from benchmarks.conversion_rows import argument, encoding
 from benchmarks.quantizing_rows import in_torch, mx, nvfp4, untiled
 from benchmarks.rows import OURS, Contender, Row
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 
@@ -20,11 +20,11 @@ POLICIES = ("two_way", "three_way", "nvfp4")
 
 
 def of_encoding():
-    """Yield rows of special cases: other libraries' presets, overflow to NaN, NaN with its sign."""
+    """Yield rows of special cases: other libraries' profiles, overflow to NaN, signed NaN."""
     for fmt in ("e4m3", "e5m2"):
         others = {
-            f"preset {name}": argument(encoding(fmt, preset=name))
-            for name, covered in presets.items()
+            f"profile {name}": argument(encoding(fmt, profile=name))
+            for name, covered in encoding_profiles.items()
             if fmt in covered
         }
         others["overflow ieee"] = argument(encoding(fmt, overflow="ieee"))

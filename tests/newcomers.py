@@ -124,7 +124,7 @@ CUDA = (
     ),
     Task(
         "Which codes does the instruction cvt.rn.satfinite give?",
-        (SPEC, "ENC-016 Presets"),
+        (SPEC, "ENC-016 Profiles"),
         "cvt.rn.satfinite",
         ("Glossary: cvt.rn.satfinite",),
         "cuda",

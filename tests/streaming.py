@@ -9,7 +9,7 @@ import numpy as np
 
 from mor_ref import exact, formats, golden
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.exact import errors, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import bundled_files
@@ -56,7 +56,7 @@ def encode(p, x):
 
 
 def encode_preset(p, x):
-    special = presets[p["preset"]][p["format"]]
+    special = encoding_profiles[p["preset"]][p["format"]]
     return (exact.encode(number(x), formats[p["format"]], special=special),)
 
 

@@ -151,11 +151,11 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
         ([1.0], {"overflow": ""}, ValueError, "overflow is '', which is not known"),
         ([1.0], {"nan": ""}, ValueError, "nan is '', which is not known"),
         ([1.0], {"nan": "quiet"}, ValueError, "nan is 'quiet'"),
-        ([1.0], {"preset": "jax"}, ValueError, "preset is 'jax'"),
-        ([1.0], {"preset": []}, ValueError, "preset is []"),
-        ([1.0], {"preset": "cuda", "overflow": "ieee"}, ValueError, "overflow is given too"),
-        ([1.0], {"preset": "cuda", "nan": "signed"}, ValueError, "nan is given too"),
-        ([1.0], {"preset": "torch", "fmt": "e2m1"}, ValueError, "it covers e4m3, e5m2, e8m0"),
+        ([1.0], {"profile": "jax"}, ValueError, "profile is 'jax'"),
+        ([1.0], {"profile": []}, ValueError, "profile is []"),
+        ([1.0], {"profile": "cuda", "overflow": "ieee"}, ValueError, "overflow is given too"),
+        ([1.0], {"profile": "cuda", "nan": "signed"}, ValueError, "nan is given too"),
+        ([1.0], {"profile": "torch", "fmt": "e2m1"}, ValueError, "it covers e4m3, e5m2, e8m0"),
         ([1.0], {"fmt": "e8m0", "rounding": "rne"}, ValueError, "give one of rtp, rtz, rna"),
         (
             [1.0],
@@ -235,7 +235,7 @@ def test_wrong_input_is_refused_with_a_sentence(x, arguments, error, message):
 def test_a_users_format_has_no_preset():
     e4m3 = mor_ref.Format("e4m3", exponent_bits=4, mantissa_bits=3, bias=8, specials="fn")
     with pytest.raises(ValueError, match="says nothing of the format 'e4m3'"):
-        mor_ref.encode([1.0], e4m3, preset="cuda")
+        mor_ref.encode([1.0], e4m3, profile="cuda")
 
 
 # ---------------------------------------------------------------------- out
@@ -335,7 +335,7 @@ def test_out_of_quantizers():
 
 def test_out_stays_as_it_was_when_something_is_wrong():
     out = np.full(X.shape, 0xAA, np.uint8)
-    for wrong in ({"threads": 1 << 20}, {"rounding": "sr"}, {"preset": "nobody"}):
+    for wrong in ({"threads": 1 << 20}, {"rounding": "sr"}, {"profile": "nobody"}):
         with pytest.raises(ValueError, match="is"):
             mor_ref.encode(X, "e4m3", out=out, **wrong)
         assert (out == 0xAA).all()

@@ -14,7 +14,7 @@ from extras import imported, needs
 
 import mor_ref
 from mor_ref import golden
-from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.formats import encoding_profiles, formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.nvfp4 import block_scale_code
 from mor_ref.golden import bundled_files
@@ -365,7 +365,7 @@ def test_a_candidate_that_encodes_with_ml_dtypes_is_explained():
     assert causes(on(by_ml_dtypes, "encode")) == {"encode": [("encode_as_ml_dtypes",)]}
 
 
-@pytest.mark.parametrize("library", presets)
+@pytest.mark.parametrize("library", encoding_profiles)
 def test_codes_are_those_of_the_preset(library):
     """ENC-016: whatever is asked for; from binary64 by way of binary32, as two of them do."""
     for case in golden.load("encode_presets"):

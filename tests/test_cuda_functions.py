@@ -102,7 +102,7 @@ CALLS = {
         ("e4m3", {}),
         ("e8m0", {"rounding": "rtz"}),
         ("e5m2", {"overflow": "ieee", "nan": "signed", "rounding": "rtn"}),
-        ("e2m1", {"preset": "ml_dtypes"}),
+        ("e2m1", {"profile": "ml_dtypes"}),
         ("bf16", {"overflow": "ieee"}),
         ("f32", {}),
     ],

@@ -18,7 +18,7 @@ from kernels.suites import Schedule
 import mor_ref
 from mor_ref import formats
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.golden.all_inputs.digests import CHUNK, CHUNKS
 
 SOURCE = Path(__file__).with_name("cuda_headers.cpp")
@@ -80,7 +80,7 @@ def test_host_conversions(headers, case):
         assert differences(x, ours, converted(headers, case, np.ascontiguousarray(x))) == []
 
 
-@pytest.mark.parametrize("name", [name for name in presets["cuda"] if name != "f32"])
+@pytest.mark.parametrize("name", [name for name in encoding_profiles["cuda"] if name != "f32"])
 def test_the_preset(headers, name):
     """ENC-016: what CUDA's headers do by default, or where they offer nothing else."""
     fmt = formats[name]
@@ -88,11 +88,11 @@ def test_the_preset(headers, name):
         case
         for case in CASES
         if case.split()[0] == name
-        and case.split()[1] == presets["cuda"][name].overflow
+        and case.split()[1] == encoding_profiles["cuda"][name].overflow
         and case.split()[2] in ("rne", "rtp")
     )
     x = edges(fmt, np.float32)
-    ours = mor_ref.encode(x, fmt, preset="cuda")
+    ours = mor_ref.encode(x, fmt, profile="cuda")
     assert differences(x, ours, converted(headers, case, x)) == []
 
 

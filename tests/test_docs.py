@@ -39,7 +39,7 @@ def test_arrows_have_heads():
         assert drawn.count('class="head"') == drawn.count('class="arrow"') > 0
 
 
-WORDS = {"binade", "canonical NaN", "case", "error sum", "preset", "representation", "RN32", "ulp"}
+WORDS = {"binade", "canonical NaN", "case", "error sum", "profile", "representation", "RN32", "ulp"}
 
 
 def test_the_glossary_has_the_words_of_the_rules_in_order():

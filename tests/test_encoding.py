@@ -21,7 +21,7 @@ from inputs import (
 import mor_ref
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import NANS, OVERFLOWS, ROUNDINGS, SpecialCases
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.exact.encoding import with_sign
 
 
@@ -101,15 +101,16 @@ def test_nans_of_every_source(fmt, nan):
 
 @pytest.mark.tier("full", but_one_in=5)
 @pytest.mark.parametrize(
-    ("preset", "name"), [(preset, name) for preset, rows in presets.items() for name in rows]
+    ("profile", "name"),
+    [(profile, name) for profile, rows in encoding_profiles.items() for name in rows],
 )
-def test_presets(preset, name):
+def test_presets(profile, name):
     """ENC-016."""
     fmt = formats[name]
     for x in (edges(fmt, np.float32)[:20_000], edges(fmt, np.float64)[-20_000:], ALL_F16):
         for rounding in (None, *roundings_of(fmt)):
-            expected = exact_codes(x, fmt, rounding, presets[preset][name])
-            actual = mor_ref.encode(x, fmt, preset=preset, rounding=rounding)
+            expected = exact_codes(x, fmt, rounding, encoding_profiles[profile][name])
+            actual = mor_ref.encode(x, fmt, profile=profile, rounding=rounding)
             assert differences(x, actual, expected) == []
 
 

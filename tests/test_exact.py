@@ -18,7 +18,7 @@ from inputs import RELEASED, SMALL, any_format, by_name, edges, roundings_of, va
 
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 
 IEEE = SpecialCases(overflow="ieee")
 
@@ -184,7 +184,7 @@ def test_nan(name, canonical, signed):
 
 def test_an_explicit_rounding_goes_before_what_a_preset_does_by_default():
     """ENC-016: rtz never goes up; rna is what the oddity of two libraries belongs to."""
-    special = presets["torch"]["e8m0"]
+    special = encoding_profiles["torch"]["e8m0"]
     codes = [
         exact.encode(1.2 * 2.0**-127, formats["e8m0"], rounding, special)
         for rounding in (None, "rna", "rtz", "rtp")

@@ -23,7 +23,7 @@ from mor_ref.definitions.encoding import (
     ROUNDINGS,
     SpecialCases,
 )
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
@@ -95,7 +95,7 @@ def test_a_number_under_every_convention(page):
     }
     for name, fmt in formats.items():
         page.locator(f"#pick-{name}").click()
-        known = own | {preset: rows.get(name) for preset, rows in presets.items()}
+        known = own | {profile: rows.get(name) for profile, rows in encoding_profiles.items()}
         for text in ("464", "-nan", "-inf"):
             page.get_by_label("Number", exact=True).fill(text)
             shown = table(page, "#every-convention")
@@ -218,7 +218,7 @@ def test_the_chosen_rounding_is_marked(page):
         return row.locator(".chosen").all_text_contents()
 
     assert (marked("e4m3"), marked("e8m0")) == (["0x2A"], ["0x7E"])
-    page.get_by_label("Preset").select_option("ml_dtypes")
+    page.get_by_label("Profile").select_option("ml_dtypes")
     assert (marked("e4m3"), marked("e8m0"), marked("f16")) == (["0x2A"], ["0x7D"], [])
     page.get_by_label("Rounding").select_option("rtz")
     assert (marked("e4m3"), marked("e8m0")) == (["0x29"], ["0x7D"])
@@ -279,7 +279,7 @@ def test_the_address_keeps_the_state(browser, page):
     page.get_by_label("Number", exact=True).fill("1e-40")
     page.locator("#pick-e5m2").click()
     page.get_by_label("Rounding").select_option("rtp")
-    page.get_by_label("Preset").select_option("torch")
+    page.get_by_label("Profile").select_option("torch")
     page.get_by_role("tab", name="A row").click()
     page.get_by_label("Up to 32 numbers").fill("1, 2\n+3")
     page.get_by_role("radio", name="NVFP4").check()

@@ -2,6 +2,8 @@
 
 import pytest
 
+import mor_ref
+
 
 def test_the_former_names_of_recipes() -> None:
     from mor_ref import recipes, treatments
@@ -12,3 +14,12 @@ def test_the_former_names_of_recipes() -> None:
         assert treatments.own_recipe is recipes.own_recipe
     with pytest.raises(AttributeError, match="has no attribute 'Recipe'"):
         _ = treatments.Recipe
+
+
+def test_the_former_name_of_the_profile_of_an_encoder() -> None:
+    with pytest.warns(DeprecationWarning, match="argument preset of encode is profile now"):
+        codes = mor_ref.encode([float("nan"), -500.0], "e4m3", preset="ml_dtypes")
+    assert codes.tolist() == [0x7F, 0xFF]
+    assert mor_ref.encode([-500.0], "e4m3").tolist() == [0xFE]
+    with pytest.raises(TypeError, match="preset and profile are given"):
+        mor_ref.encode([1.0], "e4m3", preset="torch", profile="torch")

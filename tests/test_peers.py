@@ -1,4 +1,4 @@
-"""Encoders that no one here wrote: each has its preset's codes on all 16-bit inputs and edges."""
+"""Encoders that no one here wrote: each has its profile's codes on all 16-bit inputs and edges."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from test_format import ML_DTYPES
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 
 
 def bits_of(array):
@@ -22,28 +22,28 @@ def bits_of(array):
 
 
 @pytest.mark.tier("full", but=["[e4m3]", "[e8m0]", "[bf16]"])
-@pytest.mark.parametrize("name", presets["ml_dtypes"])
+@pytest.mark.parametrize("name", encoding_profiles["ml_dtypes"])
 def test_ml_dtypes(name):
     """ENC-016: from the sources that ml_dtypes rounds once; bfloat16 to itself rounds nothing."""
     fmt = formats[name]
     for x in (ALL_BF16, ALL_F16, edges(fmt, np.float32))[name == "bf16" :]:
         with np.errstate(all="ignore"):
             theirs = bits_of(x.astype(ML_DTYPES[name]))
-        ours = mor_ref.encode(x, fmt, preset="ml_dtypes")
+        ours = mor_ref.encode(x, fmt, profile="ml_dtypes")
         assert differences(x, ours, theirs.tolist()) == [], x.dtype
 
 
 @pytest.mark.tier("full", but=["[e4m3]"])
-@pytest.mark.parametrize("name", presets["ml_dtypes"])
+@pytest.mark.parametrize("name", encoding_profiles["ml_dtypes"])
 def test_ml_dtypes_rounds_a_float64_twice(name):
     """ENC-001: which we do not; what it does is to round to float32 first."""
     fmt = formats[name]
     x = edges(fmt, np.float64)
     with np.errstate(all="ignore"):
         theirs = bits_of(x.astype(ML_DTYPES[name]))
-        twice = mor_ref.encode(x.astype(np.float32), fmt, preset="ml_dtypes")
+        twice = mor_ref.encode(x.astype(np.float32), fmt, profile="ml_dtypes")
     assert differences(x, twice, theirs.tolist()) == []
-    assert differences(x, mor_ref.encode(x, fmt, preset="ml_dtypes"), theirs.tolist()) != []
+    assert differences(x, mor_ref.encode(x, fmt, profile="ml_dtypes"), theirs.tolist()) != []
 
 
 @pytest.mark.parametrize("name", [name for name in ML_DTYPES if name != "f16"])
@@ -59,7 +59,7 @@ def test_decoding_as_ml_dtypes(name):
 
 
 def test_float16_as_numpy_but_for_nan():
-    """ENC-007: NumPy keeps NaN payloads, and so has no preset."""
+    """ENC-007: NumPy keeps NaN payloads, and so has no profile."""
     for x in (ALL_BF16, edges(formats["f16"], np.float32), edges(formats["f16"], np.float64)):
         with np.errstate(all="ignore"):
             theirs = bits_of(x.astype(np.float16))
@@ -80,7 +80,7 @@ TORCH = {
 
 
 @needs("torch")
-@pytest.mark.parametrize("name", presets["torch"])
+@pytest.mark.parametrize("name", encoding_profiles["torch"])
 def test_torch(name):
     """ENC-016: from the sources that torch rounds once; a float64 it rounds to float32 first."""
     torch = imported("torch")
@@ -88,12 +88,12 @@ def test_torch(name):
     bf16 = torch.from_numpy(ALL_BF16.view(np.int16)).view(torch.bfloat16)
     for x in (bf16, torch.from_numpy(ALL_F16), torch.from_numpy(edges(fmt, np.float32))):
         theirs = x.to(dtype).view(torch.uint8).numpy()
-        ours = mor_ref.encode(x, fmt, preset="torch")
+        ours = mor_ref.encode(x, fmt, profile="torch")
         assert differences(x, ours, theirs.tolist()) == [], x.dtype
 
 
 @needs("torch")
-@pytest.mark.parametrize("name", presets["torch"])
+@pytest.mark.parametrize("name", encoding_profiles["torch"])
 def test_decoding_as_torch(name):
     """DEC-001."""
     torch = imported("torch")
@@ -105,7 +105,7 @@ def test_decoding_as_torch(name):
 
 @needs("torch")
 def test_bfloat16_as_torch_but_for_nan():
-    """ENC-007: which NaN torch stores depends on the place of the element, so it has no preset."""
+    """ENC-007: which NaN torch stores depends on the place of the element, so it has no profile."""
     torch = imported("torch")
     x = edges(formats["bf16"], np.float32)
     x = x[~np.isnan(x)]

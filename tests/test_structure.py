@@ -194,7 +194,7 @@ def test_mistakes_without_structure_have_none(seed):
     [
         ("nvfp4_as_torchao", "nvfp4_modelopt", "the NVFP4 profile torchao"),
         ("mx_as_ceil", "mx_blocks", "the MX scale rule ceil"),
-        ("encode_as_ml_dtypes", "encode_presets", "the preset ml_dtypes"),
+        ("encode_as_ml_dtypes", "encode_presets", "the profile ml_dtypes"),
     ],
 )
 def test_another_row_of_a_catalogue_is_named(name, suite, words):

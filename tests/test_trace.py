@@ -11,7 +11,7 @@ from mor_docs.shown.traces import CHAPTERS
 from mor_docs.trace import own_trace, rules_of
 
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -202,12 +202,14 @@ def test_the_printed_presets_are_those_of_the_catalogue():
     """ENC-016."""
     printed = {}
     table = table_after(":id: ENC-016", ROOT / "spec/encoding.md")
-    for preset, names, overflow, nan, rest in table:
+    for profile, names, overflow, nan, rest in table:
         codes = tuple(int(code, 16) for code in nan.split(", ")) if "0x" in nan else nan
         row = SpecialCases(overflow=overflow, nan=codes)
         if "(1)" in rest:
             row = replace(row, above_smallest_goes_up=True, power_of_two_rounding="rna")
         if "zero and negative numbers are NaN" in rest:
             row = replace(row, zero_code=0xFF, negative_code=0xFF)
-        printed |= {(preset, name): row for name in names.split(", ")}
-    assert printed == {(p, name): row for p, rows in presets.items() for name, row in rows.items()}
+        printed |= {(profile, name): row for name in names.split(", ")}
+    assert printed == {
+        (p, name): row for p, rows in encoding_profiles.items() for name, row in rows.items()
+    }

@@ -60,7 +60,7 @@ Explorer.explain = (() => {
   function withoutRounding(x, fmt, special) {
     if (isNan(x)) return outcomeOfNan(x, special);
     if (x.negative && !isZero(x) && special.negativeCode !== null) {
-      return { outcome: "a negative number, as the preset stores it", rule: "ENC-016" };
+      return { outcome: "a negative number, as the profile stores it", rule: "ENC-016" };
     }
     if (isInfinite(x)) return { outcome: "an infinite input, which is not rounded", rule: "ENC-008" };
     if (isZero(x)) return outcomeOfZero(fmt, special);
@@ -71,12 +71,12 @@ Explorer.explain = (() => {
   }
 
   function outcomeOfNan(x, special) {
-    if (Array.isArray(special.nan)) return { outcome: "NaN, as the preset stores it", rule: "ENC-016" };
+    if (Array.isArray(special.nan)) return { outcome: "NaN, as the profile stores it", rule: "ENC-016" };
     return { outcome: "NaN", rule: special.nan === "signed" && x.negative ? "ENC-010" : "ENC-009" };
   }
 
   function outcomeOfZero(fmt, special) {
-    if (special.zeroCode !== null) return { outcome: "zero, as the preset stores it", rule: "ENC-016" };
+    if (special.zeroCode !== null) return { outcome: "zero, as the profile stores it", rule: "ENC-016" };
     return { outcome: "zero", rule: fmt.isPowerOfTwo ? "ENC-014" : "ENC-011" };
   }
 
@@ -84,7 +84,7 @@ Explorer.explain = (() => {
   function outcomeOf({ x, fmt, rounding, special, random, value, place, isUp, negative }) {
     const isLowest = fmt.isPowerOfTwo && exponentOf(x) === fmt.smallestExponent;
     if (place.rest && isLowest && special.aboveSmallestGoesUp && rounding === "rna") {
-      return { outcome: "up: the preset rounds up a magnitude above the smallest value", rule: "ENC-016" };
+      return { outcome: "up: the profile rounds up a magnitude above the smallest value", rule: "ENC-016" };
     }
     const rounded = finite(negative, place.below + (isUp ? 1n : 0n), place.unit);
     if (isSmaller(formats.largest(fmt), rounded)) {

@@ -128,7 +128,7 @@ Explorer.number = (() => {
   }
 
   function whyNot(fmt, rounding, special) {
-    if (!special) return `This preset says nothing of ${fmt.name}.`;
+    if (!special) return `This profile says nothing of ${fmt.name}.`;
     if (rounding === "sr" && formats.admits(fmt, rounding)) return "Give random bits.";
     return `${fmt.name} holds powers of two and admits ${catalogue.powerOfTwoRoundings.join(", ")} only.`;
   }

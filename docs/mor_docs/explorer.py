@@ -25,7 +25,7 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.definitions.levels import ARITHMETICS, CLIP, LEVEL_KINDS, SMALLEST_ALPHA
 from mor_ref.definitions.mixed import FEWEST_BITS, MIXTURES, MOST_BITS, integer_format
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
@@ -58,7 +58,7 @@ def catalogue() -> dict[str, Any]:
         "ours": _special(SpecialCases()),
         "presets": {
             name: {fmt: _special(special) for fmt, special in rows.items()}
-            for name, rows in presets.items()
+            for name, rows in encoding_profiles.items()
         },
         "scalings": SCALINGS,
         "profiles": {name: _profile(name) for name in PROFILES},

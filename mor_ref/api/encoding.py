@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor_ref.api.tracing import untraced
-from mor_ref.argument_checks import whole_number
+from mor_ref.argument_checks import whole_number, with_former_name
 from mor_ref.arrays import (
     Bits,
     RandomWords,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@with_former_name("preset", "profile")
 @untraced
 def encode(
     x: "ArrayLike",
@@ -37,7 +38,7 @@ def encode(
     rounding: Rounding | None = None,
     overflow: Overflow | None = None,
     nan: Nan | None = None,
-    preset: str | None = None,
+    profile: str | None = None,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | str | None = None,
     out: Bits | None = None,
@@ -51,17 +52,17 @@ def encode(
     below 2**n_random_bits for each element. With "cuda" for `n_random_bits`, two or four elements
     next to each other share a word of 32 bits, as the instruction `cvt.rs` has it. `overflow` is
     "satfinite" (the default) or "ieee".
-    `nan` is "canonical" (the default) or "signed". In place of these two, `preset` names a library
+    `nan` is "canonical" (the default) or "signed". In place of these two, `profile` names a library
     to follow: "cuda", "ml_dtypes" or "torch". By default, `threads` is all that can run.
 
     >>> import mor_ref
     >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3")
     array([ 42, 254, 127], dtype=uint8)
-    >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3", preset="ml_dtypes")
+    >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3", profile="ml_dtypes")
     array([ 42, 255, 127], dtype=uint8)
     """
     target = as_format(fmt)
-    special = special_cases_for(target, overflow, nan, preset)
+    special = special_cases_for(target, overflow, nan, profile)
     mode = rounding_for(target, rounding, special)
     numbers = numbers_from(x, "x")
     random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape, target)

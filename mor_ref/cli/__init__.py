@@ -108,7 +108,9 @@ def explain_value(
     rounding: RoundingOption = None,
     overflow: Annotated[str | None, typer.Option(help="satfinite (default) or ieee.")] = None,
     nan: Annotated[str | None, typer.Option(help="canonical (default) or signed.")] = None,
-    preset: Annotated[str | None, typer.Option(help="cuda, ml_dtypes or torch.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "--preset", help="cuda, ml_dtypes or torch.")
+    ] = None,
     source: Annotated[
         str | None, typer.Option(help="The format of a bit pattern: f64, f32, f16 or bf16.")
     ] = None,
@@ -125,7 +127,7 @@ def explain_value(
         rounding=rounding,
         overflow=overflow,
         nan=nan,
-        preset=preset,
+        profile=profile,
         source=source,
         random_word=random_word,
         n_random_bits=n_random_bits,

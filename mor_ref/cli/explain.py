@@ -25,7 +25,7 @@ def run(
     rounding: str | None,
     overflow: str | None,
     nan: str | None,
-    preset: str | None,
+    profile: str | None,
     source: str | None,
     random_word: int | None,
     n_random_bits: int | None,
@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Print the encoding of a number."""
     fmt = as_format(fmt_name)
-    cases = special_cases_for(fmt, overflow, nan, preset)
+    cases = special_cases_for(fmt, overflow, nan, profile)
     mode: Rounding = rounding_for(fmt, rounding, cases)
     found = explain(
         parse_number(value, source),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.argument_checks import known_name, whole_number, with_former_name
 from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
@@ -123,6 +123,7 @@ class MorResult:
     amin: Array
 
 
+@with_former_name("preset", "profile")
 def encode(
     x: Any,
     fmt: str | Format,
@@ -130,7 +131,7 @@ def encode(
     rounding: Rounding | None = None,
     overflow: Overflow | None = None,
     nan: Nan | None = None,
-    preset: str | None = None,
+    profile: str | None = None,
     random_bits: Any = None,
     n_random_bits: int | None = None,
 ) -> Array:
@@ -140,7 +141,7 @@ def encode(
     looked at on the host, and have to be 0.
     """
     target = as_format(fmt)
-    special = special_cases_for(target, overflow, nan, preset)
+    special = special_cases_for(target, overflow, nan, profile)
     mode = rounding_for(target, rounding, special)
     argument, words = given(x, "x"), _random_words(mode, random_bits, n_random_bits)
     with on_gpu_of(argument, *words) as gpu:

@@ -2,7 +2,7 @@
 
 A rounding is a name. The special cases (overflow, NaN, and zero and negative numbers in
 e8m0) are a record, `SpecialCases`: made from the arguments `overflow` and `nan`, or taken from a
-preset, which is the record of another library. Every implementation reads the same record.
+profile, which is the record of another library. Every implementation reads the same record.
 """
 
 from dataclasses import dataclass

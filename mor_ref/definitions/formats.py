@@ -1,4 +1,4 @@
-"""The rows: every built-in format, and every preset. The only file that holds format numbers."""
+"""The rows: every built-in format, and every profile. The only file that holds format numbers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -46,7 +46,7 @@ _IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
 _SATFINITE = SpecialCases()
 
 # The special cases of other libraries (ENC-016).
-_PRESETS: dict[str, dict[str, SpecialCases]] = {
+_ENCODING_PROFILES: dict[str, dict[str, SpecialCases]] = {
     # The conversions of CUDA's headers, saturating where they offer it.
     "cuda": {
         **dict.fromkeys(("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0"), _SATFINITE),
@@ -107,8 +107,8 @@ random_bits: Mapping[str, Mapping[str, RandomBits]] = MappingProxyType(
 formats: Catalogue[Format] = Catalogue(
     "format", Format, _FORMATS, OTHER_NAMES, namespace=NAMES_OF_REPRESENTATIONS
 )
-presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
-    {name: MappingProxyType(rows) for name, rows in _PRESETS.items()}
+encoding_profiles: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
+    {name: MappingProxyType(rows) for name, rows in _ENCODING_PROFILES.items()}
 )
 
 
@@ -118,38 +118,38 @@ def as_format(fmt: str | Format) -> Format:
 
 
 def special_cases_for(
-    fmt: Format, overflow: str | None, nan: str | None, preset: str | None
+    fmt: Format, overflow: str | None, nan: str | None, profile: str | None
 ) -> SpecialCases:
-    """Return the record for these arguments: of the preset, or of this reference's own rules."""
-    if preset is None:
+    """Return the record for these arguments: of the profile, or of this reference's own rules."""
+    if profile is None:
         return special_cases(overflow, nan)
     if overflow is not None or nan is not None:
         given = "overflow" if overflow is not None else "nan"
         raise ValueError(
-            f"preset is {preset!r} and {given} is given too, but a preset sets the codes of "
+            f"profile is {profile!r} and {given} is given too, but a profile sets the codes of "
             "overflow and of NaN; give only one of the two"
         )
-    return _preset_cases(preset, fmt)
+    return _profile_cases(profile, fmt)
 
 
-def random_bits_for(preset: str, fmt: Format) -> RandomBits:
-    """Return which random bits of a word the instructions of a preset take for a format."""
-    return _of_preset("n_random_bits", preset, random_bits, fmt, "has no instruction for")
+def random_bits_for(profile: str, fmt: Format) -> RandomBits:
+    """Return which random bits of a word the instructions of a profile take for a format."""
+    return _of_profile("n_random_bits", profile, random_bits, fmt, "has no instruction for")
 
 
-def _preset_cases(preset: str, fmt: Format) -> SpecialCases:
+def _profile_cases(profile: str, fmt: Format) -> SpecialCases:
     """Return another library's special cases for a built-in format that the library has."""
-    return _of_preset("preset", preset, presets, fmt, "says nothing of")
+    return _of_profile("profile", profile, encoding_profiles, fmt, "says nothing of")
 
 
-def _of_preset(
-    argument: str, preset: str, tables: Mapping[str, Mapping[str, _Row]], fmt: Format, lack: str
+def _of_profile(
+    argument: str, profile: str, tables: Mapping[str, Mapping[str, _Row]], fmt: Format, lack: str
 ) -> _Row:
-    """Return the row that a preset has for a built-in format; `lack` says that it has none."""
-    rows = tables[known_name(argument, preset, tables)]
+    """Return the row that a profile has for a built-in format; `lack` says that it has none."""
+    rows = tables[known_name(argument, profile, tables)]
     if formats.get(fmt.name) != fmt or fmt.name not in rows:
         raise ValueError(
-            f"{argument} is {preset!r}, which {lack} the format {fmt.name!r}; "
+            f"{argument} is {profile!r}, which {lack} the format {fmt.name!r}; "
             f"it covers {', '.join(rows)}"
         )
     return rows[fmt.name]

@@ -121,7 +121,7 @@ def special_cases_ignored(
     special: SpecialCases = _DEFAULT,
     **known: Any,
 ) -> int:
-    """Overflow and NaN are the default, even if ieee, signed or a preset is asked for."""
+    """Overflow and NaN are the default, even if ieee, signed or a profile is asked for."""
     del special
     return int(reference(x, fmt, rounding, _DEFAULT, **known))
 

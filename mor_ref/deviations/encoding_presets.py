@@ -1,4 +1,4 @@
-"""Encoders that use the preset of another library (ENC-016)."""
+"""Encoders that use the profile of another library (ENC-016)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.deviations.deviation import Change, Deviation
 from mor_ref.deviations.domains import FP8LM_CAST, ROUNDED
 from mor_ref.deviations.exemptions import AS_TORCH
@@ -45,7 +45,7 @@ def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
 
     return Deviation(
         f"encode_as_{library}",
-        f"Codes are those of the preset {library}: its overflow, its NaN, its rounding to nearest.",
+        f"Codes are those of profile {library}: its overflow, its NaN, its rounding to nearest.",
         ("ENC-003", "ENC-006", "ENC-016"),
         ROUNDED if library in _EXEMPTIONS else _ASKED,
         (Change(encode, swapped, is_another),),
@@ -53,4 +53,4 @@ def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
     )
 
 
-DEVIATIONS = tuple(_encode_as(library, rows) for library, rows in presets.items())
+DEVIATIONS = tuple(_encode_as(library, rows) for library, rows in encoding_profiles.items())

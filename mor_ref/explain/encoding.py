@@ -115,16 +115,16 @@ def _without_rounding(x: float, fmt: Format, special: SpecialCases) -> tuple[str
     """Return the outcome and the rule of an input that is not rounded, or None."""
     if math.isnan(x):
         if isinstance(special.nan, tuple):
-            return "NaN, as the preset stores it", "ENC-016"
+            return "NaN, as the profile stores it", "ENC-016"
         signed = special.nan == "signed" and math.copysign(1, x) < 0
         return "NaN", "ENC-010" if signed else "ENC-009"
     if x < 0 and special.negative_code is not None:
-        return "a negative number, as the preset stores it", "ENC-016"
+        return "a negative number, as the profile stores it", "ENC-016"
     if math.isinf(x):
         return "an infinite input, which is not rounded", "ENC-008"
     if x == 0:
         if special.zero_code is not None:
-            return "zero, as the preset stores it", "ENC-016"
+            return "zero, as the profile stores it", "ENC-016"
         return "zero", "ENC-014" if fmt.is_power_of_two else "ENC-011"
     if fmt.is_power_of_two and abs(x) < fmt.value(0):
         return f"the smallest value: {fmt.name} has nothing below it, and no zero", "ENC-014"
@@ -145,7 +145,7 @@ def _outcome(
     is_odd = place.below % 2 == 1 and not fmt.is_power_of_two
     is_lowest = fmt.is_power_of_two and abs(x) < 2 * fmt.value(0)
     if place.rest and is_lowest and special.above_smallest_goes_up and mode == "rna":
-        return "up: the preset rounds up a magnitude above the smallest value", "ENC-016"
+        return "up: the profile rounds up a magnitude above the smallest value", "ENC-016"
     if random is not None:
         up = exact.goes_up_at_random(place.rest, place.whole, *random)
     else:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mor_ref.definitions.encoding import rounding_for
-from mor_ref.definitions.formats import as_format, formats, presets, special_cases_for
+from mor_ref.definitions.formats import as_format, encoding_profiles, formats, special_cases_for
 from mor_ref.operations.bits import codes_array, numbers_of, tensor_of
 from mor_ref.operations.encode import random_inputs
 from mor_ref.operations.fields import fields
@@ -20,7 +20,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact import encode
 
     fmt = as_format(parameters["format"])
-    special = presets[parameters["preset"]][fmt.name]
+    special = encoding_profiles[parameters["preset"]][fmt.name]
     x = numbers_of(arrays["x"], parameters["source"])
     return {"code": codes_array([encode(number, fmt, special=special) for number in x], fmt)}
 
@@ -30,7 +30,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import encode
 
     x = tensor_of(arrays["x"], parameters["source"])
-    return {"code": encode(x, parameters["format"], preset=parameters["preset"])}
+    return {"code": encode(x, parameters["format"], profile=parameters["preset"])}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -39,13 +39,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.launching import Bits
 
     fmt = as_format(parameters["format"])
-    special = presets[parameters["preset"]][fmt.name]
+    special = encoding_profiles[parameters["preset"]][fmt.name]
     x = Bits(arrays["x"], parameters["source"])
     return {"code": encode(device, x, fmt, rounding_for(fmt, None, special), special)}
 
 
 def admit(parameters: Parameters) -> None:
-    """Refuse a preset that does not have the format."""
+    """Refuse a profile that does not have the format."""
     special_cases_for(formats[parameters["format"]], None, None, parameters["preset"])
 
 

@@ -8,7 +8,7 @@ from mor_ref.definitions.affine import AFFINE_PROFILES, NARROWEST, WIDEST, integ
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
-from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.formats import encoding_profiles, formats
 from mor_ref.definitions.fp8lm import AUTOMATIC, FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.matmul import RECORD_KINDS
@@ -137,7 +137,7 @@ KINDS: Mapping[str, Kind] = {
     "rounding": one_of(DETERMINISTIC_ROUNDINGS),
     "overflow": one_of(OVERFLOWS),
     "nan": one_of(NANS),
-    "preset": one_of(presets),
+    "preset": one_of(encoding_profiles),
     "n_random_bits": number(1, 32),
     "metric": row_of(METRICS),
     "scaling": one_of(SCALINGS),

@@ -200,25 +200,25 @@ _NANS = {
 
 
 def encode_preset(parameters, inputs):
-    name, preset = parameters["format"], parameters["preset"]
+    name, profile = parameters["format"], parameters["preset"]
     layout = Layout.table[name]
     wide = name in {"bf16", "f16", "f32"}
     finite = {
         "cuda": not wide,
         "ml_dtypes": name in {"e2m1", "e2m3", "e3m2"},
         "torch": name == "e4m3",
-    }[preset]
+    }[profile]
     x = opened(inputs["x"], parameters["source"])
-    other = layout.powers and preset != "cuda"
+    other = layout.powers and profile != "cuda"
     rounding = "rne" if not layout.powers else "rna" if other else "rtp"
     codes = codes_of(
         layout, x, rounding, "satfinite" if finite else "ieee", "next" if other else None
     )
     codes = no_number(layout, codes, x, signed=False)
-    if (preset, name) in _NANS:
-        plus, minus = _NANS[preset, name]
+    if (profile, name) in _NANS:
+        plus, minus = _NANS[profile, name]
         codes = np.where(x[4], np.where(x[0], minus, plus), codes)
-    if layout.powers and preset == "ml_dtypes":
+    if layout.powers and profile == "ml_dtypes":
         codes = np.where(x[0] | (x[2] == 0), layout.nan, codes)
     return {"code": codes.astype(layout.dtype)}
 

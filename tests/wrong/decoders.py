@@ -117,7 +117,7 @@ def flushed(code, _):
 
 
 def casts(parameters, inputs):
-    """Encode for the preset ml_dtypes with the casts of ml_dtypes."""
+    """Encode for the profile ml_dtypes with the casts of ml_dtypes."""
     if parameters["preset"] != "ml_dtypes":
         return None
     with np.errstate(all="ignore"):
@@ -125,7 +125,7 @@ def casts(parameters, inputs):
     return {"code": codes.view(Layout.table[parameters["format"]].dtype)}
 
 
-def preset(function, *names):
+def profile(function, *names):
     """Return the entry of a kernel for a library's conversions to some formats."""
 
     def answer(parameters, inputs):
@@ -199,17 +199,17 @@ KERNELS = [
     Kernel("flushed_decode", decoder(flushed, "f32"), "subnormal numbers are flushed"),
     Kernel(
         "torch_by_ml_dtypes",
-        preset(cast, ("torch", "e4m3"), ("torch", "e5m2")),
+        profile(cast, ("torch", "e4m3"), ("torch", "e5m2")),
         "overflow in e4m3 and NaN in e5m2 are those of ml_dtypes",
     ),
-    Kernel("torch_as_cuda", preset(swapped, ("torch", "e4m3"), ("torch", "e5m2")), "one NaN"),
+    Kernel("torch_as_cuda", profile(swapped, ("torch", "e4m3"), ("torch", "e5m2")), "one NaN"),
     Kernel(
         "nearest_power_of_bits",
-        preset(nearest_power, ("ml_dtypes", "e8m0")),
+        profile(nearest_power, ("ml_dtypes", "e8m0")),
         "2^-127 becomes 2^-126",
     ),
-    Kernel("e8m0_log2f", preset(ceil_of_log2f, ("cuda", "e8m0")), "log2f rounds to an integer"),
-    Kernel("next_power", preset(next_power, ("cuda", "e8m0")), "below 2^-127 the code is 1"),
-    Kernel("added_and_cut", preset(added_and_cut, ("cuda", "bf16")), "a NaN becomes a zero"),
-    Kernel("veltkamp", preset(split_by_veltkamp, ("cuda", "bf16")), "the product may overflow"),
+    Kernel("e8m0_log2f", profile(ceil_of_log2f, ("cuda", "e8m0")), "log2f rounds to an integer"),
+    Kernel("next_power", profile(next_power, ("cuda", "e8m0")), "below 2^-127 the code is 1"),
+    Kernel("added_and_cut", profile(added_and_cut, ("cuda", "bf16")), "a NaN becomes a zero"),
+    Kernel("veltkamp", profile(split_by_veltkamp, ("cuda", "bf16")), "the product may overflow"),
 ]

@@ -1,4 +1,4 @@
-"""Encoding: steps in bits, roundings side by side, special values of each preset."""
+"""Encoding: steps in bits, roundings side by side, special values of each profile."""
 
 import math
 from fractions import Fraction
@@ -11,7 +11,7 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.exact import floor_log2, in_units_of
 from mor_ref.explain.encoding import explain
 
@@ -70,15 +70,19 @@ def powers(*given: str) -> str:
 
 
 def specials() -> str:
-    """Show the codes of special inputs under presets, and under this reference's own rules."""
+    """Show the codes of special inputs under profiles, and under this reference's own rules."""
     inputs = {"NaN": math.nan, "−NaN": -math.nan, "∞": math.inf, "−∞": -math.inf, "1e30": 1e30}
     inputs |= {"−0": -0.0, "−1": -1.0}
     parts = []
     for fmt in formats.values():
-        if not any(fmt.name in rows for rows in presets.values()):
+        if not any(fmt.name in rows for rows in encoding_profiles.values()):
             continue
         known = {"satfinite, canonical": SpecialCases(), "ieee, canonical": _IEEE}
-        known |= {f"preset {p}": rows[fmt.name] for p, rows in presets.items() if fmt.name in rows}
+        known |= {
+            f"profile {p}": rows[fmt.name]
+            for p, rows in encoding_profiles.items()
+            if fmt.name in rows
+        }
         rows = [
             [rule, *(_shown(x, fmt, special) for x in inputs.values())]
             for rule, special in known.items()

@@ -13,7 +13,7 @@ from mor_ref.definitions.encoding import (
     Rounding,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.formats import encoding_profiles, formats
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden.inputs.edges import (
@@ -133,11 +133,11 @@ def _case(
 
 
 def _preset_cases(size: Size) -> Iterator[Case]:
-    for preset, rows in presets.items():
+    for profile, rows in encoding_profiles.items():
         for name in rows:
             yield Case(
-                f"{preset}.{name}",
-                {"format": name, "source": "f32", "preset": preset},
+                f"{profile}.{name}",
+                {"format": name, "source": "f32", "preset": profile},
                 {"x": edges_and_random(formats[name], size)},
             )
 
