@@ -324,22 +324,22 @@ METRICS = "acceptance, a part of the chapter policies"
 MEASURING = "error sums of any representation, of the chapters errors and policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
-BLOCK_SCHEMES = "the chapters mx, nvfp4, scales and gam as formulas"
+BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
 NO_CHAPTERS = {
     "definitions": {
-        "block_schemes": BLOCK_SCHEMES,
+        "block_formulas": BLOCK_FORMULAS,
         "catalogue": "the type of the tables of rows",
         "dot_arguments": "what functions of the chapter dot are given",
         "dot_faults": "why a profile of the chapter dot cannot exist",
         "format": "the type of a row of the chapter formats",
         "format_names": "names in other software, of the chapter formats",
-        "formulas": "the formulas of block schemes",
+        "formulas": "what formulas are",
         "matmul": MATMUL,
     },
     "exact": {
         "affine_groups": "the order of dimensions, of the chapter affine",
         "arithmetic": "the arithmetic of all chapters (notation.md)",
-        "block_schemes": BLOCK_SCHEMES,
+        "block_formulas": BLOCK_FORMULAS,
         "columns": "the arithmetic of all chapters, many numbers at a time",
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,

@@ -1,4 +1,4 @@
-"""Formulas of block schemes: text in which each operator is one rounding to binary32.
+"""Formulas of blocks and their scales: text in which each operator is one rounding to binary32.
 
 `+ - * /` round once, a literal is rounded once, and the name of a format rounds to it. `a or b` is
 b where a is 0, and `a if test else b` tests `c < d`, `c > d`, or whether a number is not 0. min and

@@ -5,7 +5,7 @@ from array import array
 from itertools import repeat
 from operator import and_, lt, not_
 
-from mor_ref.exact.block_schemes import InBlocks
+from mor_ref.exact.block_formulas import InBlocks
 from mor_ref.exact.columns import Column, differences, quotients, totals
 from mor_ref.exact.errors import LEAST_LOST, ErrorSum
 from mor_ref.exact.quantization import to_bf16

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.block_schemes import BlockScheme
+from mor_ref.definitions.block_formulas import BlockFormulas
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.exact.errors import SUMS
 from mor_ref.metrics.mean import Limit
@@ -28,7 +28,7 @@ from mor_ref.operations.operation import (
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.way_back import chosen_ones
 from mor_ref.policies import POLICIES, Rung, as_policy
-from mor_ref.representations import scheme_of
+from mor_ref.representations import formulas_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,18 +63,18 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide with the exact model, many numbers at a time."""
     from mor_ref.exact import policies
-    from mor_ref.exact.block_schemes import InBlocks, amaxes
+    from mor_ref.exact.block_formulas import InBlocks, amaxes
     from mor_ref.exact.error_columns import bf16_codes
 
     policy, scaling, bits = as_policy(parameters["policy"]), parameters["scaling"], arrays["x"]
     cut = partition(bits.shape, as_cut(parameters["block"]))
-    schemes = {one.name: scheme_of(one, scaling, cut) for one in policy.tried}
-    if bits.size >= MANY or None in schemes.values():
+    formulas = {one.name: formulas_of(one, scaling, cut) for one in policy.tried}
+    if bits.size >= MANY or None in formulas.values():
         return exact(parameters, arrays)
     units = cut if policy.unit == "block" else cut.groups
     numbers, order = numbers_of(bits, parameters["source"]), InBlocks(units)
     words = array("f", numbers).tobytes()
-    tried = {name: _tried(words, units, scheme) for name, scheme in schemes.items() if scheme}
+    tried = {name: _tried(words, units, one) for name, one in formulas.items() if one}
     x = order.taken(numbers)
     amins = map(policies.amin, order.blocks(x))
     errors_of_units = zip(*(own.errors for own in tried.values()), strict=True)
@@ -103,13 +103,13 @@ class _Tried(NamedTuple):
 
 
 @functools.lru_cache(maxsize=256)  # several policies and kinds of scales try the same
-def _tried(words: bytes, units: Partition, scheme: BlockScheme) -> _Tried:
-    """Try a scheme on a tensor, given its binary32 numbers, row by row."""
-    from mor_ref.exact.block_schemes import InBlocks, quantize
+def _tried(words: bytes, units: Partition, formulas: BlockFormulas) -> _Tried:
+    """Try a representation on a tensor, given its binary32 numbers, row by row."""
+    from mor_ref.exact.block_formulas import InBlocks, quantize
     from mor_ref.exact.error_columns import error_sums
 
     numbers, order = array("f", words).tolist(), InBlocks(units)
-    y = order.taken(quantize(numbers, (units.rows, units.columns), scheme).y)
+    y = order.taken(quantize(numbers, (units.rows, units.columns), formulas).y)
     return _Tried(array("f", y), error_sums(order.taken(numbers), y, order))
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.block_schemes import mx_scheme
+from mor_ref.definitions.block_formulas import mx_formulas
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
@@ -46,11 +46,11 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model, many numbers at a time."""
-    from mor_ref.exact.block_schemes import quantize
+    from mor_ref.exact.block_formulas import quantize
 
     fmt, shape = as_format(parameters["format"]), arrays["x"].shape
-    scheme = mx_scheme(fmt, parameters["scale_rule"], parameters["block"])
-    found = quantize(numbers_of(arrays["x"], parameters["source"]), shape, scheme)
+    formulas = mx_formulas(fmt, parameters["scale_rule"], parameters["block"])
+    found = quantize(numbers_of(arrays["x"], parameters["source"]), shape, formulas)
     scales = found.scales["s"]
     return {
         "scale": np.array(scales.codes, np.uint8).reshape(scales.parts.grid),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.block_schemes import nvfp4_scheme
+from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
@@ -63,13 +63,13 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model, many numbers at a time."""
-    from mor_ref.exact.block_schemes import quantize
+    from mor_ref.exact.block_formulas import quantize
     from mor_ref.exact.nvfp4 import global_scale
 
     rows, width = parameters["tile"]
     shape, profile = arrays["x"].shape, PROFILES[parameters["profile"]]
     numbers = numbers_of(arrays["x"], parameters["source"])
-    found = quantize(numbers, shape, nvfp4_scheme(profile, (rows, width)))
+    found = quantize(numbers, shape, nvfp4_formulas(profile, (rows, width)))
     above, tiles = found.scales.values()
     whole = [global_scale(profile, amax) for amax in above.numbers["amax"]]
     code = codes_array(found.codes, E2M1).reshape(shape)

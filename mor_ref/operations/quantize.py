@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.block_schemes import scaled_scheme
+from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.scales import AmaxOrScale, given_for
@@ -66,15 +66,15 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model, many numbers at a time."""
-    from mor_ref.exact import block_schemes
+    from mor_ref.exact import block_formulas
     from mor_ref.exact.error_columns import error_sums
 
     shape, fmt = arrays["x"].shape, as_format(parameters["format"])
     cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     x = numbers_of(arrays["x"], parameters["source"])
-    scheme = scaled_scheme(fmt, parameters["scaling"], cut.block, cut.group)
-    found = block_schemes.quantize(x, shape, scheme)
-    order, scale = block_schemes.InBlocks(cut), found.scales["s"]
+    formulas = scaled_formulas(fmt, parameters["scaling"], cut.block, cut.group)
+    found = block_formulas.quantize(x, shape, formulas)
+    order, scale = block_formulas.InBlocks(cut), found.scales["s"]
     errors = error_sums(order.taken(x), order.taken(found.y), order)
     mantissa, exponent = np.zeros(cut.group_grid, np.uint32), np.zeros(cut.grid, np.uint8)
     if scale.codes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name, known_name, whole_number
-from mor_ref.definitions.block_schemes import BlockScheme, mx_scheme
+from mor_ref.definitions.block_formulas import BlockFormulas, mx_formulas
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -100,10 +100,10 @@ class MxBlocks:
         del scaling, parts
         return mx(x, self.element, self.scale_rule, self.block).elements
 
-    def scheme(self, scaling: Scaling, parts: Partition) -> BlockScheme:
+    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
         """Return it as formulas."""
         del scaling, parts
-        return mx_scheme(self.element, self.scale_rule, self.block)
+        return mx_formulas(self.element, self.scale_rule, self.block)
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None

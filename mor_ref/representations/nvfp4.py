@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.block_schemes import BlockScheme, nvfp4_scheme
+from mor_ref.definitions.block_formulas import BlockFormulas, nvfp4_formulas
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, tile_of
@@ -75,10 +75,10 @@ class Nvfp4Tiles:
         del scaling, parts
         return nvfp4(x, PROFILES[self.profile], self.tile).elements
 
-    def scheme(self, scaling: Scaling, parts: Partition) -> BlockScheme:
+    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
         """Return it as formulas."""
         del scaling, parts
-        return nvfp4_scheme(PROFILES[self.profile], self.tile)
+        return nvfp4_formulas(PROFILES[self.profile], self.tile)
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None

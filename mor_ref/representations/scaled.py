@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mor_ref.definitions.block_schemes import BlockScheme, scaled_scheme
+from mor_ref.definitions.block_formulas import BlockFormulas, scaled_formulas
 from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -75,9 +75,9 @@ class ScaledFormat:
 
         return scaled_elements(x, self.fmt, scaling, parts).elements
 
-    def scheme(self, scaling: Scaling, parts: Partition) -> BlockScheme:
+    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
         """Return it as formulas."""
-        return scaled_scheme(self.fmt, scaling, parts.block, parts.group)
+        return scaled_formulas(self.fmt, scaling, parts.block, parts.group)
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None

@@ -1,4 +1,4 @@
-"""A block scheme, interpreted: its formulas, evaluated for all blocks of a tensor at once."""
+"""Formulas of blocks, interpreted: evaluated for all blocks of a tensor at once."""
 
 import functools
 import math
@@ -9,7 +9,7 @@ from itertools import chain, filterfalse, repeat
 from operator import gt, lt
 from typing import Literal, NamedTuple, TypeVar
 
-from mor_ref.definitions.block_schemes import BlockScheme, Level
+from mor_ref.definitions.block_formulas import BlockFormulas, Level
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.format import Format
@@ -54,21 +54,21 @@ class Blocks:
     scales: dict[str, Scales]
 
 
-def quantize(x: Sequence[float], shape: tuple[int, int], scheme: BlockScheme) -> Blocks:
+def quantize(x: Sequence[float], shape: tuple[int, int], formulas: BlockFormulas) -> Blocks:
     """Quantize a tensor, whose numbers are given row by row."""
     scales: dict[str, Scales] = {}
     above: Scales | None = None
-    for level in scheme.levels[:-1]:
+    for level in formulas.levels[:-1]:
         order = InBlocks(partition(shape, level.over))
         numbers = _measured(level, order.taken(x), order, above)
         t = evaluated(level.number, numbers, len(order.lengths))
-        above = scales[level.name] = _stored(scheme, level, order, numbers, t)
-    level = scheme.levels[-1]
+        above = scales[level.name] = _stored(formulas, level, order, numbers, t)
+    level = formulas.levels[-1]
     order = InBlocks(partition(shape, level.over))
     own = order.taken(x)
     numbers = _measured(level, own, order, above)
-    blocks = scales[level.name] = _least_error(scheme, own, order, numbers)
-    elements = _elements(scheme, own, order, blocks.numbers)
+    blocks = scales[level.name] = _least_error(formulas, own, order, numbers)
+    elements = _elements(formulas, own, order, blocks.numbers)
     return Blocks(order.put_back(elements.codes), order.put_back(elements.y), scales)
 
 
@@ -165,13 +165,13 @@ def _amax(numbers: Sequence[float], counted: Literal["finite", "not nan", "all"]
 
 
 def _stored(
-    scheme: BlockScheme, level: Level, order: InBlocks, numbers: Columns, t: Column
+    formulas: BlockFormulas, level: Level, order: InBlocks, numbers: Columns, t: Column
 ) -> Scales:
     """Return the scales of a level, stored, with the factors of the last level."""
     codes, scale = stored(t, level.stored, level.rounding)
     named: dict[str, Column] = {**numbers, level.name: scale}
-    if level is scheme.levels[-1]:
-        for name, formula in (("decode", scheme.decode), ("encode", scheme.encode)):
+    if level is formulas.levels[-1]:
+        for name, formula in (("decode", formulas.decode), ("encode", formulas.encode)):
             if formula is not None:
                 named[name] = evaluated(formula, named, len(t))
     return Scales(order.parts, codes, named)
@@ -185,20 +185,20 @@ def stored(numbers: Column, fmt: Format, rounding: Rounding) -> tuple[list[int],
     return codes, decoded(codes, fmt)
 
 
-def _least_error(scheme: BlockScheme, x: Column, order: InBlocks, numbers: Columns) -> Scales:
+def _least_error(formulas: BlockFormulas, x: Column, order: InBlocks, numbers: Columns) -> Scales:
     """Return the scales of the tries whose errors are least, given numbers block by block."""
-    level = scheme.levels[-1]
+    level = formulas.levels[-1]
     t = evaluated(level.number, numbers, len(order.lengths))
     tried = [
-        _stored(scheme, level, order, numbers, evaluated(formula, {**numbers, "t": t}, len(t)))
-        for formula in scheme.tries
+        _stored(formulas, level, order, numbers, evaluated(formula, {**numbers, "t": t}, len(t)))
+        for formula in formulas.tries
     ]
     best = tried[0]
     if len(tried) == 1:
         return best
-    least = _errors(scheme, x, order, best.numbers)
+    least = _errors(formulas, x, order, best.numbers)
     for other in tried[1:]:
-        errors = _errors(scheme, x, order, other.numbers)
+        errors = _errors(formulas, x, order, other.numbers)
         is_less = list(map(lt, errors, least))  # false with NaN
         least = _chosen(is_less, errors, least)
         codes = _chosen(is_less, other.codes, best.codes) if best.codes else []
@@ -213,13 +213,13 @@ def _chosen(tests: Iterable[object], a: Iterable[_Entry], b: Iterable[_Entry]) -
     return [one if test else other for test, one, other in zip(tests, a, b, strict=True)]
 
 
-def _errors(scheme: BlockScheme, x: Column, order: InBlocks, scales: Columns) -> list[float]:
+def _errors(formulas: BlockFormulas, x: Column, order: InBlocks, scales: Columns) -> list[float]:
     """Return the error of each block: along rows from the left, then the rows in halves."""
-    elements = _elements(scheme, x, order, scales)
-    needed = set(names_in(parsed(scheme.error)))
+    elements = _elements(formulas, x, order, scales)
+    needed = set(names_in(parsed(formulas.error)))
     named: dict[str, Column] = {name: order.spread(scales[name]) for name in needed & set(scales)}
     named |= {"x": x, "v": elements.v, "y": elements.y}
-    terms = list(order.blocks(evaluated(scheme.error, named, len(x))))
+    terms = list(order.blocks(evaluated(formulas.error, named, len(x))))
     alike: dict[tuple[int, int], list[int]] = {}
     for block, sides in enumerate(order.sides):
         alike.setdefault(sides, []).append(block)
@@ -248,15 +248,15 @@ class _Elements(NamedTuple):
     y: list[float]
 
 
-def _elements(scheme: BlockScheme, x: Column, order: InBlocks, scales: Columns) -> _Elements:
+def _elements(formulas: BlockFormulas, x: Column, order: InBlocks, scales: Columns) -> _Elements:
     """Quantize numbers with the factors of their blocks."""
     factors = {name: order.spread(scales[name]) for name in ("decode", "encode") if name in scales}
     decode, encode = factors.get("decode"), factors.get("encode")
     xs = quotients(x, decode or ()) if encode is None else products(x, encode)
-    codes = encoded(xs, scheme.element)
-    if scheme.drops_sign_of_zero:
+    codes = encoded(xs, formulas.element)
+    if formulas.drops_sign_of_zero:
         codes = [code if number else 0 for code, number in zip(codes, xs, strict=True)]
-    v = decoded(codes, scheme.element)
+    v = decoded(codes, formulas.element)
     y = quotients(v, encode or ()) if decode is None else products(v, decode)
     return _Elements(codes, v, y)
 

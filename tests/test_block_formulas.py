@@ -1,4 +1,4 @@
-"""Block schemes as formulas: the values of the exact model, which is written in other words."""
+"""Representations as formulas: the values of the exact model, which is written in other words."""
 
 import dataclasses
 import itertools
@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mor_ref import golden
-from mor_ref.definitions.block_schemes import BlockScheme, Level, mx_scheme, scaled_scheme
+from mor_ref.definitions.block_formulas import BlockFormulas, Level, mx_formulas, scaled_formulas
 from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import FormulaError
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact import arithmetic, columns, mx, quantization
-from mor_ref.exact.block_schemes import evaluated, quantize
+from mor_ref.exact.block_formulas import evaluated, quantize
 from mor_ref.exact.encoding import encode
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
@@ -98,42 +98,42 @@ def test_columns_have_the_powers_of_two_of_the_encoder(rounding: Rounding) -> No
 # ---------------------------------------------------------------------- formulas that read well
 
 
-def _changed(scheme: BlockScheme, number: str) -> BlockScheme:
-    *above, last = scheme.levels
-    return dataclasses.replace(scheme, levels=(*above, dataclasses.replace(last, number=number)))
+def _changed(formulas: BlockFormulas, number: str) -> BlockFormulas:
+    *above, last = formulas.levels
+    return dataclasses.replace(formulas, levels=(*above, dataclasses.replace(last, number=number)))
 
 
 def test_the_power_of_an_mx_block_is_taken_before_the_division() -> None:
     """The quotient of this amax is below the normal numbers, and rounds up to another power."""
     e4m3 = formats["e4m3"]
     amax = math.ldexp(1 + 2**-23, 8 - 127)
-    scheme = mx_scheme(e4m3, "ceil", 32)
-    blocks = quantize([amax], (1, 1), scheme)
+    formulas = mx_formulas(e4m3, "ceil", 32)
+    blocks = quantize([amax], (1, 1), formulas)
     assert blocks.scales["s"].codes == [mx.scale_code([amax], e4m3, "ceil")] == [1]
-    other = _changed(scheme, f"min(pow2(amax / 2**8, {1 + 2**-23!r}), 2**120)")
+    other = _changed(formulas, f"min(pow2(amax / 2**8, {1 + 2**-23!r}), 2**120)")
     assert quantize([amax], (1, 1), other).scales["s"].codes == [0]
 
 
 def test_the_shared_mantissa_of_a_tiny_amax_does_not_overflow() -> None:
     amax = math.ldexp(3.0, -140)
-    scheme = scaled_scheme(formats["e4m3"], "gam", "tensor", "tensor")
-    mantissa = quantize([amax], (1, 1), scheme).scales["m"].numbers["m"]
+    formulas = scaled_formulas(formats["e4m3"], "gam", "tensor", "tensor")
+    mantissa = quantize([amax], (1, 1), formulas).scales["m"].numbers["m"]
     assert list(mantissa) == [arithmetic.quotient(448 / 2**7, 3.0)]
     shared = dataclasses.replace(
-        scheme.levels[0], number="max(448 / amax, 2**-126) / pow2(max(448 / amax, 2**-126), 2)"
+        formulas.levels[0], number="max(448 / amax, 2**-126) / pow2(max(448 / amax, 2**-126), 2)"
     )
-    simpler = dataclasses.replace(scheme, levels=(shared, scheme.levels[1]))
+    simpler = dataclasses.replace(formulas, levels=(shared, formulas.levels[1]))
     assert math.isnan(quantize([amax], (1, 1), simpler).scales["m"].numbers["m"][0])
 
 
-def test_an_own_scheme_has_the_bits_of_its_formulas_step_by_step() -> None:
+def test_an_own_representation_has_the_bits_of_its_formulas_step_by_step() -> None:
     """64 e2m1 elements with scales of 5 exponent bits, under a binary32 scale, best of three."""
     ue5m3 = dataclasses.replace(
         formats["e4m3"], name="ue5m3", exponent_bits=5, bias=15, sign="none"
     )
     above = Level("S", "tensor", "amax / 688128 or 1")
     block = Level("s", (1, 64), "(amax / 6) / S", ue5m3)
-    own = BlockScheme(
+    own = BlockFormulas(
         formats["e2m1"],
         (above, block),
         decode="s * S",
@@ -183,7 +183,7 @@ def test_an_own_scheme_has_the_bits_of_its_formulas_step_by_step() -> None:
 )
 def test_a_formula_is_refused_with_its_part_that_is_wrong(formula: str, has: str) -> None:
     with pytest.raises(FormulaError, match=re.escape(has)):
-        BlockScheme(formats["e4m3"], (Level("s", (1, 32), formula),), "s")
+        BlockFormulas(formats["e4m3"], (Level("s", (1, 32), formula),), "s")
 
 
 def test_literals_are_rounded_once() -> None:
@@ -196,7 +196,7 @@ def test_literals_are_rounded_once() -> None:
 def test_elements_of_a_scaled_format_are_those_of_the_steps() -> None:
     fmt = formats["e5m2"]
     x = [1.0, -0.0, 3e-39, -1e30, math.inf, math.nan, 7.5]
-    blocks = quantize(x, (1, 7), scaled_scheme(fmt, "fp32", "tensor", "tensor"))
+    blocks = quantize(x, (1, 7), scaled_formulas(fmt, "fp32", "tensor", "tensor"))
     scale = blocks.scales["s"].numbers["encode"][0]
     elements = [quantization.quantize_element(number, scale, fmt) for number in x]
     assert blocks.codes == [element.code for element in elements]

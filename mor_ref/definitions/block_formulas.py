@@ -31,7 +31,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class BlockScheme:
+class BlockFormulas:
     """Elements in blocks, under levels of scales.
 
     The last level is that of the blocks, and each lies in the one before it. Numbers are multiplied
@@ -68,10 +68,10 @@ class BlockScheme:
 # ---------------------------------------------------------------------- MX
 
 
-def mx_scheme(element: Format, rule: str, block: int) -> BlockScheme:
+def mx_formulas(element: Format, rule: str, block: int) -> BlockFormulas:
     """Return MX with a scale rule (MXS-001 to MXS-008)."""
     scale = Level("s", (1, block), _mx_number(element, rule), formats["e8m0"], "rtp", "all")
-    return BlockScheme(element, (scale,), decode="s", encode="1 / s")
+    return BlockFormulas(element, (scale,), decode="s", encode="1 / s")
 
 
 def _mx_number(element: Format, rule: str) -> str:
@@ -121,12 +121,12 @@ _NVFP4_RULES = {
 }
 
 
-def nvfp4_scheme(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockScheme:
+def nvfp4_formulas(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockFormulas:
     """Return a profile of NVFP4 (NVF-001 to NVF-012)."""
     rule, largest = _NVFP4_RULES[profile.rule], repr(profile.range)
     above = Level(rule.above, "row" if profile.per_row else "tensor", _ABOVE[rule.above])
     above = replace(above, number=above.number.replace("Q", largest))
-    scheme = BlockScheme(
+    formulas = BlockFormulas(
         formats["e2m1"],
         (above, Level("s", tile, rule.number, formats["e4m3"])),
         rule.decode,
@@ -134,14 +134,14 @@ def nvfp4_scheme(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockScheme:
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
     if rule.error is None:
-        return scheme
-    return replace(scheme, tries=("t", "1.5 * t"), error=rule.error.replace("Q", largest))
+        return formulas
+    return replace(formulas, tries=("t", "1.5 * t"), error=rule.error.replace("Q", largest))
 
 
 # ---------------------------------------------------------------------- scaled formats
 
 
-def scaled_scheme(element: Format, scaling: Scaling, block: Cut, group: Cut) -> BlockScheme:
+def scaled_formulas(element: Format, scaling: Scaling, block: Cut, group: Cut) -> BlockFormulas:
     """Return a format with a scale for each block (SCL and GAM).
 
     The mantissa that a group shares is a level above, and the scales of its blocks are powers of
@@ -156,13 +156,13 @@ def scaled_scheme(element: Format, scaling: Scaling, block: Cut, group: Cut) -> 
         power = Level("s", block, f"{ideal} if amax else 1", formats["e8m0"], "rtz", "finite")
         levels = (power,)
     if scaling != "gam":
-        return BlockScheme(element, levels, decode=None, encode="s")
+        return BlockFormulas(element, levels, decode=None, encode="s")
     # largest / amax can be above all numbers of binary32; its mantissa is that of a smaller one.
     smaller = f"{largest} / (amax * 2**100)"
     number = f"({_mantissa(ideal)} if amax > 1 else {_mantissa(smaller)}) if amax else 1"
     shared = Level("m", group, number, counted="finite")
     under = replace(levels[0], number=f"{ideal} / m if amax else 1")
-    return BlockScheme(element, (shared, under), decode=None, encode="m * s")
+    return BlockFormulas(element, (shared, under), decode=None, encode="m * s")
 
 
 def _mantissa(formula: str) -> str:
