@@ -30,8 +30,8 @@ USUAL = (
     "mor:three_way",
 )
 
-# Of every scheme, the usual ones.
-SCHEMES = (
+# The usual ones of every representation.
+OF_ALL_REPRESENTATIONS = (
     *(name for name in SHARED_KINDS.specified if not SHARED_KINDS[name].carries),
     "mxfp8:rceil",
     "int8",

@@ -10,7 +10,7 @@ from mor_ref.api.border import public
 from mor_ref.api.levels import quantize_levels
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.selection import OUTLIER, SelectionScheme, check_limit
+from mor_ref.definitions.selection import OUTLIER, Selection, check_limit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,28 +41,26 @@ def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArra
     return found.reshape(numbers.shape)
 
 
-def values_of(
-    numbers: Numbers, scheme: SelectionScheme, threads: int | None
-) -> NDArray[np.float32]:
-    """Return y of a tensor with a scheme; its numbers count as binary32 (SEL-005)."""
-    x, high = _selected(numbers, scheme)
-    return (_pb_llm if scheme.by == "rank" else _llm_int8)(x, high, scheme.limit, threads)
+def values_of(numbers: Numbers, selection: Selection, threads: int | None) -> NDArray[np.float32]:
+    """Return y of a tensor with a selection; its numbers count as binary32 (SEL-005)."""
+    x, high = _selected(numbers, selection)
+    return (_pb_llm if selection.by == "rank" else _llm_int8)(x, high, selection.limit, threads)
 
 
-def count_selected(numbers: Numbers, scheme: SelectionScheme) -> tuple[int, int, int]:
-    """Return how many numbers a scheme selects, and the rows and columns of the tensor."""
-    x, high = _selected(numbers, scheme)
+def count_selected(numbers: Numbers, selection: Selection) -> tuple[int, int, int]:
+    """Return how many numbers a selection selects, and the rows and columns of the tensor."""
+    x, high = _selected(numbers, selection)
     return (int(high.sum()), *x.shape)
 
 
 def _selected(
-    numbers: Numbers, scheme: SelectionScheme
+    numbers: Numbers, selection: Selection
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return the rows of a tensor in binary32, and which of the numbers a scheme selects."""
+    """Return the rows of a tensor in binary32, and which of the numbers a selection selects."""
     from mor_ref.engine.blocks import binary32_words  # imports Numba
 
     x = binary32_words(numbers).view(np.float32).reshape(rows_and_columns(numbers.shape))
-    return x, select(x, scheme.by, scheme.limit)
+    return x, select(x, selection.by, selection.limit)
 
 
 def _pb_llm(

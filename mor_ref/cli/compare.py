@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.analysis.compare_files import Comparison, compared, record_of, without_misfits
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
-from mor_ref.analysis.recipes import SCHEMES, USUAL, recipes_from
+from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL, recipes_from
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.analysis.tensor_files import files_read
@@ -27,7 +27,7 @@ def run(
     files: list[str],
     *,
     recipes: list[str],
-    schemes: bool,
+    representations: bool,
     selection: Selection,
     out: list[str],
     threads: int | None,
@@ -36,7 +36,9 @@ def run(
 ) -> None:
     """Print the totals of each recipe, and write all measures on request."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
-        chosen = recipes_from([*recipes, *(SCHEMES if schemes else ())] or USUAL)
+        chosen = recipes_from(
+            [*recipes, *(OF_ALL_REPRESENTATIONS if representations else ())] or USUAL
+        )
         for path in out:
             _check(path)
         outputs_named("out", out, files_read(files))
@@ -44,7 +46,9 @@ def run(
         if not listed.stored:
             raise ValueError(f"no tensor is left to compare{_why(listed)}")
         asked, others = chosen[: len(recipes)], chosen[len(recipes) :]
-        fitting, misfits = without_misfits(others, listed.stored) if schemes else (others, {})
+        fitting, misfits = (
+            without_misfits(others, listed.stored) if representations else (others, {})
+        )
         chosen = (*asked, *fitting)
         tensors = []
         with bar("comparing", "compared", len(listed.stored)) as done:

@@ -17,7 +17,9 @@ _ALL_SHAPES = typer.Option(
     "--all-shapes",
     help="Also vectors, and the state of optimizers; default: matrices of models only.",
 )
-_SCHEMES = typer.Option("--schemes", help="Also the usual recipes of every scheme.")
+_REPRESENTATIONS = typer.Option(
+    "--representations", "--schemes", help="Also the usual recipes of every representation."
+)
 
 
 def compare_recipes(
@@ -30,7 +32,7 @@ def compare_recipes(
             "repeated. Default: eight usual ones.",
         ),
     ] = None,
-    schemes: Annotated[bool, _SCHEMES] = False,
+    representations: Annotated[bool, _REPRESENTATIONS] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     all_shapes: Annotated[bool, _ALL_SHAPES] = False,
@@ -57,7 +59,7 @@ def compare_recipes(
     compare.run(
         files,
         recipes=recipe or [],
-        schemes=schemes,
+        representations=representations,
         selection=Selection(include, exclude, matrices_only=not all_shapes),
         out=out or [],
         threads=threads,

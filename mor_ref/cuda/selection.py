@@ -1,4 +1,4 @@
-"""Selections of numbers on a device, and y of the schemes that select."""
+"""Selections of numbers on a device, and y of the representations that select."""
 
 import numpy as np
 

@@ -26,7 +26,7 @@ def check_limit(by: str, limit: object) -> float:
 
 
 @dataclass(frozen=True)
-class SelectionScheme:
+class Selection:
     """A selection with its usual limit, and the bits that numbers take (SEL-005).
 
     `bits` are those of a number that is not selected, and `high_bits` those of a selected one; 0 if
@@ -42,15 +42,15 @@ class SelectionScheme:
     tensor_bits: int = 0
 
 
-SELECTION_SCHEMES = {
+KNOWN_SELECTIONS = {
     one.name: one
     for one in (
-        SelectionScheme("pb_llm", "rank", 0.9, 1, 8, row_bits=32 + 8, tensor_bits=32),
-        SelectionScheme("llm_int8", "column", OUTLIER, 8, 0, row_bits=32),
+        Selection("pb_llm", "rank", 0.9, 1, 8, row_bits=32 + 8, tensor_bits=32),
+        Selection("llm_int8", "column", OUTLIER, 8, 0, row_bits=32),
     )
 }
 
 
-def selection_scheme(scheme: str) -> SelectionScheme:
-    """Return the scheme of that name."""
-    return SELECTION_SCHEMES[known_name("scheme", scheme, SELECTION_SCHEMES)]
+def known_selection(selection: str) -> Selection:
+    """Return the selection of that name."""
+    return KNOWN_SELECTIONS[known_name("selection", selection, KNOWN_SELECTIONS)]

@@ -1,4 +1,4 @@
-"""Selections by rank and by column: the outliers of PB-LLM and LLM.int8, and their schemes."""
+"""Selections by rank and by column: the outliers of PB-LLM and LLM.int8, and y."""
 
 import math
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
-from mor_ref.definitions.selection import SELECTION_SCHEMES
+from mor_ref.definitions.selection import KNOWN_SELECTIONS
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
 from mor_ref.representations.levels import LevelRows
@@ -72,7 +72,7 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
         Nvfp4Tiles("te", name="nvfp4"),
         MxBlocks("e4m3", name="mxfp8"),
         *(MxBlocks(element) for element in STANDARD_NAMES),
-        *(SelectedNumbers(scheme) for scheme in SELECTION_SCHEMES),
+        *(SelectedNumbers(name) for name in KNOWN_SELECTIONS),
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )

@@ -7,7 +7,7 @@ from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
-from mor_ref.definitions.selection import SelectionScheme, selection_scheme
+from mor_ref.definitions.selection import Selection, known_selection
 from mor_ref.representations.optional_members import StoredBits
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SelectedNumbers:
-    """A scheme that keeps more bits for some numbers, with its usual limit (SEL-005).
+    """A representation that keeps more bits for some numbers, with its usual limit (SEL-005).
 
     >>> SelectedNumbers("pb_llm").rules.by, SelectedNumbers("llm_int8").rules.limit
     ('rank', 6.0)
     """
 
-    scheme: str
+    selection: str
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -34,9 +34,9 @@ class SelectedNumbers:
         check_name(self.name)
 
     @property
-    def rules(self) -> SelectionScheme:
+    def rules(self) -> Selection:
         """The selection and its limit."""
-        return selection_scheme(self.scheme)
+        return known_selection(self.selection)
 
     @property
     def bits(self) -> int:

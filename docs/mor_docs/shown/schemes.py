@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_docs.shown.markup import box, data, line, picture, table, text
 from mor_docs.shown.plots import Axes, round_numbers
 from mor_ref.analysis import Compared, compare
-from mor_ref.analysis.recipes import SCHEMES
+from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS
 
 _SIDE = 256
 _WIDTH, _ROW = 720, 20.0
@@ -33,7 +33,7 @@ def tensors() -> dict[str, NDArray[np.float32]]:
 @cache
 def compared() -> dict[str, dict[str, Compared]]:
     """Return the measures of each tensor with each recipe."""
-    return {name: compare(x, SCHEMES) for name, x in tensors().items()}
+    return {name: compare(x, OF_ALL_REPRESENTATIONS) for name, x in tensors().items()}
 
 
 def results() -> str:
@@ -41,7 +41,7 @@ def results() -> str:
     head = ["recipe", "bits", *(f"{name}: error %, SQNR dB" for name in tensors())]
     rows: list[list[object]] = []
     first = next(iter(compared().values()))
-    for recipe in sorted(SCHEMES, key=lambda one: -first[one].bits_per_number):
+    for recipe in sorted(OF_ALL_REPRESENTATIONS, key=lambda one: -first[one].bits_per_number):
         cells = [
             f"{100 * found[recipe].measures.error:.3g}, {found[recipe].measures.sqnr:.1f}"
             for found in compared().values()
@@ -80,7 +80,7 @@ def _place(one: Compared) -> tuple[float, float]:
 def ratios() -> str:
     """Draw the SQNR of every recipe on each tensor: a row for each recipe, by its bits."""
     first = next(iter(compared().values()))
-    order = sorted(SCHEMES, key=lambda one: (-first[one].bits_per_number, one))
+    order = sorted(OF_ALL_REPRESENTATIONS, key=lambda one: (-first[one].bits_per_number, one))
     all_ratios = [one.measures.sqnr for found in compared().values() for one in found.values()]
     low, high = 5 * math.floor(min(all_ratios) / 5), 5 * math.ceil(max(all_ratios) / 5)
     axes = Axes(_LEFT, 44, _WIDTH - _LEFT - 20, _ROW * len(order), (low, high), (len(order), 0))

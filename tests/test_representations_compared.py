@@ -11,13 +11,13 @@ from mor_docs.shown import schemes
 import mor_ref
 from mor_ref import cli
 from mor_ref.analysis import compare
-from mor_ref.analysis.recipes import SCHEMES, recipes_from
+from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, recipes_from
 from mor_ref.cuda.host import Host
 from mor_ref.cuda.launching import Bits
 from mor_ref.cuda.selection import llm_int8, pb_llm
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
-from mor_ref.definitions.selection import SELECTION_SCHEMES
+from mor_ref.definitions.selection import KNOWN_SELECTIONS
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.recipes import TENSOR_RECIPES, Situation, as_tensor_recipe
 
@@ -26,17 +26,19 @@ IN_TRAINING = {"delayed", "unquantized"}  # one needs steps, the other quantizes
 
 def test_every_scheme_is_there():
     """Each kind of recipe, each kind of levels, and the shared microexponents."""
-    kinds = {recipe.tensor_recipe.name for recipe in recipes_from(SCHEMES)}
+    kinds = {recipe.tensor_recipe.name for recipe in recipes_from(OF_ALL_REPRESENTATIONS)}
     assert kinds == set(TENSOR_RECIPES) - IN_TRAINING
-    assert set(SELECTION_SCHEMES) <= set(SCHEMES)
-    assert any("permuted_groups" in recipe for recipe in SCHEMES)
-    assert set(LEVEL_KINDS.specified) | {"mx9", "mx6", "mx4", "bfp16"} <= set(SCHEMES)
-    assert set(SHARED_KINDS.specified) - set(SCHEMES) == {"bfp16_carry"}
+    assert set(KNOWN_SELECTIONS) <= set(OF_ALL_REPRESENTATIONS)
+    assert any("permuted_groups" in recipe for recipe in OF_ALL_REPRESENTATIONS)
+    assert set(LEVEL_KINDS.specified) | {"mx9", "mx6", "mx4", "bfp16"} <= set(
+        OF_ALL_REPRESENTATIONS
+    )
+    assert set(SHARED_KINDS.specified) - set(OF_ALL_REPRESENTATIONS) == {"bfp16_carry"}
 
 
 def test_the_page_has_every_recipe_and_the_best_ones():
     shown = schemes.results()
-    assert all(f"| `{recipe}` |" in shown for recipe in SCHEMES)
+    assert all(f"| `{recipe}` |" in shown for recipe in OF_ALL_REPRESENTATIONS)
     for name, found in schemes.compared().items():
         best = schemes.best().split(f"* {name}: ")[1].split("\n")[0]
         for recipe in best.replace("`", "").split(", "):
@@ -48,17 +50,17 @@ def test_the_page_has_every_recipe_and_the_best_ones():
                 and other.measures.sqnr > own.measures.sqnr
             ]
             assert beaten == [], recipe
-    assert all(f">{recipe}</text>" in schemes.ratios() for recipe in SCHEMES)
+    assert all(f">{recipe}</text>" in schemes.ratios() for recipe in OF_ALL_REPRESENTATIONS)
 
 
 def test_the_command_compares_them(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", schemes.tensors()["weights"][:64, :64])
-    monkeypatch.setattr(sys, "argv", ["mor-ref", "compare", "x.npy", "--schemes", "--json"])
+    monkeypatch.setattr(sys, "argv", ["mor-ref", "compare", "x.npy", "--representations", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert not ended.value.code
-    assert list(json.loads(capsys.readouterr().out)["recipes"]) == list(SCHEMES)
+    assert list(json.loads(capsys.readouterr().out)["recipes"]) == list(OF_ALL_REPRESENTATIONS)
 
 
 def test_a_scheme_that_a_tensor_cannot_take_is_left_out(monkeypatch, capsys, tmp_path):
@@ -68,7 +70,9 @@ def test_a_scheme_that_a_tensor_cannot_take_is_left_out(monkeypatch, capsys, tmp
     np.savez("x.npz", whole=x[:16, :64], narrow=x[:16, :30])
     said = "narrow in x.npz: groups is 8, which does not divide the 30 columns of x"
     for option in ("--json", "--threads=1"):
-        monkeypatch.setattr(sys, "argv", ["mor-ref", "compare", "x.npz", "--schemes", option])
+        monkeypatch.setattr(
+            sys, "argv", ["mor-ref", "compare", "x.npz", "--representations", option]
+        )
         with pytest.raises(SystemExit) as ended:
             cli.main()
         found = capsys.readouterr().out
@@ -76,7 +80,9 @@ def test_a_scheme_that_a_tensor_cannot_take_is_left_out(monkeypatch, capsys, tmp
         if option == "--json":
             document = json.loads(found)
             assert document["recipes_left_out"] == {recipe: said}
-            assert list(document["recipes"]) == [one for one in SCHEMES if one != recipe]
+            assert list(document["recipes"]) == [
+                one for one in OF_ALL_REPRESENTATIONS if one != recipe
+            ]
         else:
             assert f"left out: {recipe}, as a tensor cannot take it ({said})" in found
 
@@ -93,7 +99,7 @@ def test_bits_of_selections_are_those_of_the_numbers_that_are_selected():
     assert narrow["llm_int8"].bits == 6 * 8 + 2 * 16 + 4 + 2 * 32
 
 
-@pytest.mark.parametrize("scheme", SELECTION_SCHEMES)
+@pytest.mark.parametrize("scheme", KNOWN_SELECTIONS)
 def test_a_selection_has_no_operation(scheme):
     """SEL-005: a user cannot add a method to a row of the specification, so no method is asked."""
     with pytest.raises(ValueError, match=f'of = "{scheme}" }}, but no operation of the suites'):
@@ -101,7 +107,7 @@ def test_a_selection_has_no_operation(scheme):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("scheme", SELECTION_SCHEMES)
+@pytest.mark.parametrize("scheme", KNOWN_SELECTIONS)
 def test_selections_as_representations(scheme, dtype):
     """SEL-003 to SEL-005: y of every implementation, with special numbers."""
     random = np.random.default_rng(5)
@@ -121,6 +127,6 @@ def test_selections_as_representations(scheme, dtype):
         np.testing.assert_array_equal(found.quantized[scheme].dequantize(), expected)
         kernels = {"pb_llm": pb_llm, "llm_int8": llm_int8}[scheme]
         source = {np.float32: "f32", np.float16: "f16"}.get(dtype, "bf16")
-        limit = SELECTION_SCHEMES[scheme].limit
+        limit = KNOWN_SELECTIONS[scheme].limit
         y = kernels(Host(), Bits(np.ascontiguousarray(own), source), limit).view(np.float32)
         np.testing.assert_array_equal(y, expected)
