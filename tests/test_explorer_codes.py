@@ -9,7 +9,7 @@ from extras import needs
 
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import NANS, OVERFLOWS
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.explain.numerals import parse_number
 
 pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
@@ -89,13 +89,15 @@ def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
 @pytest.mark.tier("full")
 def test_codes_that_are_clicked_are_shown_under_every_preset(page):
     """ENC-016: and under every rule for overflow and NaN."""
-    chosen = [{"Preset": preset} for preset in presets]
+    chosen = [{"Preset": preset} for preset in encoding_profiles]
     chosen += [{"Overflow": overflow, "NaN": nan} for overflow in OVERFLOWS for nan in NANS]
     for choice in chosen:
         page.get_by_label("Preset").select_option("")
         for label, value in choice.items():
             page.get_by_label(label, exact=True).select_option(value)
-        for name in presets.get(choice.get("Preset"), ("e5m2", "e4m3", "int8_mx", "e8m0")):
+        for name in encoding_profiles.get(
+            choice.get("Preset"), ("e5m2", "e4m3", "int8_mx", "e8m0")
+        ):
             fmt = formats[name]
             page.locator(f"#pick-{name}").click()
             page.get_by_label("Number", exact=True).fill("nan")

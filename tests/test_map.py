@@ -7,9 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-ANSWERS = re.findall(
-    r"^\| (.+?) \| (`.+?`) \| `(.+?)`.* \|$", PAGE.partition("## Commands")[0], re.M
-)
+TABLE = PAGE.partition("## Commands")[0]
+ANSWERS = re.findall(r"^\| (.+?) \| (`.+?`) \| `(.+?)`.* \|$", TABLE, re.MULTILINE)
 PICTURE = (ROOT / "docs" / "_static" / "house.svg").read_text(encoding="utf-8")
 
 
