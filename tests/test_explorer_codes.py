@@ -87,9 +87,9 @@ def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
 
 
 @pytest.mark.tier("full")
-def test_codes_that_are_clicked_are_shown_under_every_preset(page):
+def test_codes_that_are_clicked_are_shown_under_every_profile(page):
     """ENC-016: and under every rule for overflow and NaN."""
-    chosen = [{"Preset": preset} for preset in encoding_profiles]
+    chosen = [{"Profile": profile} for profile in encoding_profiles]
     chosen += [{"Overflow": overflow, "NaN": nan} for overflow in OVERFLOWS for nan in NANS]
     for choice in chosen:
         page.get_by_label("Preset").select_option("")
