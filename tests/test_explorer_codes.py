@@ -89,15 +89,14 @@ def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
 @pytest.mark.tier("full")
 def test_codes_that_are_clicked_are_shown_under_every_profile(page):
     """ENC-016: and under every rule for overflow and NaN."""
-    chosen = [{"Profile": profile} for profile in encoding_profiles]
+    chosen = [{"Encoder profile": profile} for profile in encoding_profiles]
     chosen += [{"Overflow": overflow, "NaN": nan} for overflow in OVERFLOWS for nan in NANS]
     for choice in chosen:
-        page.get_by_label("Preset").select_option("")
+        page.get_by_label("Encoder profile").select_option("")
         for label, value in choice.items():
             page.get_by_label(label, exact=True).select_option(value)
-        for name in encoding_profiles.get(
-            choice.get("Preset"), ("e5m2", "e4m3", "int8_mx", "e8m0")
-        ):
+        own = "e5m2", "e4m3", "int8_mx", "e8m0"
+        for name in encoding_profiles.get(choice.get("Encoder profile"), own):
             fmt = formats[name]
             page.locator(f"#pick-{name}").click()
             page.get_by_label("Number", exact=True).fill("nan")
