@@ -1,17 +1,11 @@
 """Arguments that are a name or a whole number, and answers that help when they are not."""
 
 import difflib
-import functools
 import itertools
 import operator
 import re
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 _MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
 
@@ -179,26 +173,3 @@ def items_of(argument: str, x: list[object] | tuple[object, ...]) -> Iterator[ob
         f"{argument} has a list that contains itself, or the same lists over and over, more than "
         f"{_MOST_ITEMS:,} numbers or {_MOST_DIMENSIONS} dimensions; give an array"
     )
-
-
-def with_former_name(former: str, now: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Make a function take an argument under its former name, too, with a warning."""
-
-    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        @functools.wraps(function)
-        def call(*args: Any, **arguments: Any) -> _R:
-            if former in arguments:
-                if now in arguments:
-                    raise TypeError(f"{former} and {now} are given, but are the same; give {now}")
-                warnings.warn(
-                    f"argument {former} of {function.__name__} is {now} now; "
-                    "the former name goes in version 0.4",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                arguments[now] = arguments.pop(former)
-            return function(*args, **arguments)
-
-        return call
-
-    return decorate

@@ -1,9 +1,9 @@
-"""The former name of `mor_ref.recipes`; its names answer with a warning until version 0.4."""
+"""The former name of `mor_ref.recipes`, whose names answer with a warning."""
 
-import warnings
 from typing import Any
 
 from mor_ref import recipes
+from mor_ref.former_names import warn_of
 
 _NOW = {
     "TREATMENTS": "TENSOR_RECIPES",
@@ -13,13 +13,9 @@ _NOW = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return what has another name now, with a warning that says it."""
+    """Return what has another name now."""
     now = _NOW.get(name, name)
     if now not in recipes.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        f"mor_ref.treatments.{name} is mor_ref.recipes.{now} now; the old name goes in version 0.4",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    warn_of(f"mor_ref.treatments.{name}", f"mor_ref.recipes.{now}", 2)
     return getattr(recipes, now)

@@ -25,15 +25,15 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import mor_ref
-from mor_ref.analysis.recipes import SCHEMES, USUAL
+from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
 from mor_ref.cli import app
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
 from mor_ref.operations import OPERATIONS
 from mor_ref.policies import POLICIES
+from mor_ref.recipes import Situation, own_recipe
 from mor_ref.representations import known_names
-from mor_ref.treatments import Situation, own_recipe
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.origin import origin_here
@@ -298,7 +298,7 @@ def recipes(promised: "Section") -> "Section":
     """Return the digests of a tensor under each recipe, and of the recipes of training."""
     scaled = [name for name in mor_ref.formats if _bits_under(f"{name}:fp32:tensor")]
     words = ("fp32:tensor", "gam:128x128", "gam:1x16", "e8m0:row")
-    texts = {*known_names(), *USUAL, *SCHEMES, *(f"mor:{name}" for name in POLICIES)}
+    texts = {*known_names(), *USUAL, *OF_ALL_REPRESENTATIONS, *(f"mor:{name}" for name in POLICIES)}
     texts |= {f"{name}:{more}" for name in scaled for more in words}
     texts |= {text for text in promised if not text.startswith(_TRAINING)}
     found = {text: bits for text in sorted(texts) if (bits := _bits_under(text))}
@@ -320,13 +320,13 @@ def _numbers() -> Any:
 def _bits_under(text: str) -> str:
     """Return the digest of a tensor that is quantized with a recipe; "" if that is none."""
     try:
-        treatment = own_recipe(text).treatment
-        policy = treatment.policy_in(Situation())
+        tensor_recipe = own_recipe(text).tensor_recipe
+        policy = tensor_recipe.policy_in(Situation())
     except ValueError:
         return ""
     if policy is None:
         return ""
-    done = mor_ref.mor(_numbers(), policy, block=treatment.cut, scaling=treatment.scales)
+    done = mor_ref.mor(_numbers(), policy, block=tensor_recipe.cut, scaling=tensor_recipe.scales)
     return hashlib.sha256(np.asarray(done.output).tobytes()).hexdigest()[:16]
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import mor_ref
+import mor_ref.recipes
 
 
 def test_the_former_names_of_recipes() -> None:
@@ -23,3 +24,21 @@ def test_the_former_name_of_the_profile_of_an_encoder() -> None:
     assert mor_ref.encode([-500.0], "e4m3").tolist() == [0xFE]
     with pytest.raises(TypeError, match="preset and profile are given"):
         mor_ref.encode([1.0], "e4m3", preset="torch", profile="torch")
+
+
+def test_the_former_attribute_of_a_recipe() -> None:
+    own = mor_ref.recipes.own_recipe("mxfp8")
+    with pytest.warns(DeprecationWarning, match="OwnRecipe.treatment is OwnRecipe.tensor_recipe"):
+        assert own.treatment is own.tensor_recipe
+    assert own == mor_ref.recipes.own_recipe("mxfp8")
+
+
+def test_the_former_names_of_training() -> None:
+    pytest.importorskip("torch")
+    from mor_ref import torch as training
+
+    with pytest.warns(DeprecationWarning, match="is mor_ref.torch.TensorRecipe now"):
+        assert training.Treatment is training.TensorRecipe
+    recipe = training.recipes["mxfp8"]
+    with pytest.warns(DeprecationWarning, match="Recipe.treatments is Recipe.tensor_recipes now"):
+        assert list(recipe.treatments) == list(recipe.tensor_recipes)

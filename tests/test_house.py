@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "representations",
     },
     "argument_checks": set(),
+    "former_names": set(),
     "addresses": set(),
     "printable": set(),
     "processor_modes": set(),
@@ -32,6 +33,7 @@ MAY_IMPORT = {
     "definitions": {"argument_checks", "definitions"},
     "policies": {"argument_checks", "definitions", "metrics", "representations"},
     "recipes": {
+        "former_names",
         "argument_checks",
         "definitions",
         "metrics",
@@ -39,7 +41,7 @@ MAY_IMPORT = {
         "representations",
         "recipes",
     },
-    "treatments": {"recipes"},
+    "treatments": {"former_names", "recipes"},
     "exact": {"definitions", "exact", "policies", "processor_modes"},
     "metrics": {
         "cuda",
@@ -63,6 +65,7 @@ MAY_IMPORT = {
     "arrays": {"argument_checks", "definitions"},
     "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes", "signals"},
     "cuda": {
+        "former_names",
         "argument_checks",
         "arrays",
         "cuda",
@@ -73,6 +76,7 @@ MAY_IMPORT = {
         "representations",
     },
     "api": {
+        "former_names",
         "api",
         "argument_checks",
         "arrays",
@@ -87,6 +91,7 @@ MAY_IMPORT = {
     "explain": {"argument_checks", "definitions", "exact"},
     "workers": {"argument_checks", "engine", "signals", "workers"},
     "analysis": {
+        "former_names",
         "analysis",
         "api",
         "argument_checks",
@@ -153,6 +158,7 @@ MAY_IMPORT = {
     "ptx": {"cuda", "definitions", "processor_modes", "ptx"},
     "sources": {"definitions", "golden", "metrics", "policies", "sources"},
     "torch": {
+        "former_names",
         "api",
         "argument_checks",
         "arrays",

@@ -33,7 +33,17 @@ def test_the_rooms_of_the_picture_are_all_there_are() -> None:
     there |= {path.stem for path in package.glob("*.py")}
     assert rooms <= there
     # Small modules, and the former name of recipes.
-    others = {"__init__", "explain", "fp8lm", "layouts", "printable", "processor_modes", "records"}
+    others = {
+        "__init__",
+        "addresses",
+        "former_names",
+        "explain",
+        "fp8lm",
+        "layouts",
+        "printable",
+        "processor_modes",
+        "records",
+    }
     assert there - rooms == others | {"signals", "treatments", "workers"}
 
 

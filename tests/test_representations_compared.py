@@ -1,4 +1,4 @@
-"""All schemes on the same tensors: the recipes of the page and of `mor-ref compare --schemes`."""
+"""All representations on the same tensors: the recipes of the page and of the command."""
 
 import json
 import sys

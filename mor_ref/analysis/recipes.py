@@ -8,6 +8,7 @@ from mor_ref.api.border import public
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.shared import SHARED_KINDS
+from mor_ref.former_names import FormerAttribute
 from mor_ref.policies import Thresholds
 from mor_ref.recipes import (
     Situation,
@@ -68,6 +69,8 @@ class NamedRecipe:
 
     name: str
     tensor_recipe: TensorRecipe
+
+    treatment = FormerAttribute("tensor_recipe")
 
 
 def recipes_from(given: Iterable[str | Table | TensorRecipe]) -> tuple[NamedRecipe, ...]:

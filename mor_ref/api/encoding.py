@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor_ref.api.tracing import untraced
-from mor_ref.argument_checks import whole_number, with_former_name
+from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import (
     Bits,
     RandomWords,
@@ -24,6 +24,7 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, random_bits_for, special_cases_for
+from mor_ref.former_names import with_former_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

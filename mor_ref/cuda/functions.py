@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.argument_checks import known_name, whole_number, with_former_name
+from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
@@ -35,6 +35,7 @@ from mor_ref.definitions.scales import (
     given_for,
     scaled_format,
 )
+from mor_ref.former_names import with_former_name
 from mor_ref.policies import Policy, Thresholds, as_policy
 
 

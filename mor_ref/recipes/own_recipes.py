@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.scales import is_amax, is_scale
+from mor_ref.former_names import FormerAttribute
 from mor_ref.recipes.floats import BITS
 from mor_ref.recipes.recipe_text import (
     Table,
@@ -46,6 +47,8 @@ class OwnRecipe:
     scale: float | Mapping[str, float] | None = None
     global_scale: float | Mapping[str, float] | None = None
     n_random_bits: int | None = None
+
+    treatment = FormerAttribute("tensor_recipe")
 
     def __post_init__(self) -> None:
         if self.axis not in _AXES:

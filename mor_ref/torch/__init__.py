@@ -9,6 +9,8 @@ them is first asked for.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mor_ref.former_names import warn_of
+
 if TYPE_CHECKING:
     from mor_ref.recipes import (
         TENSOR_RECIPES,
@@ -46,6 +48,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "TENSOR_RECIPES", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "TensorRecipe", "Unquantized",
     ),
 }  # fmt: skip
+_NOW = {"TREATMENTS": "TENSOR_RECIPES", "Treatment": "TensorRecipe"}  # former names
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
@@ -85,6 +88,9 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for, as most of them need torch."""
     if name in _MODULE_OF:
         return getattr(importlib.import_module(_MODULE_OF[name], __name__), name)
+    if name in _NOW:
+        warn_of(f"mor_ref.torch.{name}", f"mor_ref.torch.{_NOW[name]}", 2)
+        return getattr(importlib.import_module("mor_ref.recipes"), _NOW[name])
     raise AttributeError(f"module 'mor_ref.torch' has no attribute {name!r}")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.former_names import FormerAttribute
 from mor_ref.recipes import Situation, TensorRecipe, Unquantized
 from mor_ref.torch import on_cpu
 from mor_ref.torch.directions import AXES, Axis
@@ -39,6 +40,8 @@ class Observation(NamedTuple):
     y: torch.Tensor
     situation: Situation
     quantization: Any  # on_cpu.Quantization | None: for measures alone
+
+    treatment = FormerAttribute("tensor_recipe")
 
 
 Observer = Callable[[Observation], None]

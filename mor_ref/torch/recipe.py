@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name
+from mor_ref.former_names import FormerAttribute
 from mor_ref.recipes.recipe_text import GIVE, table_of, tensor_recipe_from
 from mor_ref.recipes.tensor_recipe import TensorRecipe
 from mor_ref.torch.directions import AXES, Axis
@@ -60,6 +61,8 @@ class Recipe:
     weight: Operand
     grad_output: Operand
     matmul: str = "torch"
+
+    treatments = FormerAttribute("tensor_recipes")
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):

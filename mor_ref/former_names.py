@@ -1,0 +1,55 @@
+"""Names of earlier versions: each answers with the name of today, and a warning that says it."""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_UNTIL = "0.4"
+
+
+def warn_of(former: str, now: str, level: int) -> None:
+    """Warn that a name is a former one; `level` is how many calls away it was used."""
+    warnings.warn(
+        f"{former} is {now} now; the former name goes in version {_UNTIL}",
+        DeprecationWarning,
+        stacklevel=level + 1,
+    )
+
+
+class FormerAttribute:
+    """An attribute that has another name now."""
+
+    def __init__(self, now: str) -> None:
+        self._now = now
+        self._former = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._former = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        name = owner.__name__
+        warn_of(f"{name}.{self._former}", f"{name}.{self._now}", 2)
+        return getattr(instance, self._now)
+
+
+def with_former_name(former: str, now: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Make a function take an argument under its former name, too."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @functools.wraps(function)
+        def call(*args: Any, **arguments: Any) -> _R:
+            if former in arguments:
+                if now in arguments:
+                    raise TypeError(f"{former} and {now} are given, but are the same; give {now}")
+                warn_of(f"argument {former} of {function.__name__}", now, 2)
+                arguments[now] = arguments.pop(former)
+            return function(*args, **arguments)
+
+        return call
+
+    return decorate
