@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
-from mor_ref.former_names import FormerAttribute
+from mor_ref.former_names import warn_of
 from mor_ref.recipes import Situation, TensorRecipe, Unquantized
 from mor_ref.torch import on_cpu
 from mor_ref.torch.directions import AXES, Axis
@@ -41,7 +41,11 @@ class Observation(NamedTuple):
     situation: Situation
     quantization: Any  # on_cpu.Quantization | None: for measures alone
 
-    treatment = FormerAttribute("tensor_recipe")
+    @property
+    def treatment(self) -> TensorRecipe:
+        """The former name of `tensor_recipe`."""
+        warn_of("Observation.treatment", "Observation.tensor_recipe", 2)
+        return self.tensor_recipe
 
 
 Observer = Callable[[Observation], None]
