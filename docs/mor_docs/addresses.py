@@ -3,12 +3,14 @@
 `spec/ENC-003` is a directory with an `index.html`, so that every server finds it by this address.
 """
 
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sphinx.application import Sphinx
 
+from mor_docs.links import Page
 from mor_ref.addresses import cause_path, rule_path
 from mor_ref.deviations import DEVIATIONS
 
@@ -21,9 +23,11 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     if failure is None and app.builder.format == "html" and not app.tags.has("print"):
         site = Path(app.outdir)
         trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
+        page_of = cache(Page)
         for rule in trace.rules.values():
-            place = f"spec/{rule.chapter}.html#{rule.id}"
-            _write(site, rule_path(rule.id), place, f"{rule.id} {rule.title}")
+            chapter = f"spec/{rule.chapter}.html"
+            if rule.id in page_of(site / chapter).ids:  # else an error of the rule stops the build
+                _write(site, rule_path(rule.id), f"{chapter}#{rule.id}", f"{rule.id} {rule.title}")
         if (Path(app.srcdir) / "explorer").is_dir():  # the project is this one
             for cause in DEVIATIONS.values():
                 anchor = f"deviation-{cause.name.replace('_', '-')}"
