@@ -1,6 +1,7 @@
 """The page that reports a verification to people."""
 
 import dataclasses
+import json
 import re
 from html.parser import HTMLParser
 
@@ -21,6 +22,7 @@ from mor_ref.verify.comparing.inputs_of_entry import Input
 from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis, Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import levels_of, picture_of
+from mor_ref.verify.reporting.report_files import as_json
 from mor_ref.verify.reporting.templates import rendered
 from mor_ref.verify.running.field_result import FieldResult
 from mor_ref.verify.running.results import SuiteResult
@@ -195,6 +197,18 @@ def test_mismatches():
     assert "mor-ref verify kernel:dut --suite quantize_steps" in page.texts("code")
     elsewhere = page_of(dataclasses.replace(found, vectors="own.safetensors"))
     assert "kernel:dut --suite" not in " ".join(elsewhere.texts("code"))
+
+
+def test_the_first_mismatching_field_is_in_the_page_and_in_json():
+    """A field that differs is false, and is not taken for none."""
+
+    def wrong(operation, parameters, inputs):
+        del operation, parameters
+        return {"value": np.uint32(1) + inputs["code"]}
+
+    found = on(wrong, "decode")
+    assert " value " in page_of(found).texts("table")[-1]
+    assert json.loads(as_json(found))["results"][0]["stage"] == "value"
 
 
 def test_what_cannot_be_compared():

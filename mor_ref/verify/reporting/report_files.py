@@ -57,7 +57,7 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
     )
     record |= {"verdict": result.verdict, "complete": result.is_complete}
     first = result.first_mismatching_field
-    record["stage"] = first.name if first else None
+    record["stage"] = None if first is None else first.name  # one that differs is false
     record["differences"] = [_difference(one) for one in result.differences]
     return record
 
