@@ -115,7 +115,8 @@ def _kind(value: Any) -> Any:
     if inspect.isclass(value):
         is_called = not re.match(_RECORDS, value.__module__) and not issubclass(value, Exception)
         return _parameters(value) if is_called else "class"
-    return _parameters(value) if inspect.isroutine(value) else "value"
+    is_called = inspect.isroutine(value) and callable(value)  # and is no other descriptor
+    return _parameters(value) if is_called else "value"
 
 
 def _parameters(function: Any) -> list[str]:
