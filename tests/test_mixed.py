@@ -11,7 +11,7 @@ from mor_ref.definitions.mixed import MIXTURES, integer_format
 from mor_ref.definitions.mixed import Mixture as MixtureOfFormats
 from mor_ref.engine.mixed import joined
 from mor_ref.engine.mixed import least as least_of
-from mor_ref.exact.mixed import error_in_units, least, mixed, of_layer, squared_error
+from mor_ref.exact.mixed import error_in_units, layer_errors, least, mixed, squared_error
 from mor_ref.operations import OPERATIONS
 from mor_ref.recipes import Mixture, as_tensor_recipe, short_text
 from mor_ref.representations import AffineBlocks, MxBlocks, as_representation
@@ -157,7 +157,7 @@ def test_the_first_of_the_least_is_taken():
 
 def test_a_layer_has_one_candidate():
     """MFQ-005: the sums of both tensors decide."""
-    assert of_layer([[1, 5], [9, 4]]) == [10, 9]
+    assert layer_errors([[1, 5], [9, 4]]) == [10, 9]
     even = np.linspace(-3, 3, 64, dtype=np.float32)
     outliers = np.where(np.arange(64000) % 640 == 0, 900, even.repeat(1000)).astype(np.float32)
     assert mor_ref.mix_formats(even).choice.item() == 0

@@ -245,7 +245,7 @@ def _scaled_after(
 
     def chunk(reference: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
         found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
-        value = dot_terms.exact_product(found.c, part[0].of_scales)
+        value = dot_terms.exact_product(found.c, part[0].scale_product)
         last = _rounded_sum(value, c, profile)
         return Chunk(0, 0, last) if clears(part, c) else replace(found, c=last)
 
@@ -254,7 +254,7 @@ def _scaled_after(
 
 
 def _is_special(part: list[Product], c: float) -> bool:
-    terms = (dot_terms.exact_product(one.of_elements, one.of_scales) for one in part)
+    terms = (dot_terms.exact_product(one.element_product, one.scale_product) for one in part)
     return not all(map(math.isfinite, (*terms, c)))
 
 

@@ -32,7 +32,7 @@ def _rounded_products(
     if exponent is None:
         return Fraction(0), None
     unit = Fraction(2) ** (exponent - fraction_bits(profile))
-    return sum(round(Fraction(one.of_elements) / unit) for one in part) * unit, exponent
+    return sum(round(Fraction(one.element_product) / unit) for one in part) * unit, exponent
 
 
 DOT_CDNA3_ROUNDS_SUMS = Deviation(
@@ -69,7 +69,7 @@ def _added_last(
 
     def chunk(reference: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
         found: Chunk = reference(part, 0.0, profile)
-        if has_e_of_c and math.isfinite(c) and all(one.of_elements == 0 for one in part):
+        if has_e_of_c and math.isfinite(c) and all(one.element_product == 0 for one in part):
             found = replace(found, exponent=factor(c, formats["f32"]).exponent)
         return followed(found, c, add(found.c, c))
 

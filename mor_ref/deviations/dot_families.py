@@ -85,7 +85,7 @@ def dot_exact_in_binary64(
     if not math.isfinite(found.c):
         return found
     wide = functools.reduce(
-        lambda x, one: x + float(one.of_elements) * float(one.of_scales), part, float(c)
+        lambda x, one: x + float(one.element_product) * float(one.scale_product), part, float(c)
     )
     return Chunk(None, None, rn32(Fraction(wide)) if math.isfinite(wide) else wide)
 
@@ -117,7 +117,7 @@ def dot_cdna1_results_cut(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
     """The sum of a chunk of CDNA 1 is rounded toward zero, and not to nearest."""
-    terms = [*(one.of_elements for one in part), c]
+    terms = [*(one.element_product for one in part), c]
     if dot_terms.special_sum(terms) is not None:
         found: Chunk = reference(part, c, profile)
         return found
@@ -194,10 +194,10 @@ def dot_cdna3_loses_an_infinite_c(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
     """An infinite or NaN c has the exponent -1, and counts as 0 in a larger sum: MMA-Sim 2.1.1."""
-    if math.isfinite(c) or dot_terms.special_sum([one.of_elements for one in part]) is not None:
+    if math.isfinite(c) or dot_terms.special_sum([one.element_product for one in part]) is not None:
         found: Chunk = reference(part, c, profile)
         return found
-    exponents = [one.a.exponent + one.b.exponent for one in part if one.of_elements != 0]
+    exponents = [one.a.exponent + one.b.exponent for one in part if one.element_product != 0]
     is_far = bool(exponents) and max(exponents) > profile.fraction_bits
     if not is_far:
         return Chunk(0, 0, c)

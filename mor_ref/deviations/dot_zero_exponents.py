@@ -35,7 +35,7 @@ def _changes(has_exponent: Callable[[Product], bool]) -> tuple[Change, ...]:
             return Fraction(0), None
         del reference
         unit = max(exponents) - fraction_bits(profile)
-        values = (Fraction(one.of_elements) for one in part)
+        values = (Fraction(one.element_product) for one in part)
         return sum(cut(value, unit) for value in values) * Fraction(2) ** unit, max(exponents)
 
     return (

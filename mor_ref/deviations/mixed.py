@@ -167,13 +167,13 @@ def mixed_sums_compared_in_binary32(reference: Reference, errors: list[int]) -> 
     return int(reference([rn32(Fraction(error)) for error in errors]))
 
 
-@deviation(mixed.of_layer, rules=("MFQ-005",), domain=_LAYERS)
+@deviation(mixed.layer_errors, rules=("MFQ-005",), domain=_LAYERS)
 def mixed_activations_left_out(reference: Reference, tensors: list[list[int]]) -> list[int]:
     """The weights alone decide about a layer whose activations are quantized as well."""
     return list(reference(tensors[:1]))
 
 
-@deviation(mixed.of_layer, rules=("MFQ-005",), domain=_LAYERS)
+@deviation(mixed.layer_errors, rules=("MFQ-005",), domain=_LAYERS)
 def mixed_worst_tensor_decides(reference: Reference, tensors: list[list[int]]) -> list[int]:
     """The tensor of the larger error decides about a layer."""
     del reference
@@ -183,7 +183,7 @@ def mixed_worst_tensor_decides(reference: Reference, tensors: list[list[int]]) -
 # ---------------------------------------------------------------------- candidates
 
 
-@deviation(mixed.under, rules=("MFQ-001",), domain=MIXED)
+@deviation(mixed.candidate_elements, rules=("MFQ-001",), domain=MIXED)
 def mixed_scale_of_half_the_range(
     reference: Reference, x: Rows, candidate: Any, parts: Partition
 ) -> list[list[Element]]:
@@ -191,7 +191,7 @@ def mixed_scale_of_half_the_range(
     return _scaled(reference, x, candidate, parts, lambda largest: largest + 0.5)
 
 
-@deviation(mixed.under, rules=("MFQ-001",), domain=MIXED)
+@deviation(mixed.candidate_elements, rules=("MFQ-001",), domain=MIXED)
 def mixed_scale_of_the_lowest_integer(
     reference: Reference, x: Rows, candidate: Any, parts: Partition
 ) -> list[list[Element]]:
@@ -199,7 +199,7 @@ def mixed_scale_of_the_lowest_integer(
     return _scaled(reference, x, candidate, parts, lambda largest: largest + 1)
 
 
-@deviation(mixed.under, rules=("MFQ-001",), domain=MIXED)
+@deviation(mixed.candidate_elements, rules=("MFQ-001",), domain=MIXED)
 def mixed_scale_of_the_other_format(
     reference: Reference, x: Rows, candidate: Any, parts: Partition
 ) -> list[list[Element]]:

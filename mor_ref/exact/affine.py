@@ -72,44 +72,48 @@ class AffineTensor:
 
 
 def affine(
-    x: Rows, how: Choices, parts: Partition, given: dict[Place, ScaleAndZero] | None = None
+    x: Rows, choices: Choices, parts: Partition, given: dict[Place, ScaleAndZero] | None = None
 ) -> AffineTensor:
     """Quantize a tensor, block by block (AFF-001)."""
     tiles = cells(parts.rows, parts.columns, parts.block)
     ends = {block: extremes([x[i][j] for i, j in places]) for block, places in tiles.items()}
-    used = Choices(how.profile, grid_of(list(ends.values()), how), how.symmetric, how.source)
+    used = Choices(
+        choices.profile, grid_of(list(ends.values()), choices), choices.symmetric, choices.source
+    )
     elements = [[Element(0.0, 0, 0.0)] * parts.columns for _ in range(parts.rows)]
     blocks, errors = {}, {}
     for block, places in tiles.items():
-        found = affine_block(*ends[block], used, (given or {}).get(block, ScaleAndZero()))
-        blocks[block] = found
+        fields = affine_block(*ends[block], used, (given or {}).get(block, ScaleAndZero()))
+        blocks[block] = fields
         for i, j in places:
-            elements[i][j] = affine_element(x[i][j], found, used)
+            elements[i][j] = affine_element(x[i][j], fields, used)
         errors[block] = error_sum((x[i][j], elements[i][j].y) for i, j in places)
     return AffineTensor(used.grid, elements, blocks, errors)
 
 
 @step
-def grid_of(ends: list[tuple[float, float]], how: Choices) -> IntegerGrid:
+def grid_of(ends: list[tuple[float, float]], choices: Choices) -> IntegerGrid:
     """Return the grid that is used (AFF-005)."""
-    grid = how.grid
-    if not (how.profile.sign_by_numbers and how.symmetric):
+    grid = choices.grid
+    if not (choices.profile.sign_by_numbers and choices.symmetric):
         return grid
     has_negative = any(minimum < 0 for minimum, _ in ends)
     return IntegerGrid(f"{'' if has_negative else 'u'}int{grid.bits}", grid.bits, has_negative)
 
 
 @step
-def affine_block(minimum: float, maximum: float, how: Choices, given: ScaleAndZero) -> AffineBlock:
+def affine_block(
+    minimum: float, maximum: float, choices: Choices, given: ScaleAndZero
+) -> AffineBlock:
     """Return the fields of a block (AFF-003 to AFF-006)."""
-    low, high = sides(minimum, maximum, how.profile)
-    delta = scale_before_limit(low, high, how)
-    scale = limited(delta, how)
+    low, high = sides(minimum, maximum, choices.profile)
+    delta = scale_before_limit(low, high, choices)
+    scale = limited(delta, choices)
     if given.scale is not None:
-        delta = scale = rounded(given.scale, how.arithmetic)
-    zero_float = zero_before_rounding(low, delta if how.profile.early_zero else scale, how)
-    zero = zero_point(zero_float, how) if given.zero_point is None else given.zero_point
-    return AffineBlock(minimum, maximum, scale, inverse(scale, how), zero_float, zero)
+        delta = scale = rounded(given.scale, choices.arithmetic)
+    zero_float = zero_before_rounding(low, delta if choices.profile.early_zero else scale, choices)
+    zero = zero_point(zero_float, choices) if given.zero_point is None else given.zero_point
+    return AffineBlock(minimum, maximum, scale, inverse(scale, choices), zero_float, zero)
 
 
 @step
@@ -142,10 +146,10 @@ def sides(minimum: float, maximum: float, profile: AffineProfile) -> tuple[float
 
 
 @step
-def scale_before_limit(low: float, high: float, how: Choices) -> float:
+def scale_before_limit(low: float, high: float, choices: Choices) -> float:
     """Return the scale of a block before its limit (AFF-004)."""
-    profile, grid, arithmetic = how.profile, how.grid, how.arithmetic
-    if how.symmetric:
+    profile, grid, arithmetic = choices.profile, choices.grid, choices.arithmetic
+    if choices.symmetric:
         width, steps = max(low, high), symmetric_steps(profile, grid)
     else:
         width, steps = operate(total, high, low, arithmetic), float(grid.highest - grid.lowest)
@@ -163,53 +167,54 @@ def symmetric_steps(profile: AffineProfile, grid: IntegerGrid) -> float:
 
 
 @step
-def limited(scale: float, how: Choices) -> float:
+def limited(scale: float, choices: Choices) -> float:
     """Return the scale, or the smallest one of the profile (AFF-004)."""
-    smallest = how.profile.smallest
-    least = SMALLEST_NORMAL[how.arithmetic] if smallest is None else rn32_of_binary64(smallest)
+    smallest = choices.profile.smallest
+    least = SMALLEST_NORMAL[choices.arithmetic] if smallest is None else rn32_of_binary64(smallest)
     return scale if math.isnan(scale) else max(scale, least)
 
 
 @step
-def zero_before_rounding(low: float, scale: float, how: Choices) -> float:
+def zero_before_rounding(low: float, scale: float, choices: Choices) -> float:
     """Return the steps from the minimum to zero (AFF-005); 0 if the grid is symmetric."""
-    return 0.0 if how.symmetric else operate(quotient, low, scale, how.arithmetic)
+    return 0.0 if choices.symmetric else operate(quotient, low, scale, choices.arithmetic)
 
 
 @step
-def zero_point(zero_float: float, how: Choices) -> int:
+def zero_point(zero_float: float, choices: Choices) -> int:
     """Return the code of zero (AFF-005)."""
-    grid, profile = how.grid, how.profile
-    if how.symmetric:
+    grid, profile = choices.grid, choices.profile
+    if choices.symmetric:
         is_even = grid.signed or profile.sign_by_numbers
         middle = (1 << grid.bits - 1) - (grid.bits in profile.low_middle)
         return 0 if is_even else middle
     if math.isnan(zero_float):
         return grid.highest
     steps = rint(zero_float)
-    found = operate(total, float(grid.lowest), steps, how.arithmetic)
-    return int(min(max(found, grid.lowest), grid.highest))
+    code = operate(total, float(grid.lowest), steps, choices.arithmetic)
+    return int(min(max(code, grid.lowest), grid.highest))
 
 
 @step
-def inverse(scale: float, how: Choices) -> float:
+def inverse(scale: float, choices: Choices) -> float:
     """Return the factor of numbers (AFF-007)."""
-    reciprocal, factor = operate(quotient, 1.0, scale, how.arithmetic), how.profile.inverse_factor
+    reciprocal = operate(quotient, 1.0, scale, choices.arithmetic)
+    factor = choices.profile.inverse_factor
     return product(float(factor), reciprocal) if factor > 1 else reciprocal
 
 
 @step
-def affine_element(x: float, block: AffineBlock, how: Choices) -> Element:
+def affine_element(x: float, block: AffineBlock, choices: Choices) -> Element:
     """Quantize a number with the fields of its block (AFF-007 to AFF-009)."""
-    xs = scaled(x, block, how)
-    code = integer(xs, block.zero_point, how)
-    return Element(xs, code, restored(code, block, how))
+    xs = scaled(x, block, choices)
+    code = integer(xs, block.zero_point, choices)
+    return Element(xs, code, restored(code, block, choices))
 
 
 @step
-def scaled(x: float, block: AffineBlock, how: Choices) -> float:
+def scaled(x: float, block: AffineBlock, choices: Choices) -> float:
     """Return xs, the number that is rounded to an integer (AFF-007)."""
-    profile, arithmetic = how.profile, how.arithmetic
+    profile, arithmetic = choices.profile, choices.arithmetic
     if profile.application == "fuse":
         return fused(x, block.inverse_scale, float(block.zero_point))
     if profile.application == "divide":
@@ -236,9 +241,9 @@ def rint(x: float) -> float:
 
 
 @step
-def integer(xs: float, zero: float, how: Choices) -> int:
+def integer(xs: float, zero: float, choices: Choices) -> int:
     """Return the code of xs (AFF-008)."""
-    profile, grid = how.profile, how.grid
+    profile, grid = choices.profile, choices.grid
     whole = rint(xs)
     if profile.conversion == "cast":
         return cast(whole, grid)
@@ -246,8 +251,8 @@ def integer(xs: float, zero: float, how: Choices) -> int:
         held = int(whole) if -_TWO_TO_31 <= whole < _TWO_TO_31 else -(1 << 31)
         return clamped(float((held + int(zero) + (1 << 31)) % (1 << 32) - (1 << 31)), grid)
     if not profile.zero_in_xs and not math.isnan(whole):
-        own = rounded(float(zero), how.arithmetic)
-        whole = operate(total, whole, own, how.arithmetic)
+        zero_value = rounded(float(zero), choices.arithmetic)
+        whole = operate(total, whole, zero_value, choices.arithmetic)
     if math.isnan(whole):  # the sum is one if the zero point overflows in binary16
         codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
         return codes[profile.nan_code]
@@ -264,22 +269,22 @@ def clamped(whole: float, grid: IntegerGrid) -> int:
 
 @step
 def cast(whole: float, grid: IntegerGrid) -> int:
-    """Return the lowest bits of an integer of 32 bits; 0 if there is none (AFF-008)."""
+    """Return the lowest bits of a number as int32, 0 if it does not fit int32 (AFF-008)."""
     if not -_TWO_TO_31 <= whole < _TWO_TO_31:
         return 0
     return (int(whole) - grid.lowest) % (1 << grid.bits) + grid.lowest
 
 
 @step
-def restored(code: int, block: AffineBlock, how: Choices) -> float:
+def restored(code: int, block: AffineBlock, choices: Choices) -> float:
     """Return y, the number that a code stands for, in the format of x (AFF-009)."""
-    arithmetic = how.arithmetic
-    if how.profile.stores_amax:
+    arithmetic = choices.arithmetic
+    if choices.profile.stores_amax:
         back = rn32(Fraction(1, 127))
-        return rounded(product(product(block.scale, float(code)), back), how.source)
-    if how.profile.float_zeros:  # AFF-012: in binary64
+        return rounded(product(product(block.scale, float(code)), back), choices.source)
+    if choices.profile.float_zeros:  # AFF-012: in binary64
         wide = (code - block.zero_point) * block.scale
-        return rounded(rn32_of_binary64(wide), how.source)
-    own = (rounded(float(integer), arithmetic) for integer in (code, block.zero_point))
-    steps = rounded(difference(*own), arithmetic)
-    return rounded(rounded(product(steps, block.scale), arithmetic), how.source)
+        return rounded(rn32_of_binary64(wide), choices.source)
+    integers = (rounded(float(integer), arithmetic) for integer in (code, block.zero_point))
+    steps = rounded(difference(*integers), arithmetic)
+    return rounded(rounded(product(steps, block.scale), arithmetic), choices.source)

@@ -1,4 +1,4 @@
-"""Groups of dimensions, in the order of their ranges (a part of the chapter on integers)."""
+"""Integers with zero points in groups of dimensions, in the order of their ranges (AFF-010)."""
 
 import math
 from dataclasses import dataclass
@@ -26,26 +26,28 @@ class AffineGroups:
         return [[row[place[j]] for j in range(len(row))] for row in self.tensor.elements]
 
 
-def affine_groups(x: Rows, how: Choices, groups: int) -> AffineGroups:
-    """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
-    found = ranges([list(column) for column in zip(*x, strict=True)])
-    order = by_range(found)
+def affine_groups(x: Rows, choices: Choices, groups: int) -> AffineGroups:
+    """Sort columns by their ranges, and quantize them in equal groups (AFF-010)."""
+    column_ranges = ranges([list(column) for column in zip(*x, strict=True)])
+    order = by_range(column_ranges)
     parts = partition((len(x), len(order)), (len(x), len(order) // groups))
-    return AffineGroups(found, order, affine([[row[j] for j in order] for row in x], how, parts))
+    return AffineGroups(
+        column_ranges, order, affine([[row[j] for j in order] for row in x], choices, parts)
+    )
 
 
 @step
 def ranges(columns: list[list[float]]) -> list[float]:
     """Return the range of each dimension (AFF-010)."""
-    found = []
+    widths = []
     for numbers in columns:
         low, high = extremes(numbers)
-        found.append(difference(high, low))
-    return found
+        widths.append(difference(high, low))
+    return widths
 
 
 @step
-def by_range(found: list[float]) -> list[int]:
+def by_range(widths: list[float]) -> list[int]:
     """Return the dimensions in the order of their ranges; ties by index, NaN last (AFF-010)."""
-    keys = [(math.isnan(r), 0.0 if math.isnan(r) else r, i) for i, r in enumerate(found)]
+    keys = [(math.isnan(r), 0.0 if math.isnan(r) else r, i) for i, r in enumerate(widths)]
     return [i for _, _, i in sorted(keys)]

@@ -21,8 +21,8 @@ def rn32(value: Fraction | Ratio) -> float:
     unit = max(floor_log2(magnitude) - 23, _SMALLEST_UNIT)
     is_finite = unit <= _LARGEST_UNIT
     nearest = math.ldexp(units_next_to(magnitude, unit), unit) if is_finite else math.inf
-    found = nearest if nearest <= FLT_MAX else math.inf
-    return found if value.numerator > 0 else -found
+    rounded = nearest if nearest <= FLT_MAX else math.inf
+    return rounded if value.numerator > 0 else -rounded
 
 
 def rn32_of_binary64(x: float) -> float:

@@ -34,7 +34,7 @@ Columns = Mapping[str, Column]
 
 @dataclass(frozen=True)
 class Scales:
-    """The scales of a level: those of its places, row by row.
+    """The scales of a level, row by row.
 
     `numbers` has what the formulas name: the scale, the amax and those of the levels above; at the
     last level, the factors `decode` and `encode` as well. Without a format, `codes` are empty.
@@ -65,17 +65,17 @@ def quantize(x: Sequence[float], shape: tuple[int, int], formulas: BlockFormulas
         above = scales[level.name] = _stored(formulas, level, order, numbers, t)
     level = formulas.levels[-1]
     order = InBlocks(partition(shape, level.over))
-    own = order.taken(x)
-    numbers = _measured(level, own, order, above)
-    blocks = scales[level.name] = _least_error(formulas, own, order, numbers)
-    elements = _elements(formulas, own, order, blocks.numbers)
+    in_order = order.taken(x)
+    numbers = _measured(level, in_order, order, above)
+    blocks = scales[level.name] = _least_error(formulas, in_order, order, numbers)
+    elements = _elements(formulas, in_order, order, blocks.numbers)
     return Blocks(order.put_back(elements.codes), order.put_back(elements.y), scales)
 
 
 def _measured(level: Level, x: Column, order: "InBlocks", above: Scales | None) -> Columns:
     """Return the amaxes of a level, given its numbers block by block, and the levels above."""
     amax = amaxes(x, order, level.counted)
-    return {**_of_parents(above, order.parts), "amax": amax, f"amax_{level.name}": amax}
+    return {**_parent_numbers(above, order.parts), "amax": amax, f"amax_{level.name}": amax}
 
 
 # ---------------------------------------------------------------------- places
@@ -104,13 +104,13 @@ class InBlocks:
             ]
 
     def taken(self, numbers: Sequence[_Entry]) -> Sequence[_Entry]:
-        """Return numbers that are given row by row."""
+        """Return numbers, given row by row, in the order of blocks."""
         if self._places is None:
             return numbers
         return list(map(numbers.__getitem__, self._places))
 
     def put_back(self, numbers: Sequence[_Entry]) -> list[_Entry]:
-        """Return numbers row by row again."""
+        """Return numbers, given in the order of blocks, row by row."""
         if self._places is None:
             return list(numbers)
         rows = list(numbers)
@@ -130,14 +130,14 @@ class InBlocks:
         return list(chain.from_iterable(map(repeat, column, self.lengths)))
 
 
-def _of_parents(above: Scales | None, parts: Partition) -> Columns:
+def _parent_numbers(above: Scales | None, parts: Partition) -> Columns:
     """Return the numbers of the level above, for each place of a level."""
     if above is None:
         return {}
-    (rows, columns), (_, across) = parts.grid, above.parts.grid
-    (height, width), (of_parent, width_of_parent) = parts.block, above.parts.block
+    (rows, columns), (_, parent_columns) = parts.grid, above.parts.grid
+    (height, width), (parent_height, parent_width) = parts.block, above.parts.block
     parents = [
-        i * height // of_parent * across + j * width // width_of_parent
+        i * height // parent_height * parent_columns + j * width // parent_width
         for i in range(rows)
         for j in range(columns)
     ]
@@ -147,7 +147,7 @@ def _of_parents(above: Scales | None, parts: Partition) -> Columns:
 def amaxes(
     numbers: Sequence[float], order: InBlocks, counted: Literal["finite", "not nan", "all"]
 ) -> list[float]:
-    """Return the largest magnitude of each block, of the numbers that are counted."""
+    """Return the largest magnitude of each block among the numbers that count."""
     if all(map(math.isfinite, numbers)):
         return [max(map(abs, block)) for block in order.blocks(numbers)]
     return [_amax(block, counted) for block in order.blocks(numbers)]
@@ -186,31 +186,33 @@ def stored(numbers: Column, fmt: Format, rounding: Rounding) -> tuple[list[int],
 
 
 def _least_error(formulas: BlockFormulas, x: Column, order: InBlocks, numbers: Columns) -> Scales:
-    """Return the scales of the tries whose errors are least, given numbers block by block."""
+    """Try each formula of a scale, and return for each block the scale with the least error."""
     level = formulas.levels[-1]
     t = evaluated(level.number, numbers, len(order.lengths))
-    tried = [
+    candidates = [
         _stored(formulas, level, order, numbers, evaluated(formula, {**numbers, "t": t}, len(t)))
         for formula in formulas.tries
     ]
-    best = tried[0]
-    if len(tried) == 1:
+    best = candidates[0]
+    if len(candidates) == 1:
         return best
     least = _errors(formulas, x, order, best.numbers)
-    for other in tried[1:]:
-        errors = _errors(formulas, x, order, other.numbers)
+    for candidate in candidates[1:]:
+        errors = _errors(formulas, x, order, candidate.numbers)
         is_less = list(map(lt, errors, least))  # false with NaN
         least = _chosen(is_less, errors, least)
-        codes = _chosen(is_less, other.codes, best.codes) if best.codes else []
+        codes = _chosen(is_less, candidate.codes, best.codes) if best.codes else []
         columns = best.numbers.items()
-        named = {name: _chosen(is_less, other.numbers[name], column) for name, column in columns}
+        named = {
+            name: _chosen(is_less, candidate.numbers[name], column) for name, column in columns
+        }
         best = Scales(order.parts, codes, named)
     return best
 
 
 def _chosen(tests: Iterable[object], a: Iterable[_Entry], b: Iterable[_Entry]) -> list[_Entry]:
     """Return the entries of a where a test holds, else those of b."""
-    return [one if test else other for test, one, other in zip(tests, a, b, strict=True)]
+    return [first if test else second for test, first, second in zip(tests, a, b, strict=True)]
 
 
 def _errors(formulas: BlockFormulas, x: Column, order: InBlocks, scales: Columns) -> list[float]:
@@ -220,11 +222,11 @@ def _errors(formulas: BlockFormulas, x: Column, order: InBlocks, scales: Columns
     named: dict[str, Column] = {name: order.spread(scales[name]) for name in needed & set(scales)}
     named |= {"x": x, "v": elements.v, "y": elements.y}
     terms = list(order.blocks(evaluated(formulas.error, named, len(x))))
-    alike: dict[tuple[int, int], list[int]] = {}
+    blocks_by_sides: dict[tuple[int, int], list[int]] = {}
     for block, sides in enumerate(order.sides):
-        alike.setdefault(sides, []).append(block)
+        blocks_by_sides.setdefault(sides, []).append(block)
     errors = [0.0] * len(terms)
-    for (height, width), blocks in alike.items():
+    for (height, width), blocks in blocks_by_sides.items():
         sums = [[0.0] * len(blocks) for _ in range(1 << (height - 1).bit_length())]
         columns = list(zip(*map(terms.__getitem__, blocks), strict=True))
         for place, column in enumerate(columns):
@@ -241,7 +243,7 @@ def _errors(formulas: BlockFormulas, x: Column, order: InBlocks, scales: Columns
 
 
 class _Elements(NamedTuple):
-    """Elements block by block: codes, what these stand for, and that with the scales."""
+    """Elements block by block: codes, their numbers, and these numbers with the scales."""
 
     codes: list[int]
     v: list[float]

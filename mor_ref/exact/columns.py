@@ -96,9 +96,9 @@ def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], l
     codes = {bits: encode(sign * _number_of(bits), fmt, rounding) for bits in (least, most)}
     magnitudes: list[float] = []
     between = [codes[least]]
-    waiting = [(least, most)]
-    while waiting:
-        low, high = waiting.pop()
+    open_ranges = [(least, most)]
+    while open_ranges:
+        low, high = open_ranges.pop()
         if codes[low] == codes[high]:
             continue
         if high == low + 1:
@@ -107,7 +107,7 @@ def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], l
             continue
         middle = (low + high) // 2
         codes[middle] = encode(sign * _number_of(middle), fmt, rounding)
-        waiting += [(middle, high), (low, middle)]
+        open_ranges += [(middle, high), (low, middle)]
     return magnitudes, between
 
 

@@ -30,7 +30,7 @@ FAMILIES: Mapping[str, Callable[[list[Product], float, DotProfile], Chunk]] = {
 
 @dataclass(frozen=True)
 class Scales:
-    """The codes of the scales of two rows; each is of `block` elements."""
+    """The codes of the scales of two rows; each scales `block` elements."""
 
     a: Sequence[int]
     b: Sequence[int]
@@ -43,11 +43,11 @@ def dot(
     b: Sequence[int],
     c: float,
     profile: DotProfile,
-    of: tuple[Format, Format],
+    fmts: tuple[Format, Format],
     scales: Scales | None = None,
 ) -> float:
     """Return c plus the products of two rows of codes (DOT-001)."""
-    chunks = dot_chunks(a, b, c, profile, of, scales)
+    chunks = dot_chunks(a, b, c, profile, fmts, scales)
     return chunks[-1].c if chunks else c
 
 
@@ -57,13 +57,13 @@ def dot_chunks(
     b: Sequence[int],
     c: float,
     profile: DotProfile,
-    of: tuple[Format, Format],
+    fmts: tuple[Format, Format],
     scales: Scales | None = None,
 ) -> list[Chunk]:
     """Return the chunks of a dot product (DOT-003)."""
     chunks: list[Chunk] = []
     length = chunk_length(profile)
-    products = products_of(a, b, profile, of, scales)
+    products = products_of(a, b, profile, fmts, scales)
     for n, part in enumerate(in_chunks(products, profile)):
         c = c_of_chunk(c, n * length, profile)
         chunks.append(FAMILIES[profile.family](part, c, profile))
@@ -77,25 +77,25 @@ def products_of(
     a: Sequence[int],
     b: Sequence[int],
     profile: DotProfile,
-    of: tuple[Format, Format],
+    fmts: tuple[Format, Format],
     scales: Scales | None,
 ) -> list[Product]:
     """Return the products of two rows (DOT-002)."""
-    of_a, of_b = (
+    factors_a, factors_b = (
         {code: number(code, fmt, profile) for code in set(codes)}
-        for codes, fmt in zip((a, b), of, strict=True)
+        for codes, fmt in zip((a, b), fmts, strict=True)
     )
-    pairs = [(of_a[i], of_b[j]) for i, j in zip(a, b, strict=True)]
+    pairs = [(factors_a[i], factors_b[j]) for i, j in zip(a, b, strict=True)]
     if scales is None:
         return [Product(*pair) for pair in pairs]
-    two = ([scale(code, scales.fmt) for code in codes] for codes in (scales.a, scales.b))
-    each = list(zip(*two, strict=True))
-    return [Product(*pair, *each[k // scales.block]) for k, pair in enumerate(pairs)]
+    factors = ([scale(code, scales.fmt) for code in codes] for codes in (scales.a, scales.b))
+    scale_pairs = list(zip(*factors, strict=True))
+    return [Product(*pair, *scale_pairs[k // scales.block]) for k, pair in enumerate(pairs)]
 
 
 @step
 def chunk_length(profile: DotProfile) -> int:
-    """Return the number of products of a chunk (DOT-003); 0 if all are one."""
+    """Return the number of products of a chunk (DOT-003); 0 if all products form one chunk."""
     return {"f32_fma": 1, "promoted": PERIOD}.get(profile.family, profile.chunk)
 
 

@@ -49,9 +49,9 @@ def c_of_chunk(c: float, start: int, profile: DotProfile) -> float:
     return flushed(c, _F32.smallest_exponent) or 0.0
 
 
-def flushed_product(one: Product) -> float:
+def flushed_product(pair: Product) -> float:
     """Return the product of two elements, flushed before and after (DOT-016)."""
-    return flushed(product(flushed_input(one.a), flushed_input(one.b)), _F32.smallest_exponent)
+    return flushed(product(flushed_input(pair.a), flushed_input(pair.b)), _F32.smallest_exponent)
 
 
 def flushed_total(a: float, b: float) -> float:
@@ -63,7 +63,7 @@ def flushed_total(a: float, b: float) -> float:
 def ftz_mul_add(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add pairs of products, pairs of pairs, and the sum to c, all flushed (DOT-016, THM-011)."""
     del profile
-    row = [flushed_product(one) for one in part]
+    row = [flushed_product(pair) for pair in part]
     while len(row) > 1:
         row = [flushed_total(row[k], row[k + 1]) for k in range(0, len(row), 2)]
     return Chunk(None, None, flushed_total(c, row[0]))
@@ -79,9 +79,9 @@ def floored(value: Fraction, unit: int) -> int:
 def cut_products(part: list[Product], profile: DotProfile) -> tuple[Fraction, int | None]:
     """Return the sum of cut products, and their largest exponent; None without one (DOT-017)."""
     terms = [
-        (Fraction(one.of_elements), one.a.exponent + one.b.exponent)
-        for one in part
-        if one.of_elements != 0
+        (Fraction(pair.element_product), pair.a.exponent + pair.b.exponent)
+        for pair in part
+        if pair.element_product != 0
     ]
     if not terms:
         return Fraction(0), None
@@ -102,8 +102,8 @@ def overflowed(value: float | Fraction) -> float | Fraction:
 @step
 def joined(sums: Fraction, exponent: int | None, c: float, profile: DotProfile) -> Chunk:
     """Add a sum of products and c, both rounded down, and round twice (DOT-017)."""
-    of_c = factor(c, _F32).exponent
-    largest = of_c if exponent is None else max(exponent, of_c)
+    exponent_of_c = factor(c, _F32).exponent
+    largest = exponent_of_c if exponent is None else max(exponent, exponent_of_c)
     unit = largest - RIGHT_BITS
     whole = floored(sums, unit) + (
         cut_c(c, largest, profile) << RIGHT_BITS - fraction_bits(profile)
@@ -132,7 +132,7 @@ def nearest(value: Fraction) -> float:
 @step
 def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add the products of a chunk, and then c (DOT-017, THM-011)."""
-    special = special_sum([*(overflowed(one.of_elements) for one in part), c])
+    special = special_sum([*(overflowed(pair.element_product) for pair in part), c])
     if special is not None:
         return Chunk(0, 0, special)
     return joined(*cut_products(part, profile), c, profile)
@@ -141,7 +141,7 @@ def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 @step
 def gtr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add the even products and the odd ones apart, then both, and then c (DOT-018, THM-011)."""
-    special = special_sum([*(one.of_elements for one in part), c])
+    special = special_sum([*(pair.element_product for pair in part), c])
     if special is not None:
         return Chunk(0, 0, special)
     even, odd = cut_products(part[::2], profile), cut_products(part[1::2], profile)

@@ -14,8 +14,8 @@ from mor_ref.exact.step import step
 def fused(a: float, b: float, c: float) -> float:
     """Return RN32(a * b + c) (DOT-013)."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
-        found = a * b + c
-        return math.nan if math.isnan(found) else found
+        special = a * b + c
+        return math.nan if math.isnan(special) else special
     value = Fraction(a) * Fraction(b) + Fraction(c)
     if value == 0:
         sign = math.copysign(1, a) * math.copysign(1, b)
@@ -44,7 +44,7 @@ def f32_fma(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 def f32_pairwise(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add rounded products as a tree of neighbours, and then c (DOT-014)."""
     del profile
-    row = [product(one.a.value, one.b.value) for one in part]
+    row = [product(pair.a.value, pair.b.value) for pair in part]
     while len(row) > 1:
         sums = [total(row[k], row[k + 1]) for k in range(0, len(row) - 1, 2)]
         row = sums + row[2 * len(sums) :]
@@ -55,7 +55,7 @@ def f32_pairwise(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 def exact_chunk(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Return the exact sum, rounded once to binary32 (DOT-012, THM-007)."""
     del profile
-    terms = [exact_product(one.of_elements, one.of_scales) for one in part]
+    terms = [exact_product(pair.element_product, pair.scale_product) for pair in part]
     special = special_sum([*terms, c])
     if special is not None:
         return Chunk(None, None, special)
@@ -65,7 +65,7 @@ def exact_chunk(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 @step
 def int32_sum(part: list[Product]) -> int:
     """Return the sum of products of integers, as int32 holds it (DOT-019)."""
-    whole = sum(int(one.a.value) * int(one.b.value) for one in part)
+    whole = sum(int(pair.a.value) * int(pair.b.value) for pair in part)
     return (whole + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -80,10 +80,10 @@ def int32(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 @step
 def switchback(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Return the sum of products of integers with two scales (DOT-020)."""
-    found = int32(part, c, profile)
+    chunk = int32(part, c, profile)
     if not part:
-        return found
-    return replace(found, c=epilogue(found.c, part[0].scale_a.value, part[0].scale_b.value))
+        return chunk
+    return replace(chunk, c=epilogue(chunk.c, part[0].scale_a.value, part[0].scale_b.value))
 
 
 @step

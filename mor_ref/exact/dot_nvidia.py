@@ -29,21 +29,21 @@ def result(value: Fraction, profile: DotProfile) -> float:
 
 
 @step
-def term_of_product(one: Product, profile: DotProfile) -> Term:
+def term_of_product(pair: Product, profile: DotProfile) -> Term:
     """Return a product with its scales and the sum of four exponents (DOT-007, DOT-008)."""
-    value = exact_product(one.a.value, one.b.value, one.scale_a.value, one.scale_b.value)
-    exponents = (one.a.exponent, one.b.exponent, one.scale_a.exponent, one.scale_b.exponent)
+    value = exact_product(pair.a.value, pair.b.value, pair.scale_a.value, pair.scale_b.value)
+    exponents = (pair.a.exponent, pair.b.exponent, pair.scale_a.exponent, pair.scale_b.exponent)
     return Term(value, sum(exponents) if value != 0 else profile.zero_exponent)
 
 
 @step
 def term_of_group(group: list[Product], profile: DotProfile) -> Term:
     """Return the sum of a group times its scales, with the exponent of the scales (DOT-009)."""
-    elements = [one.of_elements for one in group]
+    elements = [pair.element_product for pair in group]
     special = special_sum(elements)
     inner = sum((Fraction(x) for x in elements), Fraction(0)) if special is None else special
     first = group[0]
-    is_zero = all(x == 0 for x in elements) or first.of_scales == 0
+    is_zero = all(x == 0 for x in elements) or first.scale_product == 0
     exponent = first.scale_a.exponent + first.scale_b.exponent
     value = exact_product(inner, first.scale_a.value, first.scale_b.value)
     return Term(value, profile.zero_exponent if is_zero else exponent)
@@ -52,8 +52,8 @@ def term_of_group(group: list[Product], profile: DotProfile) -> Term:
 @step
 def term_of_c(c: float, profile: DotProfile) -> Term:
     """Return c and its exponent (DOT-007)."""
-    of = factor(c, formats[profile.start])
-    return Term(c, of.exponent if c != 0 else profile.zero_exponent)
+    c_factor = factor(c, formats[profile.start])
+    return Term(c, c_factor.exponent if c != 0 else profile.zero_exponent)
 
 
 @step
@@ -72,7 +72,7 @@ def cut_chunk(terms: list[Term], c: float, profile: DotProfile) -> Chunk:
 @step
 def t_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add the products of a chunk, each a term (DOT-007)."""
-    return cut_chunk([term_of_product(one, profile) for one in part], c, profile)
+    return cut_chunk([term_of_product(pair, profile) for pair in part], c, profile)
 
 
 @step
@@ -87,7 +87,7 @@ def promoted(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Add 128 products from 0 on, and the scaled sum to c in binary32 (DOT-011, THM-011)."""
     partial = 0.0
     for k in range(0, len(part), profile.chunk):
-        inner = [Product(one.a, one.b) for one in part[k : k + profile.chunk]]
+        inner = [Product(pair.a, pair.b) for pair in part[k : k + profile.chunk]]
         partial = t_fdpa(inner, partial, profile).c
     first = part[0]
     return Chunk(None, None, fused(product(first.scale_a.value, first.scale_b.value), partial, c))

@@ -33,12 +33,12 @@ class Product:
     scale_b: Factor = ONE
 
     @property
-    def of_elements(self) -> float | Fraction:
+    def element_product(self) -> float | Fraction:
         """The product of the elements: exact, if it is finite."""
         return exact_product(self.a.value, self.b.value)
 
     @property
-    def of_scales(self) -> float | Fraction:
+    def scale_product(self) -> float | Fraction:
         """The product of the scales: exact, if it is finite."""
         return exact_product(self.scale_a.value, self.scale_b.value)
 

@@ -97,7 +97,7 @@ def in_units_of(unit: int, magnitude: float | Fraction | Ratio) -> tuple[int, in
 
 
 def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool) -> bool:
-    """Return whether below + rest / whole becomes below + 1 (ENC-003); `odd` is of below."""
+    """Return whether below + rest / whole becomes below + 1 (ENC-003); `odd` describes below."""
     match mode:
         case "rne":
             return 2 * rest > whole or (2 * rest == whole and odd)
@@ -118,7 +118,7 @@ def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool)
 def code_goes_up(
     fmt: Format, mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool
 ) -> bool:
-    """Return whether a number takes the code above (ENC-003), in every format alike."""
+    """Return whether a number takes the code above (ENC-003), alike in every format."""
     del fmt
     return goes_up(mode, rest, whole, odd=odd, negative=negative)
 
@@ -136,15 +136,15 @@ def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: in
 
 def random_words(word: int, bits: RandomBits) -> list[int]:
     """ENC-017. Return the random words of elements that share a word."""
-    found = []
+    words = []
     for ranges in bits.places:
-        own = 0
+        random_word = 0
         for highest, lowest in ranges:
             step_to = 1 if lowest > highest else -1
             for place in range(highest, lowest + step_to, step_to):
-                own = 2 * own + (word >> place) % 2
-        found.append(own)
-    return found
+                random_word = 2 * random_word + (word >> place) % 2
+        words.append(random_word)
+    return words
 
 
 def with_sign(code: int, negative: bool, fmt: Format) -> int:

@@ -20,7 +20,10 @@ def error_sums(x: Column, y: Column, order: InBlocks) -> list[ErrorSum]:
     keeps = map(and_, is_finite, map(lt, map(abs, y), repeat(LEAST_LOST)))
     lost = list(map(not_, keeps))
     if not all(counts):  # a number that does not count has no error
-        x, y = ([v if own else 1.0 for v, own in zip(c, counts, strict=True)] for c in (x, y))
+        x, y = (
+            [v if is_counted else 1.0 for v, is_counted in zip(c, counts, strict=True)]
+            for c in (x, y)
+        )
     errors = quotients(list(map(abs, differences(x, y))), list(map(abs, x)))
     ends = totals(list(repeat(1.0, len(x))), list(map(min, repeat(1.0), errors)))
     # Each end is 1 + u * 2^-23, and sums of 2^29 of them are numbers of binary64.

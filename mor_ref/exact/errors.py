@@ -76,7 +76,7 @@ UNIT_OF_SQUARES = Fraction(1, 1 << 298)  # the square of the smallest binary32 n
 
 @dataclass(frozen=True)
 class Squares:
-    """Signal and noise of a unit in units of 2^-298, and the elements that they are of."""
+    """Signal and noise in units of 2^-298, the number of elements, and the largest error."""
 
     signal: int
     noise: int
@@ -86,9 +86,11 @@ class Squares:
 
 def squares(pairs: Iterable[tuple[float, float]]) -> Squares:
     """Return the sums of squares of pairs of x and y (ERR-006), and the largest error (ERR-007)."""
-    given = list(pairs)
-    numbers = [x for x, _ in given if math.isfinite(x)]
-    errors = [d for x, y in given if math.isfinite(x) and math.isfinite(d := absolute_error(x, y))]
+    elements = list(pairs)
+    numbers = [x for x, _ in elements if math.isfinite(x)]
+    errors = [
+        d for x, y in elements if math.isfinite(x) and math.isfinite(d := absolute_error(x, y))
+    ]
     return Squares(
         sum(square(x) for x in numbers),
         sum(square(d) for d in errors),

@@ -107,12 +107,12 @@ def scale_of_msamp(amax: float, previous: float, largest: float, margin: int) ->
     ratio = ratio_of(largest, amax)
     exponent = exponent_of(ratio, margin)
     if amax > 0 and math.isfinite(amax):
-        found = math.ldexp(1.0, int(abs(exponent))) if abs(exponent) <= 127 else math.inf
+        scale = math.ldexp(1.0, int(abs(exponent))) if abs(exponent) <= 127 else math.inf
     else:
-        found = previous
+        scale = previous
     if exponent < 0:
-        found = quotient(1.0, found)
-    return Scale(ratio, exponent, found, quotient(1.0, found))
+        scale = quotient(1.0, scale)
+    return Scale(ratio, exponent, scale, quotient(1.0, scale))
 
 
 @step
@@ -122,8 +122,8 @@ def scale_exactly(amax: float, previous: float, largest: float, margin: int) -> 
     if amax == 0 or not math.isfinite(amax):
         return Scale(ratio, math.nan, previous, quotient(1.0, previous))
     exponent = min(max(floor_log2(min(ratio, FLT_MAX)) - margin, -126), 127)
-    found = math.ldexp(1.0, exponent)
-    return Scale(ratio, exponent, found, quotient(1.0, found))
+    scale = math.ldexp(1.0, exponent)
+    return Scale(ratio, exponent, scale, quotient(1.0, scale))
 
 
 @step
@@ -182,15 +182,15 @@ def shared_scales(
     amaxes: Sequence[float], fmt: Format, reduction: str, profile: ScaleProfile
 ) -> SharedScales:
     """Return the scales of tensors with these amaxes, and the shared one (FLM-007, FLM-008)."""
-    own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
+    rank_scales = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
     if reduction in BY_AMAX:
         whole = scale_of(largest_magnitude(amaxes), 1.0, fmt, 0, profile).scale
         shared = by_root(whole, len(amaxes), reduction)
     else:
-        shared = min(own)
-    changed = [reduction != "msamp_min" or scale != shared for scale in own]
+        shared = min(rank_scales)
+    changed = [reduction != "msamp_min" or scale != shared for scale in rank_scales]
     back = quotient(quotient(1.0, shared), float(len(amaxes)))
-    return SharedScales(own, shared, back, changed)
+    return SharedScales(rank_scales, shared, back, changed)
 
 
 def shared_scale(
@@ -198,12 +198,12 @@ def shared_scale(
 ) -> Reduced:
     """Return the mean of the tensors of all ranks (FLM-007 to FLM-009)."""
     amaxes = [largest_magnitude(numbers) for numbers in ranks]
-    own, shared, back, changed = shared_scales(amaxes, fmt, reduction, profile)
+    rank_scales, shared, back, changed = shared_scales(amaxes, fmt, reduction, profile)
     if reduction in BY_AMAX:  # FLM-008
         codes = [[cast(x, shared, fmt).code for x in numbers] for numbers in ranks]
     else:  # FLM-007
         codes = []
-        for numbers, scale, changes in zip(ranks, own, changed, strict=True):
+        for numbers, scale, changes in zip(ranks, rank_scales, changed, strict=True):
             codes.append(
                 [
                     (recast(x, scale, shared, fmt) if changes else cast(x, scale, fmt)).code
@@ -213,7 +213,7 @@ def shared_scale(
     columns = [[fmt.value(code) for code in column] for column in zip(*codes, strict=True)]
     added = [sum_of(column, fmt, sums) for column in columns]
     elements = [Element(code, product(fmt.value(code), back)) for code in added]
-    return Reduced(own, shared, back, changed, codes, elements)
+    return Reduced(rank_scales, shared, back, changed, codes, elements)
 
 
 @step
@@ -254,7 +254,7 @@ def auto_scale(
 
 
 def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
-    """Return mu after a step whose gradient has so many saturated codes (FLM-010)."""
+    """Return mu after a step whose gradient has `count` saturated codes (FLM-010)."""
     if are_too_many(count, size, profile, threshold):
         return quotient(mu, 2.0)
     return product(mu, growth(PAPER_WINDOW if profile == "paper" else window))
@@ -262,7 +262,7 @@ def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, wi
 
 @step
 def are_too_many(count: int, size: int, profile: str, threshold: float) -> bool:
-    """Return whether so many codes of a gradient halve mu (FLM-010)."""
+    """Return whether this many saturated codes halve mu (FLM-010)."""
     if profile == "paper":
         return count * PAPER_PARTS > size
     share = quotient(rn32(Fraction(count)), rn32(Fraction(size)))
@@ -288,8 +288,8 @@ def square_root(x: float) -> float:
 @step
 def partition(numels: Sequence[int], ranks: int) -> list[int]:
     """Return the rank of each tensor (FLM-015)."""
-    loads, found = [0] * ranks, [0] * len(numels)
+    loads, owners = [0] * ranks, [0] * len(numels)
     for i in sorted(range(len(numels)), key=lambda i: (-numels[i], i % ranks)):
-        found[i] = loads.index(min(loads))
-        loads[found[i]] += numels[i]
-    return found
+        owners[i] = loads.index(min(loads))
+        loads[owners[i]] += numels[i]
+    return owners

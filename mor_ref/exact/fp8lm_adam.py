@@ -91,13 +91,13 @@ def numbers_after(
 ) -> Numbers:
     """Return both moments and the weights, before their casts (FLM-012, FLM-013)."""
     inverses = [quotient(1.0, scale) for scale in state.scales]
-    found: Numbers = ([], [], [])
+    columns: Numbers = ([], [], [])
     for *codes, g in zip(state.first, state.second, state.master, gradient, strict=True):
         values = [kind.value(code) for kind, code in zip(_KINDS, codes, strict=True)]
         after = parameter_after(values, inverses, g, numbers, rate, root)
-        for numbers_of, number in zip(found, after, strict=True):
-            numbers_of.append(number)
-    return found
+        for column, number in zip(columns, after, strict=True):
+            column.append(number)
+    return columns
 
 
 @step
@@ -123,8 +123,8 @@ def largest_of_weights(numbers: Sequence[float]) -> float:
 def codes_of(numbers: Numbers, scales: Scales) -> tuple[list[int], list[int], list[int]]:
     """Return the codes of both moments and of the weights (FLM-014)."""
     first, second, master = (
-        [cast(x, scale, kind).code for x in one]
-        for one, scale, kind in zip(numbers, scales, _KINDS, strict=True)
+        [cast(x, scale, kind).code for x in column]
+        for column, scale, kind in zip(numbers, scales, _KINDS, strict=True)
     )
     return first, second, master
 

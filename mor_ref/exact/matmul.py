@@ -38,14 +38,14 @@ Blocks = Sequence[Block]
 
 
 def entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
-    """Return an entry of a product: of a row of A and a column of B (GEM-001)."""
+    """Return the product of a row of A and a column of B (GEM-001)."""
     if profile.family == "exact":
         return exact_entry(a, b, profile)
     if profile.needs_scales:
         return entry_with_scales(a, b, profile)
     c = first_c()
-    for one, other in pieces(a, b):
-        c = add_piece(one, other, c, profile)
+    for a_piece, b_piece in pieces(a, b):
+        c = add_piece(a_piece, b_piece, c, profile)
     return c
 
 
@@ -65,14 +65,14 @@ def pieces(a: Blocks, b: Blocks) -> list[tuple[Block, Block]]:
 
 def _cut(blocks: Blocks, places: Sequence[int]) -> list[Block]:
     """Return the parts of blocks between places of K; each has the scale of its block."""
-    found, start = [], 0
+    parts, start = [], 0
     for block in blocks:
         end = start + len(block.codes)
         for first, last in pairwise(k for k in places if start <= k <= end):
             part = slice(first - start, last - start)
-            found.append(replace(block, codes=block.codes[part], upcast=block.upcast[part]))
+            parts.append(replace(block, codes=block.codes[part], upcast=block.upcast[part]))
         start = end
-    return found
+    return parts
 
 
 @step
@@ -88,25 +88,25 @@ def factor(block: Block) -> float:
 
 
 @step
-def add_piece(one: Block, other: Block, c: float, profile: DotProfile) -> float:
+def add_piece(a: Block, b: Block, c: float, profile: DotProfile) -> float:
     """Add the dot product of a piece, times both factors, to c (GEM-003, GEM-004)."""
-    if needs_upcast(one, other, profile):
-        one, other = upcast(one), upcast(other)
+    if needs_upcast(a, b, profile):
+        a, b = upcast(a), upcast(b)
         profile = wide(profile)
-    partial = dot(one.codes, other.codes, 0.0, profile, (one.fmt, other.fmt))
-    return scaled_sum(factor(one), factor(other), partial, c)
+    partial = dot(a.codes, b.codes, 0.0, profile, (a.fmt, b.fmt))
+    return scaled_sum(factor(a), factor(b), partial, c)
 
 
 @step
-def scaled_sum(one: float, other: float, partial: float, c: float) -> float:
+def scaled_sum(d_a: float, d_b: float, partial: float, c: float) -> float:
     """Return RN32(RN32(d_a * d_b) * partial + c) (GEM-003)."""
-    return fused(product(one, other), partial, c)
+    return fused(product(d_a, d_b), partial, c)
 
 
 @step
-def needs_upcast(one: Block, other: Block, profile: DotProfile) -> bool:
+def needs_upcast(a: Block, b: Block, profile: DotProfile) -> bool:
     """Return whether a profile lacks a format of a piece (GEM-004)."""
-    return bool(profile.formats) and not {one.fmt.name, other.fmt.name} <= set(profile.formats)
+    return bool(profile.formats) and not {a.fmt.name, b.fmt.name} <= set(profile.formats)
 
 
 @step
@@ -125,10 +125,10 @@ def upcast(block: Block) -> Block:
 def exact_entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
     """Return the exact sum of numbers times factors, rounded once (GEM-003)."""
     terms = []
-    for one, other in pieces(a, b):
-        scales = [Factor(exact_factor(block), 0) for block in (one, other)]
-        for i, j in zip(one.codes, other.codes, strict=True):
-            pair = number(i, one.fmt, profile), number(j, other.fmt, profile)
+    for a_piece, b_piece in pieces(a, b):
+        scales = [Factor(exact_factor(block), 0) for block in (a_piece, b_piece)]
+        for i, j in zip(a_piece.codes, b_piece.codes, strict=True):
+            pair = number(i, a_piece.fmt, profile), number(j, b_piece.fmt, profile)
             terms.append(Product(*pair, *scales))
     return exact_chunk(terms, 0.0, profile).c
 
@@ -142,7 +142,7 @@ def exact_factor(block: Block) -> float:
 @step
 def entry_with_scales(a: Blocks, b: Blocks, profile: DotProfile) -> float:
     """Return a dot product whose instruction takes the scales of blocks (GEM-003)."""
-    name, size = next(one for one in profile.scales if one[1] >= len(a[0].codes))
+    name, size = next(kind for kind in profile.scales if kind[1] >= len(a[0].codes))
     fmt = formats[name]
     codes = [[code_of(block.scale, fmt) for block in row] for row in (a, b)]
     rows = [[code for block in row for code in block.codes] for row in (a, b)]

@@ -8,19 +8,19 @@ from mor_ref.exact.step import step
 
 
 @step
-def mean_is_below(own: ErrorSum, limit: int) -> bool:
+def mean_is_below(error: ErrorSum, limit: int) -> bool:
     """Return whether the mean is below a threshold; `limit` is its T (MOR-002)."""
-    return own.nonzero == 0 or own.sum < limit * own.nonzero
+    return error.nonzero == 0 or error.sum < limit * error.nonzero
 
 
 @step
-def is_not_worse(own: ErrorSum, yardstick: ErrorSum) -> bool:
+def is_not_worse(error: ErrorSum, yardstick: ErrorSum) -> bool:
     """Return whether the error sum is at most that of the yardstick (MOR-003)."""
-    return own.sum <= yardstick.sum
+    return error.sum <= yardstick.sum
 
 
 @step
-def fits_range(own: ErrorSum, amax: float, amin: float, fmt: Format) -> bool:
+def fits_range(error: ErrorSum, amax: float, amin: float, fmt: Format) -> bool:
     """Return whether magnitudes span no more than the normal numbers of a format (MOR-004)."""
     ratio = Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1)
-    return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
+    return error.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio

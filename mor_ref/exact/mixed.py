@@ -47,12 +47,12 @@ class MixedTensor:
 
 def mixed(x: Rows, candidates: Sequence[Quantizer], parts: Partition) -> MixedTensor:
     """Quantize a tensor, unit by unit (MFQ-001, MFQ-006)."""
-    tried = [under(x, one, parts) for one in candidates]
+    tried = [candidate_elements(x, candidate, parts) for candidate in candidates]
     units = {}
     elements = [list(row) for row in tried[0]]
     for unit, places in cells(parts.rows, parts.columns, parts.block).items():
         numbers = [x[i][j] for i, j in places]
-        ys = [[found[i][j].y for i, j in places] for found in tried]
+        ys = [[elements_tried[i][j].y for i, j in places] for elements_tried in tried]
         units[unit] = mixed_unit(numbers, ys)
         for i, j in places:
             elements[i][j] = tried[units[unit].choice][i][j]
@@ -60,7 +60,7 @@ def mixed(x: Rows, candidates: Sequence[Quantizer], parts: Partition) -> MixedTe
 
 
 @step
-def under(x: Rows, candidate: Quantizer, parts: Partition) -> list[list[Element]]:
+def candidate_elements(x: Rows, candidate: Quantizer, parts: Partition) -> list[list[Element]]:
     """Quantize a tensor with a candidate (MFQ-001)."""
     return candidate.exact(x, "fp32", parts)
 
@@ -109,6 +109,6 @@ def least(errors: list[int]) -> int:
 
 
 @step
-def of_layer(tensors: list[list[int]]) -> list[int]:
+def layer_errors(tensors: list[list[int]]) -> list[int]:
     """Return the squared error of each candidate, summed over the tensors of a layer (MFQ-005)."""
     return [sum(errors) for errors in zip(*tensors, strict=True)]

@@ -33,12 +33,12 @@ def mx(x: Rows, fmt: Format, rule: str, block: int, words: RandomWords | None = 
     scale = {}
     for place, members in cells(rows, columns, (1, block)).items():
         numbers = [x[i][j] for i, j in members]
-        own = scale[place] = scale_code(numbers, fmt, rule)
+        stored = scale[place] = scale_code(numbers, fmt, rule)
         for (i, j), number in zip(members, numbers, strict=True):
-            element = quantize_element(number, own, fmt, rule)
-            if words is not None and own != _NAN_CODE:
+            element = quantize_element(number, stored, fmt, rule)
+            if words is not None and stored != _NAN_CODE:
                 code = words.code(element.xs, fmt, (i, j))
-                element = Element(element.xs, code, restored(fmt.value(code), own))
+                element = Element(element.xs, code, restored(fmt.value(code), stored))
             elements[i][j] = element
     return Mx(elements, scale)
 
@@ -100,9 +100,9 @@ def decoded(element: int, code: int, fmt: Format) -> float:
     return restored(fmt.value(element), code)
 
 
-def converted(found: Mx, fmt: Format, rule: str, block: int, *, turned: bool = False) -> Mx:
+def converted(tensor: Mx, fmt: Format, rule: str, block: int, *, turned: bool = False) -> Mx:
     """Quantize y to another MX format, or the transposed y (MXS-010)."""
-    rows = [[element.y for element in row] for row in found.elements]
+    rows = [[element.y for element in row] for row in tensor.elements]
     return mx(
         [list(column) for column in zip(*rows, strict=True)] if turned else rows, fmt, rule, block
     )

@@ -72,29 +72,31 @@ def nvfp4(
     stochastic (QNT-005).
     """
     rows, columns = len(x), len(x[0]) if x else 0
-    whole = amax_of(chain.from_iterable(x)) if given.amax is None else given.amax
+    tensor_amax = amax_of(chain.from_iterable(x)) if given.amax is None else given.amax
     amaxes = amaxes_of(x, profile) if given.amax is None else [given.amax] * rows
     scales = [_global_scale(profile, amax, given.scale) for amax in amaxes]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
-    found = {}
+    tile_scales = {}
     for place, members in cells(rows, columns, tile).items():
         i = place[0] * tile[0]
         by_row = [[x[k][j] for k, j in row] for _, row in groupby(members, itemgetter(0))]
-        scale = found[place] = tile_scale(profile, by_row, amaxes[i], scales[i])
+        scale = tile_scales[place] = tile_scale(profile, by_row, amaxes[i], scales[i])
         for (i, j), number in zip(members, chain.from_iterable(by_row), strict=True):
             element = quantize_element(number, scale, profile)
             if words is not None:
                 element = _at_random(element, words, (i, j), scale, profile)
             elements[i][j] = element
-    ends = scales if profile.per_row else [_global_scale(profile, whole, given.scale)]
-    return Nvfp4(elements, found, ends)
+    global_scales = (
+        scales if profile.per_row else [_global_scale(profile, tensor_amax, given.scale)]
+    )
+    return Nvfp4(elements, tile_scales, global_scales)
 
 
 @step
 def amaxes_of(x: Rows, profile: Nvfp4Profile) -> list[float]:
     """Return the amax that the global scale of each row follows from (NVF-012)."""
-    whole = amax_of(chain.from_iterable(x))
-    return [amax_of(row) if profile.per_row else whole for row in x]
+    tensor_amax = amax_of(chain.from_iterable(x))
+    return [amax_of(row) if profile.per_row else tensor_amax for row in x]
 
 
 @step
@@ -193,7 +195,7 @@ def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, ama
 
 @step
 def candidate_value(code: int, scale_code: int, amax: float, largest: float) -> float:
-    """Return what a code stands for with the scale of a candidate, for its error (NVF-006)."""
+    """Return the number of a code with the scale of a candidate, for its error (NVF-006)."""
     stored = product(_E2M1.value(code), SCALE_FORMAT.value(scale_code))
     return quotient(product(stored, amax), largest)
 
@@ -207,16 +209,16 @@ def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Eleme
 
 
 def _at_random(
-    found: Element,
+    element: Element,
     words: RandomWords,
     place: tuple[int, int],
     scale: TileScale,
     profile: Nvfp4Profile,
 ) -> Element:
     """Return an element, rounded with its random word (QNT-005)."""
-    drops_sign = found.xs == 0 and profile.drops_sign_of_zero
-    code = 0 if drops_sign else words.code(found.xs, _E2M1, place)
-    return Element(found.xs, code, restored(_E2M1.value(code), scale))
+    drops_sign = element.xs == 0 and profile.drops_sign_of_zero
+    code = 0 if drops_sign else words.code(element.xs, _E2M1, place)
+    return Element(element.xs, code, restored(_E2M1.value(code), scale))
 
 
 @step

@@ -45,7 +45,10 @@ def mix(
     `fallback` returns the bfloat16 code of an element that is not quantized, by its row and column;
     a bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
     """
-    tried = {one.name: one.exact(x, scaling, parts) for one in policy.tried}
+    tried = {
+        representation.name: representation.exact(x, scaling, parts)
+        for representation in policy.tried
+    }
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
     output = [[0] * parts.columns for _ in range(parts.rows)]
     decisions = {}
@@ -55,21 +58,21 @@ def mix(
             name: error_sum((x[i][j], elements[i][j].y) for i, j in places)
             for name, elements in tried.items()
         }
-        found = decide(policy, errors, amax(numbers), amin(numbers))
-        decisions[unit] = found
+        decision = decide(policy, errors, amax(numbers), amin(numbers))
+        decisions[unit] = decision
         chosen = None  # the fallback, whose name a yardstick may have
-        if found.choice < len(policy.ladder):
-            chosen = tried[policy.names[found.choice]]
+        if decision.choice < len(policy.ladder):
+            chosen = tried[policy.names[decision.choice]]
         for i, j in places:
-            own = fallback(i, j) if fallback else None
-            output[i][j] = kept(x[i][j], own) if chosen is None else to_bf16(chosen[i][j].y)
+            bf16_code = fallback(i, j) if fallback else None
+            output[i][j] = kept(x[i][j], bf16_code) if chosen is None else to_bf16(chosen[i][j].y)
     return MorTensor(tried, decisions, output)
 
 
 @step
-def kept(x: float, own: int | None) -> int:
+def kept(x: float, bf16_code: int | None) -> int:
     """Return the bfloat16 code of a number that is not quantized: its own, if known (MOR-006)."""
-    return to_bf16(x) if own is None else own
+    return to_bf16(x) if bf16_code is None else bf16_code
 
 
 @step
@@ -81,27 +84,27 @@ def amin(numbers: Iterable[float]) -> float:
 def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:
     """Return the decision for the first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
-        own = errors[rung.name]
-        if loses_nothing(own) and rung.accepts(own, errors, amax, amin):
+        error = errors[rung.name]
+        if loses_nothing(error) and rung.accepts(error, errors, amax, amin):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
 
 
 @step
-def loses_nothing(own: ErrorSum) -> bool:
+def loses_nothing(error: ErrorSum) -> bool:
     """Return whether a unit can be accepted at all (MOR-001)."""
-    return own.nonfinite == 0
+    return error.nonfinite == 0
 
 
-def restored(x: Rows, found: MorTensor, policy: Policy, parts: Partition) -> list[list[float]]:
+def restored(x: Rows, tensor: MorTensor, policy: Policy, parts: Partition) -> list[list[float]]:
     """Return y of each element, in the representation that its unit took (ERR-008)."""
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
     y = [[0.0] * parts.columns for _ in range(parts.rows)]
     for unit, places in cells(parts.rows, parts.columns, sides).items():
-        choice = found.decisions[unit].choice
+        choice = tensor.decisions[unit].choice
         for i, j in places:
             if choice < len(policy.ladder):
-                y[i][j] = found.tried[policy.names[choice]][i][j].y
+                y[i][j] = tensor.tried[policy.names[choice]][i][j].y
             else:
                 y[i][j] = formats["bf16"].value(to_bf16(x[i][j]))
     return y

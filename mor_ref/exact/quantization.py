@@ -89,11 +89,11 @@ def element(
     x: float, place: tuple[int, int], scale: float, fmt: Format, words: RandomWords | None
 ) -> Element:
     """Return an element with the scale of its block, rounded at random if there are words."""
-    found = quantize_element(x, scale, fmt)
+    rounded = quantize_element(x, scale, fmt)
     if words is None:
-        return found
-    code = words.code(found.xs, fmt, place)
-    return Element(found.xs, code, restored(fmt.value(code), scale))
+        return rounded
+    code = words.code(rounded.xs, fmt, place)
+    return Element(rounded.xs, code, restored(fmt.value(code), scale))
 
 
 def quantize(
@@ -106,12 +106,14 @@ def quantize(
     words: RandomWords | None = None,
 ) -> MeasuredElements:
     """Quantize a tensor, and measure it block by block (SCL, GAM, QNT and ERR)."""
-    found = scaled_elements(x, fmt, scaling, parts, given_amax, given_scale, words)
+    quantized = scaled_elements(x, fmt, scaling, parts, given_amax, given_scale, words)
     errors = {
-        block: error_sum((x[i][j], found.elements[i][j].y) for i, j in places)
+        block: error_sum((x[i][j], quantized.elements[i][j].y) for i, j in places)
         for block, places in cells(parts.rows, parts.columns, parts.block).items()
     }
-    return MeasuredElements(found.elements, found.amax, found.scale, found.mantissa, errors)
+    return MeasuredElements(
+        quantized.elements, quantized.amax, quantized.scale, quantized.mantissa, errors
+    )
 
 
 def scaled_elements(

@@ -28,7 +28,7 @@ class IdealScale:
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a block; exponent_code is the stored exponent, None for a kind without."""
+    """The scale of a block; exponent_code is the stored exponent, None with fp32 scales."""
 
     value: float
     exponent_code: int | None
@@ -62,7 +62,7 @@ def group_mantissa(largest: float, group_amax: float) -> int:
 
 @step
 def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: int) -> Scale:
-    """Return the scale of a block of that amax; only gam uses the shared mantissa."""
+    """Return the scale of a block with this amax; only gam uses the shared mantissa."""
     ideal = ideal_scale(largest, amax) if amax else None
     match kind:
         case "fp32":

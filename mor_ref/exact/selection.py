@@ -87,15 +87,15 @@ def llm_int8(x: Rows, limit: float) -> Rows:
     """Return y of activations by LLM.int8 (SEL-004)."""
     least = rounded_limit(limit)
     rest = [[0.0 if is_outlier(number, least) else number for number in row] for row in x]
-    found = integers(rest, "int8", "bnb_int8_row", symmetric=True)
+    quantized = integers(rest, "int8", "bnb_int8_row", symmetric=True)
     chosen = selected(x, "column", limit)
     return [
         [number if is_kept else element.y for number, element, is_kept in zip(*row, strict=True)]
-        for row in zip(x, found.elements, chosen, strict=True)
+        for row in zip(x, quantized.elements, chosen, strict=True)
     ]
 
 
 def integers(x: Sequence[list[float]], grid: str, profile: str, *, symmetric: bool) -> AffineTensor:
     """Quantize each row to integers in binary32 (AFF-001)."""
-    how = Choices(affine_profile(profile), integer_grid(grid), symmetric, "f32")
-    return affine(list(x), how, partition((len(x), len(x[0])), "row"))
+    choices = Choices(affine_profile(profile), integer_grid(grid), symmetric, "f32")
+    return affine(list(x), choices, partition((len(x), len(x[0])), "row"))

@@ -160,23 +160,23 @@ def element(
     x: float, exponent: int, tau: int, kind: SharedKind, profile: SharedProfile
 ) -> SharedElement:
     """Quantize a number with the exponent of its pair (SHX-005, SHX-006)."""
-    of, size = sign(x, exponent, profile), magnitude(x, exponent, tau, kind)
+    negative, size = sign(x, exponent, profile), magnitude(x, exponent, tau, kind)
     if exponent == NAN_BLOCK:
         y = math.nan
     elif math.isfinite(x):
         y = rn32_of_binary64(math.ldexp(size, unit_exponent(exponent, tau, kind)))
-        y = math.copysign(y, -1 if of else 1)
+        y = math.copysign(y, -1 if negative else 1)
     else:
         y = x
-    return SharedElement(of, size, code(of, size, kind), y)
+    return SharedElement(negative, size, code(negative, size, kind), y)
 
 
 @step
-def code(of: int, size: int, kind: SharedKind) -> int:
+def code(negative: int, size: int, kind: SharedKind) -> int:
     """Return the bits of a sign and a magnitude (SHX-007)."""
     if kind.carries:
-        return (-size if of else size) % (1 << kind.code_bits)
-    return of << kind.magnitude_bits | size
+        return (-size if negative else size) % (1 << kind.code_bits)
+    return negative << kind.magnitude_bits | size
 
 
 @step

@@ -1,4 +1,4 @@
-"""Steps of the model. Each can be replaced, to see the results of another behaviour.
+"""Steps of the model. Each can be replaced, to compute with another behaviour.
 
 The reference never replaces one. `replaced` does so for the calls inside of a `with`, in the
 same thread: that is how a wrong or foreign behaviour is modelled as one small change.
@@ -31,7 +31,7 @@ _changes: ContextVar[_Changes | None] = ContextVar("changes", default=None)
 
 
 def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make a function one that `replaced` can replace.
+    """Make a function a step, which `replaced` can replace.
 
     Each call checks the modes of its thread: where subnormal numbers are flushed, Python's floats
     lose some. Inside of a `with` of this module, its beginning and its end check them.
@@ -61,8 +61,8 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     """
     before = _changes.get() or _Changes({}, None)
     chosen = dict(before.replaced)
-    for name, replacement in replacements:
-        chosen[name] = functools.partial(replacement, _now(name, chosen))
+    for target, replacement in replacements:
+        chosen[target] = functools.partial(replacement, _called_function(target, chosen))
     with _changed(before._replace(replaced=MappingProxyType(chosen))):
         yield
 
@@ -92,9 +92,11 @@ def _changed(changes: _Changes) -> Iterator[None]:
     check_processor()
 
 
-def _now(name: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:
+def _called_function(target: Step, chosen: Mapping[Step, Callable[..., Any]]) -> Callable[..., Any]:
     """Return the function that is called for a step."""
-    found: Callable[..., Any] | None = chosen.get(name, _STEPS.get(name))
-    if found is None:
-        raise ValueError(f"{name.__qualname__} is not a step of the model; decorate it with @step")
-    return found
+    function: Callable[..., Any] | None = chosen.get(target, _STEPS.get(target))
+    if function is None:
+        raise ValueError(
+            f"{target.__qualname__} is not a step of the model; decorate it with @step"
+        )
+    return function

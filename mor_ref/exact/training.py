@@ -51,7 +51,7 @@ def delayed_scale(
 
 
 def elements_with_scale(x: Rows, fmt: Format, scale: float) -> list[list[Element]]:
-    """Quantize a tensor with a scale that is given (TRN-006)."""
+    """Quantize a tensor with a given scale (TRN-006)."""
     return [[quantize_element(number, scale, fmt) for number in row] for row in x]
 
 
@@ -93,13 +93,13 @@ def signs(purpose: Purpose) -> tuple[int, ...]:
 @step
 def hadamard(numbers: Sequence[float], signs: Sequence[int]) -> list[int]:
     """Return the bfloat16 codes of sixteen transformed numbers (TRN-009)."""
-    found = [product(x, float(sign)) for x, sign in zip(numbers, signs, strict=True)]
+    sums = [product(x, float(sign)) for x, sign in zip(numbers, signs, strict=True)]
     for distance in (1, 2, 4, 8):
         for i in range(_GROUP):
             if not i & distance:
-                a, b = found[i], found[i + distance]
-                found[i], found[i + distance] = total(a, b), difference(a, b)
-    return [to_bf16(product(x, 0.25)) for x in found]
+                a, b = sums[i], sums[i + distance]
+                sums[i], sums[i + distance] = total(a, b), difference(a, b)
+    return [to_bf16(product(x, 0.25)) for x in sums]
 
 
 # ---------------------------------------------------------------------- measures
@@ -112,8 +112,8 @@ def signal(pairs: Pairs) -> Fraction:
 
 def noise(pairs: Pairs) -> Fraction:
     """Return the sum of the squares of the differences (TRN-010)."""
-    lost = (difference_of(x, y) for x, y in pairs)
-    return sum((Fraction(d) ** 2 for d in lost if math.isfinite(d)), Fraction(0))
+    differences = (difference_of(x, y) for x, y in pairs)
+    return sum((Fraction(d) ** 2 for d in differences if math.isfinite(d)), Fraction(0))
 
 
 @step

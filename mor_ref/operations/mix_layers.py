@@ -28,7 +28,7 @@ def _tensor(arrays: Arrays, which: str) -> Arrays:
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute with the exact model."""
-    from mor_ref.exact.mixed import least, mixed_unit, of_layer
+    from mor_ref.exact.mixed import layer_errors, least, mixed_unit
 
     del parameters
     tensors = []
@@ -36,7 +36,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         own = {name: row_by_row(array) for name, array in _tensor(arrays, which).items()}
         rows = zip(*own.values(), strict=True)
         tensors.append([mixed_unit(x, list(ys)).squared_error for x, *ys in rows])
-    sums = [of_layer(list(errors)) for errors in zip(*tensors, strict=True)]
+    sums = [layer_errors(list(errors)) for errors in zip(*tensors, strict=True)]
     return {
         **{name: np.array([one[k] for one in sums], np.uint64) for k, name in enumerate(_SUMS)},
         "choice": np.array([least(one) for one in sums], np.uint8),
