@@ -48,9 +48,9 @@ class Affine(NumbersRecord):
     `inverse_scale` is up to the profile.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_affine(np.float32([[0.3, -1.1]]), "int8")
-    >>> y = (found.codes - found.zero_point).astype(np.float32) * found.scale
-    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    >>> integers = mor_ref.quantize_affine(np.float32([[0.3, -1.1]]), "int8")
+    >>> y = (integers.codes - integers.zero_point).astype(np.float32) * integers.scale
+    >>> y.tolist() == integers.dequantize().tolist() == np.asarray(integers).tolist()
     True
     """
 
@@ -121,25 +121,25 @@ def quantize_affine(
 
     >>> import mor_ref, numpy as np
     >>> x = np.array([[0.5, -1.25, 3.0, 0.0]], np.float32)
-    >>> found = mor_ref.quantize_affine(x, "uint8", symmetric=False)
-    >>> found.zero_point.tolist(), found.codes.tolist()
+    >>> integers = mor_ref.quantize_affine(x, "uint8", symmetric=False)
+    >>> integers.zero_point.tolist(), integers.codes.tolist()
     ([[75]], [[105, 0, 255, 75]])
     """
-    of, by = integer_grid(grid), affine_profile(profile)
-    check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
+    integers, rule = integer_grid(grid), affine_profile(profile)
+    check_grid(integers, rule, symmetric=symmetric, has_zero_point=zero_point is not None)
     if _has_floats(zero_point):
-        by = with_float_zeros(by)
+        rule = with_float_zeros(rule)
     numbers = numbers_from(x, "x")
-    cut = affine_cut(numbers.shape, by, block, groups, permute)
-    scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, of, cut)
+    cut = affine_cut(numbers.shape, rule, block, groups, permute)
+    scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, integers, cut)
     order = _order(numbers, cut, permute, threads)
     from mor_ref.engine import affine  # imports Numba
 
     source = _SOURCES.get(numbers.dtype, "f32")
-    found = affine.quantize_affine(
-        numbers, cut, by, of, symmetric, source, scales, zeros, threads, order
+    fields = affine.quantize_affine(
+        numbers, cut, rule, integers, symmetric, source, scales, zeros, threads, order
     )
-    return _record(numbers, cut, by, symmetric, found, order)
+    return _record(numbers, cut, rule, symmetric, fields, order)
 
 
 def values_of(
@@ -156,8 +156,8 @@ def values_of(
     from mor_ref.engine.affine import quantize_affine as quantized  # imports Numba
 
     order = _order(numbers, cut, permute, threads)
-    found = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads, order)
-    return found.y.view(np.float32).reshape(numbers.shape)
+    fields = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads, order)
+    return fields.y.view(np.float32).reshape(numbers.shape)
 
 
 def _record(
@@ -165,37 +165,37 @@ def _record(
     cut: Partition,
     profile: AffineProfile,
     symmetric: bool,
-    found: "AffineFields",
+    fields: "AffineFields",
     order: "Dimensions | None",
 ) -> Affine:
-    blocks = found.blocks
+    blocks = fields.blocks
 
-    def of_block(field: NDArray[np.uint32]) -> NDArray[np.float32]:
+    def per_block(field: NDArray[np.uint32]) -> NDArray[np.float32]:
         return field.view(np.float32).reshape(cut.grid)
 
     return Affine(
-        found.grid.name,
+        fields.grid.name,
         profile.name,
         symmetric,
         numbers.described,
-        of_block(blocks.minimum),
-        of_block(blocks.maximum),
-        of_block(blocks.scale),
-        of_block(blocks.inverse_scale),
-        of_block(blocks.zero_float),
-        _zero_points(found, profile).reshape(cut.grid),
-        found.xs.view(np.float32).reshape(numbers.shape),
-        found.code.reshape(numbers.shape),
-        found.y.view(np.float32).reshape(numbers.shape),
-        error_sums(found.error),
+        per_block(blocks.minimum),
+        per_block(blocks.maximum),
+        per_block(blocks.scale),
+        per_block(blocks.inverse_scale),
+        per_block(blocks.zero_float),
+        _zero_points(fields, profile).reshape(cut.grid),
+        fields.xs.view(np.float32).reshape(numbers.shape),
+        fields.code.reshape(numbers.shape),
+        fields.y.view(np.float32).reshape(numbers.shape),
+        error_sums(fields.error),
         cut,
         None if order is None else order.ranges,
         None if order is None else order.order,
     )
 
 
-def _zero_points(found: "AffineFields", profile: AffineProfile) -> NDArray[Any]:
-    return found.blocks.zero.view(np.float32) if profile.float_zeros else found.blocks.zero_point
+def _zero_points(fields: "AffineFields", profile: AffineProfile) -> NDArray[Any]:
+    return fields.blocks.zero.view(np.float32) if profile.float_zeros else fields.blocks.zero_point
 
 
 def _order(
@@ -213,12 +213,12 @@ def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint3
 
     if scale is None:
         return None
-    given = np.float32(scale) if isinstance(scale, float | int) else scale
-    words = binary32_words(numbers_from(given, "scale"))
-    numbers = words.view(np.float32)
-    if numbers.size:
-        check_scales(float(numbers.min()), float(numbers.max()))
-    return _of_blocks("scale", words, cut)
+    array = np.float32(scale) if isinstance(scale, float | int) else scale
+    words = binary32_words(numbers_from(array, "scale"))
+    values = words.view(np.float32)
+    if values.size:
+        check_scales(float(values.min()), float(values.max()))
+    return _one_per_block("scale", words, cut)
 
 
 def _given_zeros(
@@ -227,28 +227,29 @@ def _given_zeros(
     """Return the zero point of each block, if it is given (AFF-006, AFF-012)."""
     if zero_point is None:
         return None
-    given = np.asarray(zero_point)
+    array = np.asarray(zero_point)
     if _has_floats(zero_point):
-        floats = given.astype(np.float32).reshape(-1)
+        floats = array.astype(np.float32).reshape(-1)
         if floats.size:
             check_float_zeros(float(floats.min()), float(floats.max()))
-        return _of_blocks("zero_point", floats, cut)
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"zero_point has dtype {given.dtype}; give integers")
-    if given.size:
-        check_zero_points(int(given.min()), int(given.max()), grid)
-    return _of_blocks("zero_point", given.astype(np.int32).reshape(-1), cut)
+        return _one_per_block("zero_point", floats, cut)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"zero_point has dtype {array.dtype}; give integers")
+    if array.size:
+        check_zero_points(int(array.min()), int(array.max()), grid)
+    return _one_per_block("zero_point", array.astype(np.int32).reshape(-1), cut)
 
 
 def _has_floats(zero_point: "ArrayLike | None") -> bool:
     return zero_point is not None and np.asarray(zero_point).dtype.kind == "f"
 
 
-def _of_blocks(argument: str, given: NDArray[Any], cut: Partition) -> NDArray[Any]:
-    """Return an entry for each block, of one for all or of one for each."""
+def _one_per_block(argument: str, entries: NDArray[Any], cut: Partition) -> NDArray[Any]:
+    """Return an entry for each block, given one for all blocks or one for each."""
     count = math.prod(cut.grid)
-    if given.size not in (1, count):
+    if entries.size not in (1, count):
         raise ValueError(
-            f"{argument} has {given.size} numbers; give one, or one for each of the {count} blocks"
+            f"{argument} has {entries.size} numbers; give one, or one for each "
+            f"of the {count} blocks"
         )
-    return np.ascontiguousarray(np.broadcast_to(given, count) if given.size == 1 else given)
+    return np.ascontiguousarray(np.broadcast_to(entries, count) if entries.size == 1 else entries)

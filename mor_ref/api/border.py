@@ -11,7 +11,7 @@ _R = TypeVar("_R")
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make a function one that users call.
+    """Make a function public: one that users call.
 
     It refuses to compute in a thread whose modes of the processor could change a bit, and
     torch.compile calls it as it is. `encode`, `decode` and `quantize_shared`, which are right in

@@ -31,7 +31,7 @@ class CodedBlocks(Record):
 
     @property
     def transposed(self) -> "CodedBlocks":
-        """The same of the transpose."""
+        """The codes and blocks of the transpose."""
         return CodedBlocks(
             self.codes.T,
             self.fmt,
@@ -43,7 +43,7 @@ class CodedBlocks(Record):
             not self.is_flipped,
         )
 
-    def of_all_blocks(self) -> NDArray[np.float32]:
+    def overall_by_row(self) -> NDArray[np.float32]:
         """Return the factor of each row that all of its blocks share."""
         if self.overall is None:
             return np.ones(len(self.codes), np.float32)
@@ -54,8 +54,8 @@ class CodedBlocks(Record):
             )
         return np.broadcast_to(self.overall, len(self.codes)).astype(np.float32)
 
-    def of_rows(self, grid: NDArray[Any]) -> NDArray[Any]:
-        """Return an entry of each block for each row instead."""
+    def spread_to_rows(self, grid: NDArray[Any]) -> NDArray[Any]:
+        """Return the entries of blocks, repeated for each row."""
         return np.repeat(grid, self.tile[0], axis=0)[: len(self.codes)]
 
 

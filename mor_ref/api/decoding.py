@@ -34,6 +34,6 @@ def decode(
     words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
     from mor_ref.engine.decoding import decode_into  # imports Numba
 
-    found, store = room_for(out, words.shape, np.dtype(np.float32), [words])
-    decode_into(found.view(np.uint32), words.reshape(-1), source, threads)
-    return store(found)
+    numbers, store = room_for(out, words.shape, np.dtype(np.float32), [words])
+    decode_into(numbers.view(np.uint32), words.reshape(-1), source, threads)
+    return store(numbers)

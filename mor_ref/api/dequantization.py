@@ -52,18 +52,18 @@ class Dequantizable(NumbersRecord):
         from mor_ref.engine.dequantization import dequantize  # imports Numba
 
         wanted, codes = dequantized_dtype(dtype), self.codes
-        found, store = room_for(out, codes.shape, wanted, [codes])
-        y = found if wanted == np.float32 else np.empty(codes.size, np.float32)
+        room, store = room_for(out, codes.shape, wanted, [codes])
+        y = room if wanted == np.float32 else np.empty(codes.size, np.float32)
         sides, bits = rows_and_columns(codes.shape), y.view(np.uint32)
         dequantize(codes.reshape(-1), self.fmt, self._scales, sides, bits, threads)
-        if y is not found:
-            encode(y, "bf16", overflow="ieee", out=found.view(np.uint16), threads=threads)
-        return store(found)
+        if y is not room:
+            encode(y, "bf16", overflow="ieee", out=room.view(np.uint16), threads=threads)
+        return store(room)
 
-    def _described(self, how: str) -> str:
+    def _described(self, description: str) -> str:
         lost = int(self.error.nonfinite.sum())
         mean = percent(self.error.overall)
-        return f"<{self.source} as {how}, mean relative error {mean}, {lost} non-finite>"
+        return f"<{self.source} as {description}, mean relative error {mean}, {lost} non-finite>"
 
 
 Record = TypeVar("Record", bound=Dequantizable)
@@ -101,7 +101,7 @@ class Tried(Protocol):
 class OutcomeOfCodes(NamedTuple, Generic[Record]):
     """A quantized tensor: its codes, and the scales and the error sums as the engine has them.
 
-    `make` makes its record: who asks for the output alone, such as training, waits for none.
+    `make` makes its record: callers that need the output alone, such as training, do not make one.
     """
 
     codes: NDArray[np.uint8]
@@ -165,13 +165,13 @@ class Values(NumbersRecord):
         wanted = dequantized_dtype(dtype)
         if out is None and wanted == np.float32:
             return self.y
-        found, store = room_for(out, self.y.shape, wanted, [self.y])
+        room, store = room_for(out, self.y.shape, wanted, [self.y])
         if wanted == np.float32:
-            found[...] = self.y.reshape(-1)
+            room[...] = self.y.reshape(-1)
         else:
-            bits = found.view(np.uint16)
+            bits = room.view(np.uint16)
             encode(self.y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
-        return store(found)
+        return store(room)
 
 
 class OutcomeOfValues(NamedTuple):
@@ -214,8 +214,8 @@ def values(
     """
     from mor_ref.engine.measuring import measure
 
-    own = numbers_from(y.reshape(numbers.shape), "y")
-    sums = measure(numbers, own, blocks.parts, threads)
+    quantized = numbers_from(y.reshape(numbers.shape), "y")
+    sums = measure(numbers, quantized, blocks.parts, threads)
     if out is not None:
         out[:] = encode(y.reshape(-1), "bf16", overflow="ieee", threads=threads)
-    return OutcomeOfValues(Values(y.reshape(numbers.shape), error_sums(sums)), own, sums)
+    return OutcomeOfValues(Values(y.reshape(numbers.shape), error_sums(sums)), quantized, sums)

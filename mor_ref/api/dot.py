@@ -70,8 +70,8 @@ def dot(
     >>> mor_ref.dot(a, b), mor_ref.dot(a, b, profile="hopper_fp8")
     (array([1.0009766], dtype=float32), array([1.], dtype=float32))
     """
-    given = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    sums, shape = _summed(given, keeps=False, threads=threads)
+    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
+    sums, shape = _summed(arguments, keeps=False, threads=threads)
     return sums.c.reshape(shape)
 
 
@@ -92,13 +92,13 @@ def dot_chunks(
 
     >>> import mor_ref, numpy as np
     >>> ones = mor_ref.encode(np.ones((1, 40), np.float32), "e4m3")
-    >>> found = mor_ref.dot_chunks(ones, ones, profile="hopper_fp8")
-    >>> found, found.c.tolist(), found.exponent.tolist(), found.cut_sum.tolist()
+    >>> chunks = mor_ref.dot_chunks(ones, ones, profile="hopper_fp8")
+    >>> chunks, chunks.c.tolist(), chunks.exponent.tolist(), chunks.cut_sum.tolist()
     (<1 dot products by hopper_fp8, of 2 chunks>, [[32.0, 40.0]], [[0, 5]], [[262144, 10240]])
     """
-    given = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    sums, rows = _summed(given, keeps=True, threads=threads)
-    rule, shape = given.rule, (*rows, sums.chunks.c.shape[1])
+    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
+    sums, rows = _summed(arguments, keeps=True, threads=threads)
+    rule, shape = arguments.rule, (*rows, sums.chunks.c.shape[1])
     return DotChunks(
         rule,
         sums.chunks.exponent.reshape(shape) if rule.is_cut else None,
@@ -119,23 +119,23 @@ class _Scales:
 def _summed(arguments: DotArguments, *, keeps: bool, threads: int | None) -> "tuple[Sums, Shape]":
     """Return the results of the engine, and the shape of the results of `dot`."""
     rule = arguments.rule
-    of = checks.operand_formats(arguments.formats, rule)
-    pair = zip((arguments.a, arguments.b), of, "ab", strict=True)
+    fmts = checks.operand_formats(arguments.formats, rule)
+    pair = zip((arguments.a, arguments.b), fmts, "ab", strict=True)
     codes = [codes_from(x, fmt, name) for x, fmt, name in pair]
     shape = codes[0].shape
     checks.check_shapes(shape, codes[1].shape)
     start = _start(arguments.c, shape[:-1], rule)
     scales = _scales(arguments, shape)
-    checks.check_terms(rule, of, scales.fmt)
+    checks.check_terms(rule, fmts, scales.fmt)
     from mor_ref.engine.dot import dot as add_up  # imports Numba
     from mor_ref.engine.dot_operands import operand_of
 
     whole = rows_and_columns(shape)
-    one, other = (
-        operand_of(x.reshape(whole), fmt, rule, own, scales.fmt, scales.block)
-        for x, fmt, own in zip(codes, of, scales.codes, strict=True)
+    operand_a, operand_b = (
+        operand_of(x.reshape(whole), fmt, rule, scale_codes, scales.fmt, scales.block)
+        for x, fmt, scale_codes in zip(codes, fmts, scales.codes, strict=True)
     )
-    return add_up(one, other, start, rule, keeps=keeps, threads=threads), shape[:-1]
+    return add_up(operand_a, operand_b, start, rule, keeps=keeps, threads=threads), shape[:-1]
 
 
 def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
@@ -143,11 +143,11 @@ def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
     if not arguments.has_scales:
         return _Scales()
     fmt = checks.scale_format_of(arguments.scale_format, arguments.rule)
-    one, other = (codes_from(x, fmt, f"scales[{n}]") for n, x in enumerate(arguments.scales))
-    checks.check_scale_shapes(one.shape, other.shape, shape[:-1])
-    block = arguments.block_of(one.shape[-1], fmt, shape[-1])
-    whole = rows_and_columns(one.shape)
-    return _Scales(fmt, (one.reshape(whole), other.reshape(whole)), block)
+    codes_a, codes_b = (codes_from(x, fmt, f"scales[{n}]") for n, x in enumerate(arguments.scales))
+    checks.check_scale_shapes(codes_a.shape, codes_b.shape, shape[:-1])
+    block = arguments.block_of(codes_a.shape[-1], fmt, shape[-1])
+    whole = rows_and_columns(codes_a.shape)
+    return _Scales(fmt, (codes_a.reshape(whole), codes_b.reshape(whole)), block)
 
 
 def codes_from(x: object, fmt: Format, argument: str) -> Bits:
@@ -155,13 +155,13 @@ def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     if isinstance(x, Coded):
         kind = type(x).__name__
         raise TypeError(f"{argument} is of type {kind}; give its codes, or the record to matmul")
-    found = codes_in(x)
-    if found.packed or found.format not in (None, fmt.name):
+    entries = codes_in(x)
+    if entries.packed or entries.format not in (None, fmt.name):
         raise ValueError(
             f"{argument} has dtype {getattr(x, 'dtype', None)}, which is not the format "
             f"{fmt.name}; give one code of {fmt.name} in each entry"
         )
-    bits: Any = found.bits
+    bits: Any = entries.bits
     if dtype_kind(bits) == "f":
         raise TypeError(
             f"{argument} has dtype {bits.dtype}; give the dtype of {fmt.name}, or codes of "
@@ -191,14 +191,14 @@ def _start(
         raise ValueError(f"c has the shape {numbers.shape}; give {shape}, or a single number")
     dtype = np.float16 if profile.start == "f16" else np.float32
     with np.errstate(all="ignore"):
-        given = numbers.bits.view(numbers.dtype).astype(np.float64)
-        exact = given.astype(dtype).astype(np.float64)
-    if not np.array_equal(given, exact, equal_nan=True):
-        wrong = given[(given != exact) & ~np.isnan(given)][0]
+        start = numbers.bits.view(numbers.dtype).astype(np.float64)
+        rounded = start.astype(dtype).astype(np.float64)
+    if not np.array_equal(start, rounded, equal_nan=True):
+        wrong = start[(start != rounded) & ~np.isnan(start)][0]
         raise ValueError(
             f"c has {wrong}, which {profile.start} does not have; give numbers of "
             f"{profile.start}, because {profile.name} adds to these"
         )
-    if profile.family in WITHOUT_C and (given.any() or np.signbit(given).any()):
+    if profile.family in WITHOUT_C and (start.any() or np.signbit(start).any()):
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")
-    return np.broadcast_to(given.astype(np.float32), size).copy()
+    return np.broadcast_to(start.astype(np.float32), size).copy()

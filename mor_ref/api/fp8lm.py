@@ -55,9 +55,9 @@ class Cast(NumbersRecord):
     `scale` multiplies x, and `scale_inv` the numbers of the codes.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.fp8lm.cast([0.3, -3.5], 128.0)
-    >>> y = mor_ref.decode(found.codes, "e4m3") * found.scale_inv
-    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    >>> cast = mor_ref.fp8lm.cast([0.3, -3.5], 128.0)
+    >>> y = mor_ref.decode(cast.codes, "e4m3") * cast.scale_inv
+    >>> y.tolist() == cast.dequantize().tolist() == np.asarray(cast).tolist()
     True
     """
 
@@ -87,20 +87,20 @@ class AutoScale(Record):
     saturated: int = 0
 
 
-def floats(argument: str, given: object) -> Floats:
+def floats(argument: str, x: object) -> Floats:
     """Return numbers as binary32; only those of binary64 are rounded (QNT-004)."""
     from mor_ref.engine.blocks import binary32_words  # imports Numba
 
-    numbers = numbers_from(given, argument)
+    numbers = numbers_from(x, argument)
     return binary32_words(numbers).view(np.float32).reshape(numbers.shape)
 
 
-def one_number(argument: str, given: object) -> np.float32:
+def one_number(argument: str, x: object) -> np.float32:
     """Return one number of binary32; refuse several."""
-    found = floats(argument, given)
-    if found.shape != ():
-        raise ValueError(f"{argument} has the shape {found.shape}; give one number")
-    return np.float32(found)
+    number = floats(argument, x)
+    if number.shape != ():
+        raise ValueError(f"{argument} has the shape {number.shape}; give one number")
+    return np.float32(number)
 
 
 def check_amax(amaxes: Floats | np.float32) -> None:
@@ -124,8 +124,8 @@ def scale(
     logarithm, or "exact". Numbers of binary64 are rounded to binary32 first.
 
     >>> from mor_ref import fp8lm
-    >>> found = fp8lm.scale([3.5, 3.6])
-    >>> found.exponent.tolist(), found.scale.tolist()
+    >>> scales = fp8lm.scale([3.5, 3.6])
+    >>> scales.exponent.tolist(), scales.scale.tolist()
     ([7.0, 6.0], [128.0, 64.0])
     """
     known_name("profile", profile, SCALE_PROFILES)
@@ -133,22 +133,22 @@ def scale(
     steps = whole_number("margin", margin, -_LARGEST_MARGIN, _LARGEST_MARGIN)
     amaxes = floats("amax", amax)
     check_amax(amaxes)
-    given = floats("previous", 1.0 if previous is None else previous)
-    if given.shape not in ((), amaxes.shape):
+    previous_scales = floats("previous", 1.0 if previous is None else previous)
+    if previous_scales.shape not in ((), amaxes.shape):
         raise ValueError(
-            f"previous has the shape {given.shape}, but amax has {amaxes.shape}; give one "
-            "number, or one for each tensor"
+            f"previous has the shape {previous_scales.shape}, but amax has {amaxes.shape}; give "
+            "one number, or one for each tensor"
         )
-    before = np.broadcast_to(given, amaxes.shape)
+    before = np.broadcast_to(previous_scales, amaxes.shape)
     from mor_ref.engine.fp8lm import scales  # imports Numba
 
-    ratio, exponent, found = (np.empty(amaxes.size, np.float32) for _ in range(3))
+    ratio, exponent, scale_values = (np.empty(amaxes.size, np.float32) for _ in range(3))
     largest, is_msamp = np.float32(target.largest), profile == "msamp"
     flat = np.ascontiguousarray(amaxes).reshape(-1), np.ascontiguousarray(before).reshape(-1)
-    scales(*flat, largest, np.int32(steps), is_msamp, ratio, exponent, found)
+    scales(*flat, largest, np.int32(steps), is_msamp, ratio, exponent, scale_values)
     shape = amaxes.shape
-    whole = found.reshape(shape)
-    return Scale(amaxes, ratio.reshape(shape), exponent.reshape(shape), whole, inverse(whole))
+    shaped = scale_values.reshape(shape)
+    return Scale(amaxes, ratio.reshape(shape), exponent.reshape(shape), shaped, inverse(shaped))
 
 
 def inverse(scale: Any) -> Any:
@@ -162,8 +162,8 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
     """Return the codes of x with a scale, and y.
 
     >>> from mor_ref import fp8lm
-    >>> found = fp8lm.cast([0.3, -3.5], 128.0)
-    >>> found.codes.tolist(), found.y.tolist()
+    >>> cast = fp8lm.cast([0.3, -3.5], 128.0)
+    >>> cast.codes.tolist(), cast.y.tolist()
     ([98, 254], [0.3125, -3.5])
     """
     target = format_of(fmt)
@@ -199,14 +199,14 @@ def history(
     if not state.window:
         raise ValueError("window is empty; give an amax for each step, such as (0.0,) * 16")
     with np.errstate(over="ignore"):
-        wrong = [one for one in state.window if not (one >= 0 and np.float32(one) < np.inf)]
+        wrong = [entry for entry in state.window if not (entry >= 0 and np.float32(entry) < np.inf)]
     if wrong:
         raise ValueError(f"window holds {wrong[0]}; give finite amaxes from 0 on, also in binary32")
     newest = one_number("amax", amax)
     check_amax(newest)
     window = (*state.window[1:], float(newest) if np.isfinite(newest) else 0.0)
-    found = scale(max(window), state.scale, fmt=fmt, margin=margin, profile=profile)
-    return History(window, float(found.scale))
+    new_scale = scale(max(window), state.scale, fmt=fmt, margin=margin, profile=profile)
+    return History(window, float(new_scale.scale))
 
 
 @public
@@ -235,21 +235,21 @@ def auto_scale(
         raise ValueError(f"threshold is {share!r}; give a share from 0 to 1")
     from mor_ref.api.dot import codes_from
 
-    given = codes_from(codes, formats[FIRST_MOMENT], "codes")
-    count = int(np.count_nonzero((given & 0x7F) == _SATURATED))
-    return AutoScale(next_mu(mu, count, given.size, profile, share, steps), count)
+    gradient_codes = codes_from(codes, formats[FIRST_MOMENT], "codes")
+    count = int(np.count_nonzero((gradient_codes & 0x7F) == _SATURATED))
+    return AutoScale(next_mu(mu, count, gradient_codes.size, profile, share, steps), count)
 
 
-def _plain_number(argument: str, given: object) -> float:
+def _plain_number(argument: str, value: object) -> float:
     try:
-        return float(given)  # type: ignore[arg-type]  # which is found out here
+        return float(value)  # type: ignore[arg-type]  # the handler below reports it
     except (TypeError, ValueError):
-        raise TypeError(f"{argument} is {given!r}; give a number") from None
+        raise TypeError(f"{argument} is {value!r}; give a number") from None
 
 
 @public
 def next_mu(mu: float, count: int, size: int, profile: str, threshold: float, window: int) -> float:
-    """Return mu after a step whose gradient has so many saturated codes (FLM-010)."""
+    """Return mu after a step whose gradient has `count` saturated codes (FLM-010)."""
     from mor_ref.engine.fp8lm import growth  # imports Numba
 
     if profile == "paper":
@@ -271,8 +271,8 @@ def partition(numels: Sequence[int], ranks: int) -> tuple[int, ...]:
     """
     count = whole_number("ranks", ranks, 1, 1 << 30)
     sizes = [whole_number(f"numels[{i}]", n, 0, 1 << 62) for i, n in enumerate(numels)]
-    loads, found = [0] * count, [0] * len(sizes)
+    loads, owners = [0] * count, [0] * len(sizes)
     for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i % count)):
-        found[i] = loads.index(min(loads))
-        loads[found[i]] += sizes[i]
-    return tuple(found)
+        owners[i] = loads.index(min(loads))
+        loads[owners[i]] += sizes[i]
+    return tuple(owners)

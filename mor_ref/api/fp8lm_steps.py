@@ -86,38 +86,38 @@ def shared_scale(
     "by_rank".
 
     >>> from mor_ref import fp8lm
-    >>> found = fp8lm.shared_scale([[1.0, 2.0], [4.0, 0.5]])
-    >>> found.scale, found.requantized.tolist(), found.y.tolist()
+    >>> mean = fp8lm.shared_scale([[1.0, 2.0], [4.0, 0.5]])
+    >>> mean.scale, mean.requantized.tolist(), mean.y.tolist()
     (np.float32(64.0), [True, True], [2.5, 1.25])
     """
     known_name("profile", profile, REDUCTIONS)
     known_name("sums", sums, SUMS)
-    x = _of_one_shape(ranks)
+    x = _tensors_of_ranks(ranks)
     target = format_of(fmt)
     from mor_ref.engine.fp8lm_tensors import all_reduce, largest_magnitude  # imports Numba
 
-    amax = np.array([largest_magnitude(one) for one in x], np.float32)
-    own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
-    again = [shared if changes and profile not in BY_AMAX else None for changes in changed]
-    first = np.full_like(own, shared) if profile in BY_AMAX else own
-    of_ranks = list(zip(first, inverse(first), again, strict=True))
-    codes, added, y = all_reduce(x, of_ranks, target, sums, back)
+    amax = np.array([largest_magnitude(tensor) for tensor in x], np.float32)
+    rank_scales, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
+    second_scales = [shared if changes and profile not in BY_AMAX else None for changes in changed]
+    first_scales = np.full_like(rank_scales, shared) if profile in BY_AMAX else rank_scales
+    rank_factors = list(zip(first_scales, inverse(first_scales), second_scales, strict=True))
+    codes, added, y = all_reduce(x, rank_factors, target, sums, back)
     shape = x[0].shape
     rank_codes = codes.reshape(len(x), *shape)
     return SharedScale(
-        own, shared, back, changed, rank_codes, added.reshape(shape), y.reshape(shape)
+        rank_scales, shared, back, changed, rank_codes, added.reshape(shape), y.reshape(shape)
     )
 
 
-def _of_one_shape(ranks: "Sequence[ArrayLike]") -> list[Floats]:
+def _tensors_of_ranks(ranks: "Sequence[ArrayLike]") -> list[Floats]:
     """Return the tensors of all ranks; refuse an empty list, and shapes that differ."""
-    tensors = [floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)]
+    tensors = [floats(f"ranks[{i}]", tensor) for i, tensor in enumerate(ranks)]
     if not tensors:
         raise ValueError("ranks is empty; give a tensor for each rank")
-    for i, one in enumerate(tensors):
-        if one.shape != tensors[0].shape:
+    for i, tensor in enumerate(tensors):
+        if tensor.shape != tensors[0].shape:
             raise ValueError(
-                f"ranks[{i}] has the shape {one.shape}, but ranks[0] has "
+                f"ranks[{i}] has the shape {tensor.shape}, but ranks[0] has "
                 f"{tensors[0].shape}; give tensors of one shape"
             )
     return tensors
@@ -131,16 +131,16 @@ def shared_scales(
 
     `amax` has the amax of each rank (FLM-007, FLM-008).
     """
-    own, count = scale(amax, fmt=fmt, profile=scale_profile).scale, np.float32(amax.size)
+    rank_scales, count = scale(amax, fmt=fmt, profile=scale_profile).scale, np.float32(amax.size)
     if profile in BY_AMAX:
         whole = np.float32(scale(amax.max(), fmt=fmt, profile=scale_profile).scale)
         by_vendor = whole * np.float32(1 / math.sqrt(amax.size))
         shared = np.float32(whole / np.sqrt(count) if profile == "msamp_max" else by_vendor)
     else:
-        shared = np.float32(own.min())
+        shared = np.float32(rank_scales.min())
     with np.errstate(all="ignore"):
         back = np.float32(inverse(shared) / count)
-    return own, shared, back, (own != shared) | (profile != "msamp_min")
+    return rank_scales, shared, back, (rank_scales != shared) | (profile != "msamp_min")
 
 
 @public
@@ -151,8 +151,8 @@ def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
     """
     from mor_ref.engine import fp8lm_tensors  # imports Numba
 
-    given = unsigned_from(codes, fmt.bits, code_dtype(fmt), "codes")
-    return fp8lm_tensors.sums_of(given, fmt, sums)
+    rank_codes = unsigned_from(codes, fmt.bits, code_dtype(fmt), "codes")
+    return fp8lm_tensors.sums_of(rank_codes, fmt, sums)
 
 
 @public
@@ -191,11 +191,11 @@ def adam(
     >>> after.step, after.master.y.tolist(), after.first.codes.tolist()
     (1, [0.875, -2.125], [125, 117])
     """
-    given = Adam(lr, beta1, beta2, eps, weight_decay)
+    arguments = Adam(lr, beta1, beta2, eps, weight_decay)
     with np.errstate(over="ignore"):
-        rounded = Adam(*np.array(given, np.float64).astype(np.float32))
-    for name, own, number in zip(Adam._fields, given, rounded, strict=True):
-        check_rate(name, own, number, 1 if name in ("beta1", "beta2") else math.inf)
+        rounded = Adam(*np.array(arguments, np.float64).astype(np.float32))
+    for name, argument, number in zip(Adam._fields, arguments, rounded, strict=True):
+        check_rate(name, argument, number, 1 if name in ("beta1", "beta2") else math.inf)
     g = floats("gradient", gradient)
     if g.shape != state.master.codes.shape:
         raise ValueError(
@@ -212,14 +212,14 @@ def _after_step(state: AdamState, g: NDArray[np.float32], numbers: Adam) -> Adam
 
     old = (state.first, state.second, state.master)
     kinds = (FIRST_MOMENT, SECOND_MOMENT, MASTER)
-    inverses = np.array([one.scale_inv for one in old], np.float32)
-    lr, beta1, beta2 = (float(one) for one in numbers[:3])
+    inverses = np.array([moment.scale_inv for moment in old], np.float32)
+    lr, beta1, beta2 = (float(number) for number in numbers[:3])
     rates = rate_and_root(lr, beta1, beta2, state.step + 1)
-    made, amaxes = after_step(g, [one.codes for one in old], inverses, numbers, *rates)
+    updated, amaxes = after_step(g, [moment.codes for moment in old], inverses, numbers, *rates)
     factors = stored_scales([*map(float, amaxes)], float(state.master.scale))
     new = [
-        _cast_in_place(one, np.float32(factor), format_of(kind))
-        for one, factor, kind in zip(made, factors, kinds, strict=True)
+        _cast_in_place(moment, np.float32(factor), format_of(kind))
+        for moment, factor, kind in zip(updated, factors, kinds, strict=True)
     ]
     return AdamState(state.step + 1, new[0], new[1], new[2])
 

@@ -36,8 +36,8 @@ class Levels(NumbersRecord):
     So `alpha` multiplies the levels.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_levels(np.float32([[0.3, -1.1]]), "seq2")
-    >>> (found.level * found.alpha[:, np.newaxis]).tolist() == np.asarray(found).tolist()
+    >>> levels = mor_ref.quantize_levels(np.float32([[0.3, -1.1]]), "seq2")
+    >>> (levels.level * levels.alpha[:, np.newaxis]).tolist() == np.asarray(levels).tolist()
     True
     """
 
@@ -72,19 +72,19 @@ class Levels(NumbersRecord):
     def alpha_sums(self, dy: "ArrayLike") -> list[Fraction]:
         """Return the exact sum of `alpha_term * dy` of each row; all of them have to be finite."""
         rows, columns = rows_and_columns(self.y.shape)
-        given = np.asarray(dy, np.float64)
-        if given.shape != self.y.shape:
+        gradient = np.asarray(dy, np.float64)
+        if gradient.shape != self.y.shape:
             raise ValueError(
-                f"dy has the shape {given.shape}; give the shape of the weights, {self.y.shape}"
+                f"dy has the shape {gradient.shape}; give the shape of the weights, {self.y.shape}"
             )
-        if not (np.isfinite(given).all() and np.isfinite(self.alpha_term).all()):
+        if not (np.isfinite(gradient).all() and np.isfinite(self.alpha_term).all()):
             raise ValueError(
                 "dy or alpha_term holds NaN or an infinity, which no exact sum has; leave out "
                 "these rows"
             )
         pairs = zip(
             self.alpha_term.reshape(rows, columns).tolist(),
-            given.reshape(rows, columns).tolist(),
+            gradient.reshape(rows, columns).tolist(),
             strict=True,
         )
         return [
@@ -120,14 +120,14 @@ def quantize_levels(
     rounded to bfloat16.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_levels(np.array([[0.9, -0.2, 0.1, -1.0]], np.float32), "seq2")
-    >>> found
+    >>> levels = mor_ref.quantize_levels(np.array([[0.9, -0.2, 0.1, -1.0]], np.float32), "seq2")
+    >>> levels
     <1x4 as seq2 in f32: 1 rows>
-    >>> found.alpha.tolist(), found.level.tolist(), found.codes.tolist()
+    >>> levels.alpha.tolist(), levels.level.tolist(), levels.codes.tolist()
     ([1.0], [[0.75, -0.25, 0.25, -0.75]], [[3, 1, 2, 0]])
     """
-    of, how = level_kind(kind), known_arithmetic(arithmetic)
-    return levels(numbers_from(w, "w"), of, alpha, how, threads)
+    row, checked = level_kind(kind), known_arithmetic(arithmetic)
+    return levels(numbers_from(w, "w"), row, alpha, checked, threads)
 
 
 def levels(
@@ -137,7 +137,7 @@ def levels(
     arithmetic: str,
     threads: int | None,
 ) -> Levels:
-    """Quantize weights; an alpha that is not given is the first one of its row."""
+    """Quantize weights; without alphas, each row takes its first one."""
     from mor_ref.engine import levels  # imports Numba
     from mor_ref.engine.level_alphas import first_alphas, words_of
 
@@ -146,7 +146,7 @@ def levels(
     start = _given_alphas(alpha, sides[0], arithmetic)
     if start is None:
         start = first_alphas(words, sides, kind, arithmetic)
-    used, found = levels.quantize_levels(words, sides, kind, start, arithmetic, threads)
+    alphas, fields = levels.quantize_levels(words, sides, kind, start, arithmetic, threads)
 
     def shaped(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
         return bits.view(np.float32).reshape(numbers.shape)
@@ -154,14 +154,14 @@ def levels(
     return Levels(
         kind.name,
         arithmetic,
-        used.view(np.float32),
-        shaped(found.ratio),
-        shaped(found.clipped),
-        shaped(found.level),
-        shaped(found.y),
-        shaped(found.alpha_term),
-        found.inside.reshape(numbers.shape),
-        found.code.reshape(numbers.shape),
+        alphas.view(np.float32),
+        shaped(fields.ratio),
+        shaped(fields.clipped),
+        shaped(fields.level),
+        shaped(fields.y),
+        shaped(fields.alpha_term),
+        fields.inside.reshape(numbers.shape),
+        fields.code.reshape(numbers.shape),
     )
 
 
@@ -174,9 +174,9 @@ def _given_alphas(
 
     if alpha is None:
         return None
-    given = numbers_from(alpha, "alpha")
-    if given.bits.size != rows:
+    numbers = numbers_from(alpha, "alpha")
+    if numbers.bits.size != rows:
         raise ValueError(
-            f"alpha has {given.bits.size} numbers; give one for each of the {rows} rows of w"
+            f"alpha has {numbers.bits.size} numbers; give one for each of the {rows} rows of w"
         )
-    return in_arithmetic(binary32_words(given), arithmetic)
+    return in_arithmetic(binary32_words(numbers), arithmetic)

@@ -88,7 +88,7 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     if profile.family in OF_BINARY32:
         for side in (a, b):
             check_array(side, profile)
-        return product(_of_binary32(a), _of_binary32(b), profile, threads)
+        return product(_binary32_operand(a), _binary32_operand(b), profile, threads)
     for side in (a, b):
         side.check_blocks(profile)
     if profile.family == "exact":
@@ -98,7 +98,7 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     if a.is_plain and b.is_plain:
         return product(_plain_operand(a, profile), _plain_operand(b, profile), profile, threads)
     if profile.needs_scales:
-        return _of_instruction(a, b, profile, threads)
+        return _product_with_scales(a, b, profile, threads)
     return in_segments(a, b, profile, threads)
 
 
@@ -116,7 +116,7 @@ def _plain_operand(side: Side, profile: DotProfile) -> "Operand":
     return operand_of(np.ascontiguousarray(rung.codes), rung.fmt, profile)
 
 
-def _of_binary32(side: Side) -> "Operand":
+def _binary32_operand(side: Side) -> "Operand":
     """Return an operand as binary32 numbers: y of records (GEM-002)."""
     from mor_ref.engine.dot_operands import Operand, numbers_of
 
@@ -131,18 +131,18 @@ def _exact_operand(side: Side) -> "Operand":
     from mor_ref.engine.dot_operands import Operand, numbers_of
 
     rows, columns = side.shape
-    found = {int(n): _or_bf16(side.rungs[n], side) for n in np.unique(side.choice)}
-    block = math.gcd(side.unit[1], *(rung.tile[1] for rung in found.values()))
+    rungs = {int(n): _or_bf16(side.rungs[n], side) for n in np.unique(side.choice)}
+    block = math.gcd(side.unit[1], *(rung.tile[1] for rung in rungs.values()))
     starts = np.arange(0, columns, block)
     choice = np.array([side.chosen(int(k)) for k in starts], np.uint8).reshape(starts.size, rows).T
     value, scale = np.zeros(side.shape), np.ones((rows, starts.size))
-    for index, rung in found.items():
+    for index, rung in rungs.items():
         takes = choice == index
         scale[takes] = _factors(rung, starts)[takes]
         everywhere = np.repeat(takes, block, axis=1)[:, :columns]
         value[everywhere] = numbers_of(rung.codes, rung.fmt)[everywhere]
-    fmt = next(iter(found.values())).fmt if len(found) == 1 else formats["f32"]
-    if all(rung.scale is None for rung in found.values()):
+    fmt = next(iter(rungs.values())).fmt if len(rungs) == 1 else formats["f32"]
+    if all(rung.scale is None for rung in rungs.values()):
         return Operand(value, fmt)
     return Operand(value, fmt, scale, block, *_RANGE_OF_SCALES)
 
@@ -151,8 +151,8 @@ def _factors(rung: CodedBlocks, starts: NDArray[Any]) -> NDArray[np.float64]:
     """Return the exact factor of each row at places of K (GEM-003)."""
     if rung.scale is None:
         return np.ones((len(rung.codes), starts.size))
-    factors = rung.of_rows(rung.scale[:, starts // rung.tile[1]])
-    return factors * rung.of_all_blocks().astype(np.float64)[:, None]
+    factors = rung.spread_to_rows(rung.scale[:, starts // rung.tile[1]])
+    return factors * rung.overall_by_row().astype(np.float64)[:, None]
 
 
 def _or_bf16(rung: CodedBlocks | None, side: Side) -> CodedBlocks:
@@ -164,7 +164,7 @@ def _or_bf16(rung: CodedBlocks | None, side: Side) -> CodedBlocks:
 # ---------------------------------------------------------------------- scales of instructions
 
 
-def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
+def _product_with_scales(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
     """Return the product of two records whose scales the instruction takes (GEM-003)."""
     from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import multiply_by_scales, product
@@ -176,21 +176,21 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
             "quantize both in the same blocks"
         )
     check_terms(profile, (rungs[0].fmt, rungs[1].fmt), rungs[0].scale_format)
-    one, other = (
+    operand_a, operand_b = (
         operand_of(
             np.ascontiguousarray(rung.codes),
             rung.fmt,
             profile,
-            np.ascontiguousarray(rung.of_rows(rung.codes_of_scale)),
+            np.ascontiguousarray(rung.spread_to_rows(rung.codes_of_scale)),
             rung.scale_format,
             rung.tile[1],
         )
         for rung in rungs
         if rung.codes_of_scale is not None
     )
-    c = product(one, other, profile, threads)
+    c = product(operand_a, operand_b, profile, threads)
     if any(rung.overall is not None for rung in rungs):
-        multiply_by_scales(c, *(rung.of_all_blocks() for rung in rungs))
+        multiply_by_scales(c, *(rung.overall_by_row() for rung in rungs))
     return c
 
 

@@ -152,11 +152,11 @@ def _recoded(codes: Bits, fmt: Format, to: Format) -> Bits:
 
 def _format_of(x: Any, argument: str) -> Format:
     """Return the format of an array, which is its dtype (GEM-002)."""
-    found = codes_in(x)
-    name = found.format
+    entries = codes_in(x)
+    name = entries.format
     if name is None and str(getattr(x, "dtype", "")).removeprefix("torch.") == INT8.name:
         name = "int8"
-    if name is None or found.packed:
+    if name is None or entries.packed:
         view = "; codes of e4m3 are .view(ml_dtypes.float8_e4m3fn)" if dtype_kind(x) == "u" else ""
         raise TypeError(
             f"{argument} is of type {type(x).__name__} and dtype {getattr(x, 'dtype', None)}; give "

@@ -44,11 +44,11 @@ def in_segments(a: Side, b: Side, profile: DotProfile, threads: int | None) -> N
     units = sorted({0, a.shape[1], *a.ends_of_units, *b.ends_of_units})
     c = np.zeros((a.shape[0], b.shape[0]), np.float32)
     for first, last in pairwise(units):
-        for rows_a, of_a in _groups(a, first):
-            for rows_b, of_b in _groups(b, first):
-                one, other = (a, rows_a, of_a), (b, rows_b, of_b)
-                for where in pairwise(_places(one, other, first, last)):
-                    _add(c, one, other, where, profile, threads)
+        for rows_a, rung_a in _groups(a, first):
+            for rows_b, rung_b in _groups(b, first):
+                group_a, group_b = (a, rows_a, rung_a), (b, rows_b, rung_b)
+                for where in pairwise(_places(group_a, group_b, first, last)):
+                    _add(c, group_a, group_b, where, profile, threads)
     return c
 
 
@@ -90,12 +90,12 @@ def _add(
     from mor_ref.engine.matmul import add_segment
 
     is_upcast = not all(_takes(group, profile) for group in (a, b))
-    by = _wide(a, b, profile) if is_upcast else profile
-    one, other = (_piece(*group, where, by, is_upcast) for group in (a, b))
+    rule = _wide(a, b, profile) if is_upcast else profile
+    piece_a, piece_b = (_piece(*group, where, rule, is_upcast) for group in (a, b))
     rows = np.ix_(a[1], b[1])
-    part = np.ascontiguousarray(c[rows])
-    add_segment(one, other, part, by, threads)
-    c[rows] = part
+    sums = np.ascontiguousarray(c[rows])
+    add_segment(piece_a, piece_b, sums, rule, threads)
+    c[rows] = sums
 
 
 def _takes(group: Group, profile: DotProfile) -> bool:
@@ -117,13 +117,13 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
             "architecture, such as hopper_fp8"
         )
     argument = f"wide of profile {profile.name!r}"
-    found = DOT_PROFILES[known_name(argument, profile.wide, DOT_PROFILES)]
-    if found.formats and "bf16" not in found.formats:
+    wide_profile = DOT_PROFILES[known_name(argument, profile.wide, DOT_PROFILES)]
+    if wide_profile.formats and "bf16" not in wide_profile.formats:
         raise ValueError(
-            f"{argument} is {found.name!r}, which does not multiply bfloat16; give one that does, "
-            "such as hopper_bf16"
+            f"{argument} is {wide_profile.name!r}, which does not multiply bfloat16; give one "
+            "that does, such as hopper_bf16"
         )
-    return found
+    return wide_profile
 
 
 def _piece(
@@ -146,7 +146,7 @@ def _piece(
     codes = np.ascontiguousarray(rung.codes[rows, part])
     scale = np.ones(len(rung.codes))
     if rung.scale is not None:
-        scale = rung.of_rows(rung.scale[:, where[0] // rung.tile[1]])
+        scale = rung.spread_to_rows(rung.scale[:, where[0] // rung.tile[1]])
     with np.errstate(over="ignore"):
-        factor = (scale * rung.of_all_blocks().astype(np.float64)).astype(np.float32)
+        factor = (scale * rung.overall_by_row().astype(np.float64)).astype(np.float32)
     return Piece(numbers_of(codes, rung.fmt, profile.ignored_bits), rung.fmt, factor[rows])

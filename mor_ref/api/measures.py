@@ -39,8 +39,8 @@ class Measures:
     largest: float = 0.0
 
     def __add__(self, other: "Measures") -> "Measures":
-        others = {"largest", "saturated"}
-        names = [field.name for field in fields(self) if field.name not in others]
+        not_added = {"largest", "saturated"}
+        names = [field.name for field in fields(self) if field.name not in not_added]
         added = {name: getattr(self, name) + getattr(other, name) for name in names}
         saturated = sum_of_counts([self.saturated, other.saturated])
         return Measures(**added, saturated=saturated, largest=max(self.largest, other.largest))
@@ -79,7 +79,7 @@ class Measures:
 
 
 def sum_of_counts(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of counts; it is not known if one of them is not."""
+    """Return the sum of counts; None if one of them is unknown."""
     total = 0
     for count in counts:
         if count is None:
@@ -93,12 +93,14 @@ def saturated(
 ) -> int | None:
     """Return how many elements saturated in the units that took these rungs (TRN-011).
 
-    It is not known if a rung that has no scaled format took some: nobody counted them.
+    None if a rung without a scaled format took some: it counts none.
     """
     return sum_of_counts(
-        one.saturated(numbers, units, choice, index) if isinstance(one, OutcomeOfCodes) else None
-        for index, one in enumerate(rungs)
-        if isinstance(one, OutcomeOfCodes) or np.any(choice == index)
+        tried.saturated(numbers, units, choice, index)
+        if isinstance(tried, OutcomeOfCodes)
+        else None
+        for index, tried in enumerate(rungs)
+        if isinstance(tried, OutcomeOfCodes) or np.any(choice == index)
     )
 
 
@@ -136,7 +138,7 @@ def measures(
     from mor_ref.engine.squares import measure
     from mor_ref.engine.unrounded_y import from_numbers
 
-    fills = [one.fill_of_y(units, choice, index) for index, one in enumerate(rungs)]
+    fills = [tried.fill_of_y(units, choice, index) for index, tried in enumerate(rungs)]
     fills.append(from_numbers(numbers, units, choice, len(rungs), rounds=True))
     sums = measure(numbers, units, fills, threads)
     return Measures(

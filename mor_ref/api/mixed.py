@@ -33,15 +33,15 @@ def mix_formats(
     formats, with fp32 scales.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.mix_formats(np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16))
-    >>> found
+    >>> mixed = mor_ref.mix_formats(np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16))
+    >>> mixed
     <4x16 float32: 1 units of 4x16: int8 100 %, e4m3 0 %>
-    >>> {name: int(errors[0, 0]) for name, errors in found.squared_error.items()}
+    >>> {name: int(errors[0, 0]) for name, errors in mixed.squared_error.items()}
     {'int8': 805071662, 'e4m3': 33401818722}
     """
     numbers = numbers_from(x, "x")
-    of = candidates_from(candidates, as_representation)
-    return mixed(numbers, of, partition(numbers.shape, block), threads)
+    representations = candidates_from(candidates, as_representation)
+    return mixed(numbers, representations, partition(numbers.shape, block), threads)
 
 
 @public
@@ -59,19 +59,26 @@ def mix_layer(
     >>> import mor_ref, numpy as np
     >>> even, steep = np.linspace(-3, 3, 64), np.exp(np.linspace(-9, 9, 64))
     >>> both = mor_ref.mix_layer((even.astype(np.float32), steep.astype(np.float32)))
-    >>> [found.choice.item() for found in both], mor_ref.mix_formats(both[0].y).choice.item()
+    >>> [tensor.choice.item() for tensor in both], mor_ref.mix_formats(both[0].y).choice.item()
     ([0, 0], 0)
     """
     from mor_ref.engine.mixed import least  # imports Numba
 
-    of = candidates_from(candidates, as_representation)
-    found = [numbers_from(x, f"tensors[{index}]") for index, x in enumerate(tensors)]
-    if not found:
+    representations = candidates_from(candidates, as_representation)
+    layer = [numbers_from(x, f"tensors[{index}]") for index, x in enumerate(tensors)]
+    if not layer:
         raise ValueError("tensors is empty; give the tensors of a layer")
-    sums = [measured(one, of, partition(one.shape, "tensor"), threads) for one in found]
-    total = [sum(int(one.errors[k].sum()) for one in sums) for k in range(len(of))]
+    sums = [
+        measured(tensor, representations, partition(tensor.shape, "tensor"), threads)
+        for tensor in layer
+    ]
+    total = [
+        sum(int(tensor.errors[k].sum()) for tensor in sums) for k in range(len(representations))
+    ]
     choice = total.index(min(total))
     return tuple(
-        record_of(numbers, of, one, np.full_like(least(one.errors), choice), threads)
-        for numbers, one in zip(found, sums, strict=True)
+        record_of(
+            numbers, representations, tensor, np.full_like(least(tensor.errors), choice), threads
+        )
+        for numbers, tensor in zip(layer, sums, strict=True)
     )

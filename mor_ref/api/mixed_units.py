@@ -42,9 +42,9 @@ class Mixed(NumbersRecord):
     `scale` multiplies x, so the numbers of the codes are divided by it.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.mix_formats(np.float32([[0.3, -1.1]]), ["e4m3", "e5m2"])
-    >>> y = mor_ref.decode(found.codes, found.candidates[found.choice.item()]) / found.scale
-    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    >>> mixed = mor_ref.mix_formats(np.float32([[0.3, -1.1]]), ["e4m3", "e5m2"])
+    >>> y = mor_ref.decode(mixed.codes, mixed.candidates[mixed.choice.item()]) / mixed.scale
+    >>> y.tolist() == mixed.dequantize().tolist() == np.asarray(mixed).tolist()
     True
     """
 
@@ -92,11 +92,11 @@ class Measured(NamedTuple):
 def mixed(
     numbers: Numbers, candidates: Sequence[Quantizer], units: Partition, threads: int | None
 ) -> Mixed:
-    """Mix the candidates of a tensor."""
+    """Quantize a tensor with the best candidate of each unit."""
     from mor_ref.engine.mixed import least  # imports Numba
 
-    found = measured(numbers, candidates, units, threads)
-    return record_of(numbers, candidates, found, least(found.errors), threads)
+    tensor = measured(numbers, candidates, units, threads)
+    return record_of(numbers, candidates, tensor, least(tensor.errors), threads)
 
 
 def measured(
@@ -108,19 +108,19 @@ def measured(
 
     amax = amax_of_blocks(numbers, units, threads)
     blocks = ScalingBlocks(units, "fp32", amax)
-    tried = [one.engine(numbers, blocks, None, threads) for one in candidates]
+    tried = [candidate.engine(numbers, blocks, None, threads) for candidate in candidates]
     every = np.zeros(units.grid, np.uint8)
     errors = [
-        squared_errors(numbers, units, amax, one.fill_of_y(units, every, 0), threads)
-        for one in tried
+        squared_errors(numbers, units, amax, outcome.fill_of_y(units, every, 0), threads)
+        for outcome in tried
     ]
-    return Measured(amax, tried, [joined(one) for one in errors], units)
+    return Measured(amax, tried, [joined(sums) for sums in errors], units)
 
 
 def record_of(
     numbers: Numbers,
     candidates: Sequence[Quantizer],
-    found: Measured,
+    tensor: Measured,
     choice: NDArray[np.uint8],
     threads: int | None,
 ) -> Mixed:
@@ -129,38 +129,38 @@ def record_of(
     from mor_ref.engine.unrounded_y import from_units
 
     y = np.empty(numbers.bits.size, np.uint32)
-    fills = [one.fill_of_y(found.units, choice, k) for k, one in enumerate(found.tried)]
-    write_values(found.units, fills, y, threads)
-    names = tuple(one.name for one in candidates)
-    quantized = {name: one.record for name, one in zip(names, found.tried, strict=True)}
+    fills = [outcome.fill_of_y(tensor.units, choice, k) for k, outcome in enumerate(tensor.tried)]
+    write_values(tensor.units, fills, y, threads)
+    names = tuple(candidate.name for candidate in candidates)
+    quantized = {name: outcome.record for name, outcome in zip(names, tensor.tried, strict=True)}
     codes = scale = None
     records = list(quantized.values())
-    if all(isinstance(one, Quantized) for one in records):
-        scale = _taken([one.scale for one in records], choice)
+    if all(isinstance(record, Quantized) for record in records):
+        scale = _taken([record.scale for record in records], choice)
         codes = np.empty(numbers.bits.size, np.uint8)
-        of_units = [
-            from_units(one.codes.reshape(-1), found.units, choice, k)
-            for k, one in enumerate(records)
+        fills_of_codes = [
+            from_units(record.codes.reshape(-1), tensor.units, choice, k)
+            for k, record in enumerate(records)
         ]
-        write_values(found.units, of_units, codes, threads)
+        write_values(tensor.units, fills_of_codes, codes, threads)
         codes = codes.reshape(numbers.shape)
     return Mixed(
         names,
-        found.amax.view(np.float32),
-        dict(zip(names, found.errors, strict=True)),
+        tensor.amax.view(np.float32),
+        dict(zip(names, tensor.errors, strict=True)),
         choice,
         codes,
         scale,
         y.view(np.float32).reshape(numbers.shape),
         quantized,
-        found.units,
+        tensor.units,
         numbers.described,
     )
 
 
 def _taken(arrays: Sequence[NDArray[Any]], choice: NDArray[np.uint8]) -> NDArray[Any]:
     """Return an array with the entries of the candidates taken."""
-    found = arrays[0].copy()
+    taken = arrays[0].copy()
     for k in range(1, len(arrays)):
-        np.copyto(found, arrays[k], where=choice == k)
-    return found
+        np.copyto(taken, arrays[k], where=choice == k)
+    return taken

@@ -33,9 +33,9 @@ class Mx(Dequantizable):
     `scale` multiplies the numbers of the codes.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_mx(np.float32([[0.3, -1.1]]), "e4m3")
-    >>> y = mor_ref.decode(found.codes, "e4m3") * mor_ref.decode(found.scale, "e8m0")
-    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    >>> mx = mor_ref.quantize_mx(np.float32([[0.3, -1.1]]), "e4m3")
+    >>> y = mor_ref.decode(mx.codes, "e4m3") * mor_ref.decode(mx.scale, "e8m0")
+    >>> y.tolist() == mx.dequantize().tolist() == np.asarray(mx).tolist()
     True
     """
 
@@ -77,21 +77,21 @@ def quantize_mx(
     `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")
-    >>> found
+    >>> mx = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")
+    >>> mx
     <64 float32 as MX e2m1, floor: 2 blocks of 32, mean relative error 14.5 %, 0 non-finite>
-    >>> found.scale.tolist()
+    >>> mx.scale.tolist()
     [[126, 126]]
     """
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
-    whole = partition(numbers.shape, "tensor")
+    units = partition(numbers.shape, "tensor")
     words = given_words(random_bits, n_random_bits, numbers.shape)
     codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    found = mx(numbers, element, scale_rule, side, whole, None, threads, codes)
-    return at_random(found, numbers, words, whole, threads, store)
+    outcome = mx(numbers, element, scale_rule, side, units, None, threads, codes)
+    return at_random(outcome, numbers, words, units, threads, store)
 
 
 def mx(
@@ -108,8 +108,8 @@ def mx(
     from mor_ref.engine.mx import mx_scales  # imports Numba
     from mor_ref.engine.quantization import quantize
 
-    found = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
-    codes, sums = quantize(numbers, fmt, found.blocks, units, out, threads, room=room)
+    scales = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
+    codes, sums = quantize(numbers, fmt, scales.blocks, units, out, threads, room=room)
 
     def record() -> Mx:
         return Mx(
@@ -117,9 +117,9 @@ def mx(
             error_sums(sums),
             fmt,
             numbers.described,
-            found.blocks,
-            found.code,
+            scales.blocks,
+            scales.code,
             scale_rule,
         )
 
-    return OutcomeOfCodes(codes, fmt, found.blocks, sums, record)
+    return OutcomeOfCodes(codes, fmt, scales.blocks, sums, record)

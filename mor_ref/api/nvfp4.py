@@ -30,16 +30,16 @@ class Nvfp4(Dequantizable):
     """A tensor in NVFP4.
 
     `codes` has the shape of x, an e2m1 code in each byte; `packed` has two. `block_scale` has the
-    e4m3 code of each tile. The global scales are float32: numbers times the one, codes times the
-    other; of shape (), or with one for each row with te_row.
+    e4m3 code of each tile. The global scales are float32: numbers are multiplied by the
+    encode scale, codes by the decode scale. They have shape (), or one for each row with te_row.
 
     `block_scale` and `global_decode_scale` multiply the numbers of the codes. The order in which
     they are multiplied, and rounded, is that of the profile.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_nvfp4(np.float32([[0.3, -1.1]]))
-    >>> scale = mor_ref.decode(found.block_scale, "e4m3") * found.global_decode_scale
-    >>> (mor_ref.decode(found.codes, "e2m1") * scale).tolist() == found.dequantize().tolist()
+    >>> nvfp4 = mor_ref.quantize_nvfp4(np.float32([[0.3, -1.1]]))
+    >>> scale = mor_ref.decode(nvfp4.block_scale, "e4m3") * nvfp4.global_decode_scale
+    >>> (mor_ref.decode(nvfp4.codes, "e2m1") * scale).tolist() == nvfp4.dequantize().tolist()
     True
     """
 
@@ -98,22 +98,22 @@ def quantize_nvfp4(
     as `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
-    >>> found
+    >>> nvfp4 = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
+    >>> nvfp4
     <32 float32 as NVFP4 by te: 2 tiles of 1x16, mean relative error 14.9 %, 0 non-finite>
-    >>> found.block_scale.tolist(), found.packed[:4].tolist()
+    >>> nvfp4.block_scale.tolist(), nvfp4.packed[:4].tolist()
     ([[126, 126]], [255, 239, 238, 222])
     """
     rules = PROFILES[profile]
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
-    whole = partition(numbers.shape, "tensor")
+    units = partition(numbers.shape, "tensor")
     given = given_in(rules, amax, global_scale)
     words = given_words(random_bits, n_random_bits, numbers.shape)
     codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    found = nvfp4(numbers, rules, sides, whole, None, threads, given, codes)
+    outcome = nvfp4(numbers, rules, sides, units, None, threads, given, codes)
     drops = rules.drops_sign_of_zero
-    return at_random(found, numbers, words, whole, threads, store, drops_sign_of_zero=drops)
+    return at_random(outcome, numbers, words, units, threads, store, drops_sign_of_zero=drops)
 
 
 def nvfp4(
@@ -134,18 +134,18 @@ def nvfp4(
     from mor_ref.engine.quantization import quantize
 
     tiles = partition(numbers.shape, tile)
-    found = nvfp4_scales(numbers, profile, tiles, threads, given)
+    scales = nvfp4_scales(numbers, profile, tiles, threads, given)
     codes, sums = quantize(
         numbers,
         _E2M1,
-        found.tiles,
+        scales.tiles,
         units,
         out,
         threads,
         room=room,
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
-    encode, decode = (s if profile.per_row else s[0] for s in found.overall[:2])
+    encode, decode = (s if profile.per_row else s[0] for s in scales.overall[:2])
 
     def record() -> Nvfp4:
         return Nvfp4(
@@ -153,11 +153,11 @@ def nvfp4(
             error_sums(sums),
             _E2M1,
             numbers.described,
-            found.tiles,
-            found.code,
+            scales.tiles,
+            scales.code,
             np.asarray(encode),
             np.asarray(decode),
             profile,
         )
 
-    return OutcomeOfCodes(codes, _E2M1, found.tiles, sums, record)
+    return OutcomeOfCodes(codes, _E2M1, scales.tiles, sums, record)

@@ -28,7 +28,7 @@ def bit_by_bit(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
 
 
 def in_digits(codes: NDArray[np.uint8], base: int, digits: int) -> NDArray[np.uint8]:
-    """Return so many codes along the last axis as one byte, the first as the lowest digit.
+    """Pack `digits` codes along the last axis into one byte, the first as the lowest digit.
 
     >>> in_digits(np.array([1, 2, 0, 1], np.uint8), 3, 5).tolist()
     [34]
@@ -36,9 +36,9 @@ def in_digits(codes: NDArray[np.uint8], base: int, digits: int) -> NDArray[np.ui
     groups = -(-codes.shape[-1] // digits)
     room = np.zeros((*codes.shape[:-1], groups * digits), np.uint8)
     room[..., : codes.shape[-1]] = codes
-    each = room.reshape(*codes.shape[:-1], groups, digits)
-    found = each[..., digits - 1].copy()
+    by_byte = room.reshape(*codes.shape[:-1], groups, digits)
+    packed = by_byte[..., digits - 1].copy()
     for place in range(digits - 2, -1, -1):
-        np.multiply(found, np.uint8(base), out=found)
-        np.add(found, each[..., place], out=found)
-    return found
+        np.multiply(packed, np.uint8(base), out=packed)
+        np.add(packed, by_byte[..., place], out=packed)
+    return packed

@@ -44,8 +44,8 @@ class MorResult(NumbersRecord):
     `scaling`. Scales are in the records of `quantized`, and each record says which way they go.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.mor(np.float32([0.3, -1.1]))
-    >>> found.dequantize().tolist(), np.asarray(found.quantized["e4m3"]).astype("f2").tolist()
+    >>> result = mor_ref.mor(np.float32([0.3, -1.1]))
+    >>> result.dequantize().tolist(), np.asarray(result.quantized["e4m3"]).astype("f2").tolist()
     ([0.294921875, -1.1015625], [0.294677734375, -1.099609375])
     """
 
@@ -132,8 +132,8 @@ def mor(
         rules.names,
         mixed.choice,
         store(output),
-        {name: error_sums(found) for name, found in mixed.sums.items()},
-        {name: one.record for name, one in mixed.tried.items()},
+        {name: error_sums(sums) for name, sums in mixed.sums.items()},
+        {name: outcome.record for name, outcome in mixed.tried.items()},
         mixed.extremes.amax.view(np.float32),
         mixed.extremes.amin.view(np.float32),
         cuts.units,
@@ -202,9 +202,11 @@ def mix(
     output: NDArray[np.uint16],
 ) -> MorArrays:
     """Try every representation (MOR-007), choose one for each unit, and write the output."""
-    found = decided(numbers, policy, scaling, cuts, threads, output)
-    _write_other_rungs(output, numbers, policy, found.tried, cuts.units, found.choice, threads)
-    return MorArrays(output, *found)
+    decision = decided(numbers, policy, scaling, cuts, threads, output)
+    _write_other_rungs(
+        output, numbers, policy, decision.tried, cuts.units, decision.choice, threads
+    )
+    return MorArrays(output, *decision)
 
 
 def decided(
@@ -223,30 +225,31 @@ def decided(
     from mor_ref.engine.blocks import over_groups  # imports Numba
     from mor_ref.engine.scales import extremes, extremes_of_groups
 
-    of_blocks = extremes(numbers, cuts.blocks, threads)
-    blocks = ScalingBlocks(cuts.blocks, scaling, of_blocks.amax, given)
+    extremes_of_blocks = extremes(numbers, cuts.blocks, threads)
+    blocks = ScalingBlocks(cuts.blocks, scaling, extremes_of_blocks.amax, given)
     tried: dict[str, Tried] = {}
-    for one in policy.tried:
-        out = output if one.name == policy.names[0] else None  # most units take the first rung
-        tried[one.name] = one.engine(numbers, blocks, out, threads)
+    for representation in policy.tried:
+        # Most units take the first rung.
+        out = output if representation.name == policy.names[0] else None
+        tried[representation.name] = representation.engine(numbers, blocks, out, threads)
     units = cuts.blocks_of_units
-    sums = {name: over_groups(one.sums, units, np.add) for name, one in tried.items()}
-    of_units = extremes_of_groups(of_blocks, units)
-    return Decided(_choose(policy, sums, of_units), tried, sums, of_units)
+    sums = {name: over_groups(outcome.sums, units, np.add) for name, outcome in tried.items()}
+    extremes_of_units = extremes_of_groups(extremes_of_blocks, units)
+    return Decided(_choose(policy, sums, extremes_of_units), tried, sums, extremes_of_units)
 
 
 def chosen_for_all(policy: Policy, strips: Iterable[Decided]) -> int:
     """Return the rung of a tensor that is one unit: its sums are those of its strips."""
     from mor_ref.engine.scales import Extremes  # imports Numba
 
-    one, sums = np.uint32(1), dict[str, Any]()
-    amax, below_amin = np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32) - one
-    for found in strips:
-        sums = {name: some + sums.get(name, np.uint64(0)) for name, some in found.sums.items()}
-        amax = np.maximum(amax, found.extremes.amax)
-        below_amin = np.minimum(below_amin, found.extremes.amin - one)  # 0 stands for none
-        del found  # before the next is made
-    return int(_choose(policy, sums, Extremes(amax, below_amin + one))[0, 0])
+    unit, sums = np.uint32(1), dict[str, Any]()
+    amax, below_amin = np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32) - unit
+    for strip in strips:
+        sums = {name: added + sums.get(name, np.uint64(0)) for name, added in strip.sums.items()}
+        amax = np.maximum(amax, strip.extremes.amax)
+        below_amin = np.minimum(below_amin, strip.extremes.amin - unit)  # 0 stands for none
+        del strip  # before the next is made
+    return int(_choose(policy, sums, Extremes(amax, below_amin + unit))[0, 0])
 
 
 def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:

@@ -44,9 +44,9 @@ class Quantized(Dequantizable):
     reciprocal, rounded to float32: exact for powers of two alone.
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize(np.float32([[0.3, -1.1]]), "e4m3", scaling="fp32")
-    >>> y = mor_ref.decode(found.codes, "e4m3") / found.scale
-    >>> y.tolist() == found.dequantize().tolist() == np.asarray(found).tolist()
+    >>> quantized = mor_ref.quantize(np.float32([[0.3, -1.1]]), "e4m3", scaling="fp32")
+    >>> y = mor_ref.decode(quantized.codes, "e4m3") / quantized.scale
+    >>> y.tolist() == quantized.dequantize().tolist() == np.asarray(quantized).tolist()
     True
     """
 
@@ -107,10 +107,10 @@ def quantize(
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
-    >>> found = mor_ref.quantize(x, "e4m3", block=(2, 8))
-    >>> found
+    >>> quantized = mor_ref.quantize(x, "e4m3", block=(2, 8))
+    >>> quantized
     <4x16 float32 as e4m3: gam scales of 4 blocks of 2x8, mean relative error 2.17 %, 0 non-finite>
-    >>> found.scale_exponent.tolist(), found.scale_mantissa.tolist()
+    >>> quantized.scale_exponent.tolist(), quantized.scale_mantissa.tolist()
     ([[134, 134], [134, 134]], [[1398101]])
     """
     target = scaled_format(fmt)
@@ -124,8 +124,8 @@ def quantize(
     blocks = ScalingBlocks(cut, scaling, amax_of_blocks(numbers, cut, threads))
     words = given_words(random_bits, n_random_bits, numbers.shape)
     codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    found = quantized(numbers, target, blocks, None, threads, given, codes)
-    return at_random(found, numbers, words, cut, threads, store)
+    outcome = quantized(numbers, target, blocks, None, threads, given, codes)
+    return at_random(outcome, numbers, words, cut, threads, store)
 
 
 def quantized(
@@ -145,10 +145,12 @@ def quantized(
 
     cut, scaling, amax, _ = blocks
     if given.scale is None:
-        found = scales_for(scaling, amax, fmt, cut, given.amax)
+        block_scales = scales_for(scaling, amax, fmt, cut, given.amax)
     else:  # SCL-007 and TRN-006
-        found = BlockScales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
-    scales = TileScales(Sides(*cut.block), found.scale, None)
+        block_scales = BlockScales(
+            np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None
+        )
+    scales = TileScales(Sides(*cut.block), block_scales.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads, room=room)
 
     def record() -> Quantized:
@@ -159,9 +161,9 @@ def quantized(
             numbers.described,
             scales,
             amax.view(np.float32),
-            found.scale.view(np.float32),
-            found.exponent,
-            found.mantissa,
+            block_scales.scale.view(np.float32),
+            block_scales.exponent,
+            block_scales.mantissa,
             scaling,
             cut,
         )

@@ -37,8 +37,8 @@ def select(x: "ArrayLike", by: str = "column", limit: float = OUTLIER) -> NDArra
     value = check_limit(by, limit)
     numbers = numbers_from(x, "x")
     words = binary32_words(numbers).reshape(rows_and_columns(numbers.shape))
-    found = (selection.by_rank if by == "rank" else selection.by_column)(words, value)
-    return found.reshape(numbers.shape)
+    selected = (selection.by_rank if by == "rank" else selection.by_column)(words, value)
+    return selected.reshape(numbers.shape)
 
 
 def values_of(numbers: Numbers, selection: Selection, threads: int | None) -> NDArray[np.float32]:
@@ -68,8 +68,8 @@ def _pb_llm(
 ) -> NDArray[np.float32]:
     """Return y of weights, given which are selected (SEL-003)."""
     del limit
-    how: dict[str, Any] = {"profile": "onnxruntime", "symmetric": False, "block": "row"}
-    y = quantize_affine(w, "uint8", **how, threads=threads).y
+    options: dict[str, Any] = {"profile": "onnxruntime", "symmetric": False, "block": "row"}
+    y = quantize_affine(w, "uint8", **options, threads=threads).y
     if not high.all():
         y[~high] = quantize_levels(w[~high], "elastic1", threads=threads).y
     return y
@@ -80,5 +80,5 @@ def _llm_int8(
 ) -> NDArray[np.float32]:
     """Return y of activations, given which are in selected columns (SEL-004)."""
     rest = np.where(np.abs(x) >= np.float32(limit), np.float32(0), x)
-    found = quantize_affine(rest, profile="bnb_int8_row", block="row", threads=threads)
-    return np.where(high, x, found.y)
+    integers = quantize_affine(rest, profile="bnb_int8_row", block="row", threads=threads)
+    return np.where(high, x, integers.y)

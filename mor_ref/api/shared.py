@@ -94,16 +94,16 @@ def quantize_shared(
     or bfp16_carry. `profile` is "quark_torch" or "quark_onnx".
 
     >>> import mor_ref, numpy as np
-    >>> found = mor_ref.quantize_shared(np.array([1.0, 0.3, 0.3, -0.1], np.float32), "mx4")
-    >>> found
+    >>> shared = mor_ref.quantize_shared(np.array([1.0, 0.3, 0.3, -0.1], np.float32), "mx4")
+    >>> shared
     <4 as mx4, quark_torch: 1 blocks of 16>
-    >>> found.shared_exponent.tolist(), found.tau.tolist(), found.magnitude.tolist()
+    >>> shared.shared_exponent.tolist(), shared.tau.tolist(), shared.magnitude.tolist()
     ([[127]], [[0, 1]], [2, 1, 1, 0])
-    >>> found.dequantize().tolist()
+    >>> shared.dequantize().tolist()
     [1.0, 0.5, 0.25, -0.0]
     """
-    of, by = shared_kind(kind), shared_profile(profile)
-    return shared(numbers_from(x, "x"), of, by, threads)
+    row, profile_row = shared_kind(kind), shared_profile(profile)
+    return shared(numbers_from(x, "x"), row, profile_row, threads)
 
 
 def shared(
@@ -113,15 +113,15 @@ def shared(
     from mor_ref.engine.shared import quantize_shared as quantized  # imports Numba
 
     rows, columns = rows_and_columns(numbers.shape)
-    found = quantized(numbers, (rows, columns), kind, profile, threads)
+    fields = quantized(numbers, (rows, columns), kind, profile, threads)
     shape = numbers.shape
     return Shared(
         kind.name,
         profile.name,
-        found.exponent.reshape(rows, -(-columns // BLOCK)),
-        found.tau.reshape(rows, -(-columns // PAIR)),
-        found.magnitude.reshape(shape),
-        found.sign.reshape(shape),
-        found.code.reshape(shape),
-        found.y.view(np.float32).reshape(shape),
+        fields.exponent.reshape(rows, -(-columns // BLOCK)),
+        fields.tau.reshape(rows, -(-columns // PAIR)),
+        fields.magnitude.reshape(shape),
+        fields.sign.reshape(shape),
+        fields.code.reshape(shape),
+        fields.y.view(np.float32).reshape(shape),
     )

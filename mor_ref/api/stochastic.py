@@ -36,7 +36,7 @@ def inputs_of(numbers: Numbers, words: RandomWords | None) -> list[Bits]:
 
 
 def at_random(
-    found: OutcomeOfCodes[Record],
+    outcome: OutcomeOfCodes[Record],
     numbers: Numbers,
     words: RandomWords | None,
     units: Partition,
@@ -50,17 +50,17 @@ def at_random(
     Scales stay. `units` are those of the error sums, and `store` returns the array for the codes.
     """
     if words is None:
-        return replace(found.record, codes=store(found.codes))
+        return replace(outcome.record, codes=store(outcome.codes))
     from mor_ref.engine.measuring import measure  # imports Numba
 
     codes = codes_at_random(
-        numbers, found.fmt, found.scales, words, threads, drops_sign_of_zero=drops_sign_of_zero
+        numbers, outcome.fmt, outcome.scales, words, threads, drops_sign_of_zero=drops_sign_of_zero
     )
-    rounded = replace(found.record, codes=codes.reshape(numbers.shape))
+    rounded = replace(outcome.record, codes=codes.reshape(numbers.shape))
     y = numbers_from(rounded.dequantize(threads=threads), "y")
     error = error_sums(measure(numbers, y, units, threads))
-    found.codes[:] = codes.reshape(-1)  # which may be in the memory of the numbers
-    return replace(rounded, codes=store(found.codes), error=error)
+    outcome.codes[:] = codes.reshape(-1)  # which may be in the memory of the numbers
+    return replace(rounded, codes=store(outcome.codes), error=error)
 
 
 def codes_at_random(
@@ -86,8 +86,8 @@ def codes_at_random(
         elif scales.decode is not None:
             x /= spread(scales.decode)
     random_bits = words.words.reshape(rows, columns)
-    how: Any = {"rounding": "sr", "random_bits": random_bits, "n_random_bits": words.n}
-    codes = encode(x, fmt, threads=threads, **how)
+    options: Any = {"rounding": "sr", "random_bits": random_bits, "n_random_bits": words.n}
+    codes = encode(x, fmt, threads=threads, **options)
     if drops_sign_of_zero:
         codes[x == 0] = 0
     return codes

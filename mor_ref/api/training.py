@@ -40,12 +40,12 @@ def nvfp4_at_random(
 
     tiles = partition(numbers.shape, tile)
     sides = tiles.rows, tiles.columns
-    found = nvfp4_scales(numbers, profile, tiles, threads).tiles
+    scales = nvfp4_scales(numbers, profile, tiles, threads).tiles
     words = RandomWords(random_words(purpose, numbers.bits.size), _RANDOM_BITS)
     e2m1 = formats["e2m1"]
-    codes = codes_at_random(numbers, e2m1, found, words, threads, drops_sign_of_zero=False)
+    codes = codes_at_random(numbers, e2m1, scales, words, threads, drops_sign_of_zero=False)
     y = np.empty(sides, np.float32)
-    dequantize(codes.reshape(-1), e2m1, found, sides, y.reshape(-1).view(np.uint32), threads)
+    dequantize(codes.reshape(-1), e2m1, scales, sides, y.reshape(-1).view(np.uint32), threads)
     return values(numbers, y, blocks, out, threads)
 
 
