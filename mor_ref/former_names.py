@@ -10,13 +10,14 @@ _R = TypeVar("_R")
 _UNTIL = "0.4"
 
 
+def sentence(former: str, now: str) -> str:
+    """Return the sentence that names the new name of a former one."""
+    return f"{former} is {now} now; the former name goes in version {_UNTIL}"
+
+
 def warn_of(former: str, now: str, level: int) -> None:
     """Warn that a name is a former one; `level` is how many calls away it was used."""
-    warnings.warn(
-        f"{former} is {now} now; the former name goes in version {_UNTIL}",
-        DeprecationWarning,
-        stacklevel=level + 1,
-    )
+    warnings.warn(sentence(former, now), DeprecationWarning, stacklevel=level + 1)
 
 
 class FormerAttribute:

@@ -1,9 +1,11 @@
 """Names of earlier versions answer with the names of today."""
 
 import pytest
+from typer.testing import CliRunner
 
 import mor_ref
 import mor_ref.recipes
+from mor_ref.cli import app
 
 
 def test_the_former_names_of_recipes() -> None:
@@ -42,3 +44,15 @@ def test_the_former_names_of_training() -> None:
     recipe = training.recipes["mxfp8"]
     with pytest.warns(DeprecationWarning, match="Recipe.treatments is Recipe.tensor_recipes now"):
         assert list(recipe.treatments) == list(recipe.tensor_recipes)
+
+
+def test_a_former_option_does_the_same_and_names_the_new_one() -> None:
+    call = ["explain", "nan", "--format", "e4m3"]
+    now = CliRunner().invoke(app, [*call, "--profile", "ml_dtypes"])
+    assert now.stderr == ""
+    for former in (["--preset", "ml_dtypes"], ["--preset=ml_dtypes"]):
+        done = CliRunner().invoke(app, [*call, *former])
+        assert done.stdout == now.stdout
+        assert done.stderr == (
+            "mor-ref: --preset is --profile now; the former name goes in version 0.4\n"
+        )

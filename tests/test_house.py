@@ -178,6 +178,7 @@ MAY_IMPORT = {
         "cli",
         "definitions",
         "explain",
+        "former_names",
         "golden",
         "metrics",
         "policies",

@@ -5,6 +5,7 @@ Errors name the options as they are typed.
 
 import functools
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 # The help of an option until the help of its command is asked for, which lists the names.
 OF_A_CATALOGUE = "One of the names of the catalogue for this option."
+_HELP = "--help", "-h"  # two names of today
 
 
 def _names_of(option: str) -> Iterable[str]:
@@ -24,9 +26,14 @@ def _names_of(option: str) -> Iterable[str]:
 
 
 def _each_once(parse: Callable[..., Any], args: list[str]) -> Any:
-    """Parse arguments, and refuse an option that is given twice."""
+    """Parse arguments, and refuse an option that is given twice; name former names."""
+    typed = {word.partition("=")[0] for word in args if word.startswith("--")}
     values, rest, order = parse(args=args)
     for option, times in Counter(order).items():
+        for former in typed.intersection(option.opts[1:]).difference(_HELP):
+            from mor_ref.former_names import sentence
+
+            print(f"mor-ref: {sentence(former, option.opts[0])}", file=sys.stderr)
         if times > 1 and option.opts[0].startswith("-") and not (option.multiple or option.is_flag):
             raise ValueError(f"{option.opts[0]} is given {times} times; give one value")
     return values, rest, order
