@@ -337,7 +337,6 @@ NO_CHAPTERS = {
         "block_formulas": BLOCK_FORMULAS,
         "catalogue": "the type of the tables of rows",
         "dot_arguments": "what functions of the chapter dot are given",
-        "dot_faults": "why a profile of the chapter dot cannot exist",
         "format": "the type of a row of the chapter formats",
         "format_names": "names in other software, of the chapter formats",
         "formulas": "what formulas are",

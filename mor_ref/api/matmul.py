@@ -20,7 +20,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.dot_arguments import check_terms, dot_profile
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.matmul import OF_BINARY32, OUTPUTS, TO_QUANTIZE
+from mor_ref.definitions.matmul import BINARY32_FAMILIES, OUTPUTS, TO_QUANTIZE
 
 if TYPE_CHECKING:
     from mor_ref.engine.dot_operands import Operand
@@ -85,7 +85,7 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
     """Return the product under the rule of the family (GEM-001)."""
     from mor_ref.engine.matmul import product  # imports Numba
 
-    if profile.family in OF_BINARY32:
+    if profile.family in BINARY32_FAMILIES:
         for side in (a, b):
             check_array(side, profile)
         return product(_binary32_operand(a), _binary32_operand(b), profile, threads)

@@ -28,7 +28,7 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.dot_arguments import dot_profile
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.matmul import OF_BINARY32, OUTPUTS
+from mor_ref.definitions.matmul import BINARY32_FAMILIES, OUTPUTS
 
 _MOST = 1 << 24  # numbers of an operand that are repeated at once
 _ONE = np.full((1, 1), 0x3F800000, np.uint32)
@@ -63,7 +63,7 @@ def matmul(
             if is_record(x):
                 stack.enter_context(after(x._ready))  # noqa: SLF001  # of this package
         a, b = (
-            operand_of(gpu, x, array, as_y=rule.family in OF_BINARY32)
+            operand_of(gpu, x, array, as_y=rule.family in BINARY32_FAMILIES)
             for (x, _), array in zip(two, arrays, strict=True)
         )
         a, b = a.transposed if two[0][1] else a, b if two[1][1] else b.transposed

@@ -28,7 +28,7 @@ class GroupsError(ValueError):
 
 @dataclass(frozen=True)
 class IntegerGrid:
-    """The integers from `lowest` to `highest`, of so many bits (AFF-001)."""
+    """The integers from `lowest` to `highest`, of `bits` bits (AFF-001)."""
 
     name: str
     bits: int
@@ -96,7 +96,7 @@ class AffineProfile:
 
 
 _NO_DTYPE = tuple(bits for bits in range(NARROWEST, WIDEST) if bits != 8)  # in torch
-_OF_127 = AffineProfile("", "multiply", "cast", "zero", "none", smallest=0.0)
+_INT8_BY_AMAX = AffineProfile("", "multiply", "cast", "zero", "none", smallest=0.0)
 AFFINE_PROFILES: Catalogue[AffineProfile] = Catalogue(
     "profile",
     AffineProfile,
@@ -112,9 +112,9 @@ AFFINE_PROFILES: Catalogue[AffineProfile] = Catalogue(
         AffineProfile("torchao_0_18", nan_code="zero", smallest=None, in_own_dtype=True),
         AffineProfile("onnx", "divide", "int32", zero_scale="range of one", smallest=0.0),
         AffineProfile("onnxruntime", "divide", zero_scale="one", smallest=0.0),
-        replace(_OF_127, name="bnb_int8_row", inverse_factor=127, cut="row"),
-        replace(_OF_127, name="switchback_row", application="divide", factor=127, cut="row"),
-        replace(_OF_127, name="switchback_tensor", factor=127),
+        replace(_INT8_BY_AMAX, name="bnb_int8_row", inverse_factor=127, cut="row"),
+        replace(_INT8_BY_AMAX, name="switchback_row", application="divide", factor=127, cut="row"),
+        replace(_INT8_BY_AMAX, name="switchback_tensor", factor=127),
         AffineProfile(
             "peg",
             "divide",
@@ -142,9 +142,9 @@ def integer_grid(grid: str) -> IntegerGrid:
     >>> integer_grid("int4").lowest, integer_grid("uint4").highest
     (-8, 15)
     """
-    found = re.fullmatch(r"(u?)int([0-9]{1,2})", grid) if isinstance(grid, str) else None
-    if found and NARROWEST <= int(found[2]) <= WIDEST:
-        return IntegerGrid(grid, int(found[2]), not found[1])
+    parts = re.fullmatch(r"(u?)int([0-9]{1,2})", grid) if isinstance(grid, str) else None
+    if parts and NARROWEST <= int(parts[2]) <= WIDEST:
+        return IntegerGrid(grid, int(parts[2]), not parts[1])
     names = [f"{sign}int{bits}" for sign in ("", "u") for bits in range(NARROWEST, WIDEST + 1)]
     return IntegerGrid(known_name("grid", grid, names), 0, signed=True)
 
@@ -157,7 +157,7 @@ def affine_profile(profile: str) -> AffineProfile:
 def check_grid(
     grid: IntegerGrid, profile: AffineProfile, *, symmetric: bool, has_zero_point: bool = False
 ) -> None:
-    """Refuse what a profile does not have (AFF-002, AFF-006)."""
+    """Refuse a grid, a symmetry or a zero point that a profile lacks (AFF-002, AFF-006)."""
     if profile.stores_amax and grid.name != "int8":
         raise ValueError(
             f"grid is {grid.name!r}, but profile {profile.name!r} has int8 alone; give int8"
@@ -205,17 +205,17 @@ def with_float_zeros(profile: AffineProfile) -> AffineProfile:
 
 
 def groups_in(word: object) -> int | None:
-    """Return how many permuted groups a word says (AFF-010); None if it says none.
+    """Return the number of permuted groups that a word names (AFF-010); None if it names none.
 
     >>> groups_in("4_permuted_groups"), groups_in("tensor")
     (4, None)
     """
-    found = re.fullmatch(_GROUPS, word) if isinstance(word, str) else None
-    return int(found[1]) if found else None
+    parts = re.fullmatch(_GROUPS, word) if isinstance(word, str) else None
+    return int(parts[1]) if parts else None
 
 
 def affine_cut_in(word: str) -> Cut | str | None:
-    """Return the block or the permuted groups that a word says; None if it says neither."""
+    """Return the block or the permuted groups that a word names; None if it names neither."""
     return word if groups_in(word) else cut_in(word)
 
 
@@ -246,7 +246,7 @@ def affine_cut(
     groups: int | None,
     permute: str | None,
 ) -> Partition:
-    """Return the blocks of a tensor: those that are given, or groups of dimensions (AFF-010)."""
+    """Return the given blocks of a tensor, or its groups of dimensions (AFF-010)."""
     if permute is not None:
         known_name("permute", permute, _ORDERS)
     if groups is None:

@@ -16,10 +16,10 @@ from mor_ref.definitions.scales import Scaling
 
 @dataclass(frozen=True)
 class Level:
-    """A scale: the numbers that share it, what it is, and how it is stored.
+    """A scale: the numbers that share it, its formula, and how it is stored.
 
     `number` is a formula of amax, and of the levels above and their amaxes (NAME and amax_NAME).
-    `counted` are the numbers that an amax is of; of all, it is NaN where one is.
+    `counted` says which numbers an amax counts; with "all", it is NaN if one of them is.
     """
 
     name: str

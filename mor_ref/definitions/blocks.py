@@ -88,12 +88,12 @@ def in_parameters(cut: Cut) -> str | list[int]:
 
 
 def cut_in(word: str) -> Cut | None:
-    """Return the cut that a word says, tensor, row, column or 128x128; None if it says none."""
+    """Return the cut that a word names: tensor, row, column or 128x128; None if it names none."""
     return word if word in _NAMED_CUTS else sides_in(word)  # type: ignore[return-value]  # a name
 
 
 def sides_in(word: str) -> tuple[int, int] | None:
-    """Return the rows and columns that a word says, such as 1x16; None if it says none."""
+    """Return the rows and columns that a word names, such as 1x16; None if it names none."""
     sides = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", word)
     return (int(sides[1]), int(sides[2])) if sides else None
 
@@ -115,8 +115,8 @@ def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
     if not isinstance(cut, tuple | list) or len(cut) != 2:
         names = ", ".join(repr(name) for name in _NAMED_CUTS)
         raise TypeError(f"{argument} is {cut!r}; give {names} or a pair (rows, columns)")
-    given = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in cut]
-    return min(given[0], whole[0]), min(given[1], whole[1])
+    sides = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in cut]
+    return min(sides[0], whole[0]), min(sides[1], whole[1])
 
 
 def _tiles(length: int, side: int) -> int:

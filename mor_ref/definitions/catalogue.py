@@ -99,7 +99,7 @@ class Catalogue(MutableMapping[str, Row]):
 
 @dataclass
 class Namespace:
-    """Catalogues that share no names, and names that no row of them has."""
+    """Catalogues that share no names, and names that none of their rows may have."""
 
     reserved: str = "$."  # a regular expression, which matches nothing
     meaning: str = ""
@@ -109,9 +109,9 @@ class Namespace:
         """Return the owner of a name outside a catalogue, in words; None without an owner."""
         if re.fullmatch(self.reserved, name):
             return self.meaning
-        for other in self.catalogues:
-            if other is not asking and name in other:
-                return f"a {other.noun}, which also names a representation"
+        for catalogue in self.catalogues:
+            if catalogue is not asking and name in catalogue:
+                return f"a {catalogue.noun}, which also names a representation"
         return None
 
 

@@ -5,7 +5,6 @@ from typing import Literal, get_args
 
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
-from mor_ref.definitions.dot_faults import fault_of_scales, fault_of_use
 from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import as_format, formats
 
@@ -38,7 +37,7 @@ INT8 = Format(
 )
 CUTS = ("t_fdpa", "st_fdpa", "gst_fdpa", "tr_fdpa", "gtr_fdpa")  # families with a cut sum
 ROUNDED_ONCE = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")  # by DOT-010
-WITHOUT_C = ("int32", "switchback")  # no number is given that products are added to
+WITHOUT_C = ("int32", "switchback")  # families that take no c
 _WITHOUT_CHUNK = ("exact", "f32_fma", "f32_pairwise", "int32", "switchback")
 _MOST_BITS, _LONGEST = 40, 128  # so that a cut sum has less than 63 bits
 _KEPT_BITS = 23  # at most, as in binary32
@@ -46,7 +45,7 @@ _WORDS = {"family": get_args(Family), "result": ("f32", "f16"), "first_c": ("", 
 _COUNTS = ("chunk", "fraction_bits", "kept_bits", "ignored_bits", "flushed_every")
 _NUMBERS = (*_COUNTS, "zero_exponent")
 _WITH_SCALES = ("exact", "st_fdpa", "gst_fdpa", "promoted", "switchback")
-_USED_BY: dict[str, tuple[str, ...]] = {  # fields that other families do not use, and have not
+_USED_BY: dict[str, tuple[str, ...]] = {  # the families that use a field
     "chunk": (*CUTS, "promoted", "e_fdpa", "ftz_mul_add"),
     "fraction_bits": (*CUTS, "promoted"),
     "zero_exponent": ROUNDED_ONCE,
@@ -57,7 +56,7 @@ _USED_BY: dict[str, tuple[str, ...]] = {  # fields that other families do not us
     "scales": _WITH_SCALES,
 }
 _WHOLE_BLOCKS = {"gst_fdpa": GROUP, "promoted": PERIOD}  # products that have one scale
-_LENGTHS: dict[str, tuple[range, str]] = {  # of chunks that groups of the family fill
+_LENGTHS: dict[str, tuple[range, str]] = {  # lengths of chunks, in whole groups
     "gst_fdpa": (range(GROUP, _LONGEST + 1, GROUP), f"a multiple of {GROUP}"),
     "ftz_mul_add": (range(2, 5, 2), "2 or 4"),
     "gtr_fdpa": (range(2, _LONGEST + 1, 2), "an even number"),
@@ -68,7 +67,7 @@ _LENGTHS: dict[str, tuple[range, str]] = {  # of chunks that groups of the famil
 class DotProfile:
     """A family of sums, and the numbers of its rules (DOT-002).
 
-    `formats` are those that an operand may have; without one, all. `chunk` is the number of
+    `formats` are those that an operand may have, all if it is empty. `chunk` is the number of
     products that are summed at once, `fraction_bits` is F and `zero_exponent` is e0. `result` is
     the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
     the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
@@ -93,21 +92,20 @@ class DotProfile:
 
     def __post_init__(self) -> None:
         fault = fault_of_name(self.name) or self._fault_of_types()
-        fault = fault or fault_of_use(self, _USED_BY) or self._fault()
-        fault = fault or fault_of_scales(self, _WHOLE_BLOCKS.get(self.family, 1))
+        fault = fault or _fault_of_use(self) or self._fault() or _fault_of_scales(self)
         if fault:
             raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
 
     def _fault_of_types(self) -> str | None:
         """Return a field of another type than its own, and the next step."""
         for name, known in _WORDS.items():
-            given = getattr(self, name)
-            if given not in known:
-                return f"{name} is {given!r}; give {' or '.join(map(repr, known))}"
+            value = getattr(self, name)
+            if value not in known:
+                return f"{name} is {value!r}; give {' or '.join(map(repr, known))}"
         for name in _NUMBERS:
-            given = getattr(self, name)
-            if type(given) is not int:
-                return f"{name} is {given!r}; give an int"
+            value = getattr(self, name)
+            if type(value) is not int:
+                return f"{name} is {value!r}; give an int"
         for name in ("formats", "scales"):
             if not isinstance(getattr(self, name), tuple):
                 return f"{name} is {getattr(self, name)!r}; give a tuple"
@@ -179,13 +177,45 @@ class DotProfile:
         return self.family in ("st_fdpa", "gst_fdpa", "switchback")
 
 
+def _fault_of_use(profile: DotProfile) -> str | None:
+    """Return a field that the family does not use, and the next step (DOT-002)."""
+    for name, families in _USED_BY.items():
+        value, usual = getattr(profile, name), type(profile).__dataclass_fields__[name].default
+        if value != usual and profile.family not in families:
+            return (
+                f"{name} is {value!r}, which {profile.family} does not use; leave it out, or give "
+                f"{usual!r}"
+            )
+    usual = type(profile).__dataclass_fields__["kept_bits"].default
+    if profile.result == "f16" and profile.kept_bits != usual:
+        return (
+            f"kept_bits is {profile.kept_bits}, which a result in f16 does not use; leave it out, "
+            f"or give {usual}"
+        )
+    return None
+
+
+def _fault_of_scales(profile: DotProfile) -> str | None:
+    """Return the fault of the scales, and the next step (DOT-006)."""
+    length = _WHOLE_BLOCKS.get(profile.family, 1)
+    if profile.needs_scales and not profile.scales:
+        return f"scales is (), and {profile.family} needs some; give pairs of a format and a block"
+    for pair in profile.scales:
+        if not isinstance(pair, tuple) or tuple(map(type, pair)) != (str, int) or pair[1] < 0:
+            return f"scales has {pair!r}; give pairs of the name of a format and a block"
+        if pair[1] % length:
+            family = profile.family
+            return f"scales has a block of {pair[1]}; for {family}, give a multiple of {length}"
+    return None
+
+
 _FP8 = ("e4m3", "e5m2")
 _F8F6F4 = (*_FP8, "e2m3", "e3m2", "e2m1")
 _FNUZ = ("e4m3fnuz", "e5m2fnuz")
 _MX = (("e8m0", 32),)
 _MXFP4 = (("e8m0", 32), ("e8m0", 16))
 _NVFP4 = (("e4m3", 16),)
-_TF32 = 13  # low bits of binary32 that TF32 has not
+_TF32 = 13  # low bits of binary32 that TF32 lacks
 
 Row = DotProfile
 _ROWS = (
@@ -285,8 +315,8 @@ _WIDE = {
 
 def _with_wide(row: DotProfile) -> DotProfile:
     """Return a row with the profile for bfloat16 of its architecture, which can be itself."""
-    own = row.name if "bf16" in row.formats else _WIDE.get(row.name.split("_")[0], "")
-    return replace(row, wide=own)
+    name = row.name if "bf16" in row.formats else _WIDE.get(row.name.split("_")[0], "")
+    return replace(row, wide=name)
 
 
 DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, map(_with_wide, _ROWS))

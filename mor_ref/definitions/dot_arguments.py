@@ -64,14 +64,14 @@ def operand_formats(formats: Formats, profile: DotProfile) -> tuple[Format, Form
     """Return the formats of a and b, if the profile has them (DOT-002)."""
     if not isinstance(formats, tuple | list) or len(formats) != 2:
         raise TypeError(f"formats is {formats!r}; give a pair, for a and b")
-    one, other = (operand_format(fmt) for fmt in formats)
-    for fmt in (one, other):
+    fmt_a, fmt_b = (operand_format(fmt) for fmt in formats)
+    for fmt in (fmt_a, fmt_b):
         if profile.formats and fmt.name not in profile.formats:
             raise ValueError(
                 f"formats has {fmt.name!r}, which {profile.name} does not take; give "
                 f"{' or '.join(profile.formats)}"
             )
-    return one, other
+    return fmt_a, fmt_b
 
 
 def check_shapes(a: Shape, b: Shape) -> None:
@@ -126,17 +126,17 @@ def block_of(count: int, fmt: Format, block: int | None, profile: DotProfile, co
     raise ValueError(f"scales have {count} blocks for {columns} products; give scales of {wanted}")
 
 
-def check_terms(profile: DotProfile, of: tuple[Format, Format], scales: Format | None) -> None:
+def check_terms(profile: DotProfile, fmts: tuple[Format, Format], scales: Format | None) -> None:
     """Refuse a profile from elsewhere whose terms do not fit the words of the implementations."""
     if scales is None or profile.family not in ("st_fdpa", "gst_fdpa"):
         return
     bits = 2 * (scales.mantissa_bits + 1)
     if profile.family == "st_fdpa":
-        bits += sum(fmt.mantissa_bits + 1 for fmt in of)
+        bits += sum(fmt.mantissa_bits + 1 for fmt in fmts)
     else:  # a group is summed in units of the smallest product
-        bits += sum(_range_of(fmt) for fmt in of) + _CARRIES
+        bits += sum(_range_of(fmt) for fmt in fmts) + _CARRIES
     if bits > _SIGNIFICAND:
-        names = " and ".join(fmt.name for fmt in (*of, scales))
+        names = " and ".join(fmt.name for fmt in (*fmts, scales))
         raise ValueError(
             f"profile {profile.name!r} is not computed: terms of {names} have {bits} bits; take "
             f"formats and scales whose terms have at most {_SIGNIFICAND}"

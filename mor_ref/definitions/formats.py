@@ -124,9 +124,9 @@ def special_cases_for(
     if profile is None:
         return special_cases(overflow, nan)
     if overflow is not None or nan is not None:
-        given = "overflow" if overflow is not None else "nan"
+        argument = "overflow" if overflow is not None else "nan"
         raise ValueError(
-            f"profile is {profile!r} and {given} is given too, but a profile sets the codes of "
+            f"profile is {profile!r} and {argument} is given too, but a profile sets the codes of "
             "overflow and of NaN; give only one of the two"
         )
     return _profile_cases(profile, fmt)
@@ -134,18 +134,18 @@ def special_cases_for(
 
 def random_bits_for(profile: str, fmt: Format) -> RandomBits:
     """Return which random bits of a word the instructions of a profile take for a format."""
-    return _of_profile("n_random_bits", profile, random_bits, fmt, "has no instruction for")
+    return _row_of_profile("n_random_bits", profile, random_bits, fmt, "has no instruction for")
 
 
 def _profile_cases(profile: str, fmt: Format) -> SpecialCases:
     """Return another library's special cases for a built-in format that the library has."""
-    return _of_profile("profile", profile, encoding_profiles, fmt, "says nothing of")
+    return _row_of_profile("profile", profile, encoding_profiles, fmt, "says nothing of")
 
 
-def _of_profile(
+def _row_of_profile(
     argument: str, profile: str, tables: Mapping[str, Mapping[str, _Row]], fmt: Format, lack: str
 ) -> _Row:
-    """Return the row that a profile has for a built-in format; `lack` says that it has none."""
+    """Return the row that a profile has for a built-in format; an error says `lack`."""
     rows = tables[known_name(argument, profile, tables)]
     if formats.get(fmt.name) != fmt or fmt.name not in rows:
         raise ValueError(

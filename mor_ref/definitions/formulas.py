@@ -31,14 +31,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Name:
-    """What a name stands for: the amax, a scale, or a number."""
+    """A name: that of an amax, a scale or a number."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Apply:
-    """An operator, a function or the name of a format, and what it is applied to."""
+    """An operator, a function or the name of a format, and its arguments."""
 
     operator: str
     arguments: "tuple[Formula, ...]"
@@ -48,7 +48,7 @@ Formula = Number | Name | Apply
 
 
 class FormulaError(ValueError):
-    """A formula has something that formulas do not have."""
+    """A formula that cannot be read, or has an unknown name."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -90,24 +90,24 @@ def _formula(node: ast.expr, text: str) -> Formula:
         case ast.Name(id=name):
             return Name(name)
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
-            return Apply(_OPERATORS[type(node.op)], _each((node.left, node.right), text))
+            return Apply(_OPERATORS[type(node.op)], _formulas((node.left, node.right), text))
         case ast.Compare(left=left, ops=[ast.Lt() | ast.Gt() as compared], comparators=[right]):
-            return Apply(_OPERATORS[type(compared)], _each((left, right), text))
+            return Apply(_OPERATORS[type(compared)], _formulas((left, right), text))
         case ast.BoolOp(op=ast.Or(), values=[_, _]):
-            return Apply("or", _each(tuple(node.values), text))
+            return Apply("or", _formulas(tuple(node.values), text))
         case ast.IfExp():
-            return Apply("if", _each((node.test, node.body, node.orelse), text))
+            return Apply("if", _formulas((node.test, node.body, node.orelse), text))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             count = 1 if name in formats else _ARGUMENTS.get(name)
             if count == len(arguments):
-                return Apply(name, _each(tuple(arguments), text))
+                return Apply(name, _formulas(tuple(arguments), text))
     raise FormulaError(
         f"formula {text!r} has {ast.unparse(node)!r}; give numbers, names, + - * /, `a or b`, "
         f"`a if b < c else d`, the name of a format, or {', '.join(_ARGUMENTS)}"
     )
 
 
-def _each(nodes: tuple[ast.expr, ...], text: str) -> tuple[Formula, ...]:
+def _formulas(nodes: tuple[ast.expr, ...], text: str) -> tuple[Formula, ...]:
     return tuple(_formula(node, text) for node in nodes)
 
 

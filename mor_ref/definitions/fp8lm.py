@@ -34,10 +34,10 @@ class Adam(NamedTuple):
     weight_decay: float
 
 
-def check_rate(argument: str, given: float, rounded: float, below: float) -> None:
+def check_rate(argument: str, number: float, rounded: float, below: float) -> None:
     """Refuse a number of Adam that is negative, or not finite or too large in binary32."""
-    if not (given >= 0 and rounded < below):
+    if not (number >= 0 and rounded < below):
         end = "" if below == math.inf else f" and below {below:g}"
         raise ValueError(
-            f"{argument} is {given!r}; give a finite number from 0 on{end}, also in binary32"
+            f"{argument} is {number!r}; give a finite number from 0 on{end}, also in binary32"
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 OUTPUTS = ("f32", "bf16", "f16")
-OF_BINARY32 = ("f32_fma", "f32_pairwise")  # families that multiply y of records
+BINARY32_FAMILIES = ("f32_fma", "f32_pairwise")  # families that multiply y of records
 TO_QUANTIZE = "quantize B.T, and give transposed(...) of the record"
 
 

@@ -35,7 +35,7 @@ MIXTURES: Catalogue[Mixture] = Catalogue(
 
 
 def integer_format(bits: int) -> Format:
-    """Return the format of the integers of so many bits, in two's complement (MFQ-001).
+    """Return the format of the integers of `bits` bits, in two's complement (MFQ-001).
 
     >>> integer_format(4).largest
     7.0

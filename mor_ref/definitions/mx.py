@@ -36,8 +36,8 @@ class ScaleRule:
         width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
         if self.up_from is None:
             return _NEVER
-        found = self.up_from(width)
-        return whole_number(f"up_from({width}) of scale_rule {self.name!r}", found, 0, _NEVER)
+        least = self.up_from(width)
+        return whole_number(f"up_from({width}) of scale_rule {self.name!r}", least, 0, _NEVER)
 
     def turn_of(self, fmt: Format) -> Fraction:
         """Return the amax at which, or above which, the scale of a block becomes larger."""
@@ -61,10 +61,10 @@ SCALE_RULES: Catalogue[ScaleRule] = Catalogue(
 
 def mx_element(fmt: str | Format) -> Format:
     """Return a format that elements of MX can have; refuse any other (MXS-001)."""
-    found = as_format(fmt)
-    if found.bits > 8 or found.sign == "none":
+    element = as_format(fmt)
+    if element.bits > 8 or element.sign == "none":
         raise ValueError(
-            f"format {found.name!r} has {found.bits} bits and sign {found.sign!r}; elements of MX "
-            "are signed and of at most 8 bits: e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx"
+            f"format {element.name!r} has {element.bits} bits and sign {element.sign!r}; elements "
+            "of MX are signed and of at most 8 bits: e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx"
         )
-    return found
+    return element

@@ -164,9 +164,9 @@ def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | No
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
     """Return the tile as a tuple, if the profile takes it."""
-    given = tuple(tile) if isinstance(tile, tuple | list) else tile
+    wanted = tuple(tile) if isinstance(tile, tuple | list) else tile
     for sides in profile.tiles:
-        if sides == given:
+        if sides == wanted:
             return sides
     taken = " or ".join(map(str, profile.tiles))
     raise ValueError(f"tile is {tile!r}; profile {profile.name!r} takes {taken}")

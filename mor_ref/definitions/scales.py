@@ -24,14 +24,14 @@ _SMALLEST_NORMAL = math.ldexp(1.0, -126)
 
 def scaled_format(fmt: str | Format) -> Format:
     """Return a format that numbers can be scaled into; refuse any other (SCL-003)."""
-    found = as_format(fmt)
-    if found.bits > _WIDEST or found.sign == "none" or found.largest < _SMALLEST_LARGEST:
+    target = as_format(fmt)
+    if target.bits > _WIDEST or target.sign == "none" or target.largest < _SMALLEST_LARGEST:
         raise ValueError(
-            f"format {found.name!r} has {found.bits} bits, largest value {found.largest:g} and "
-            f"sign {found.sign!r}; give a signed format of at most {_WIDEST} bits whose "
+            f"format {target.name!r} has {target.bits} bits, largest value {target.largest:g} and "
+            f"sign {target.sign!r}; give a signed format of at most {_WIDEST} bits whose "
             f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
         )
-    return found
+    return target
 
 
 def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:

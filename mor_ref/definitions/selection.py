@@ -43,8 +43,8 @@ class Selection:
 
 
 KNOWN_SELECTIONS = {
-    one.name: one
-    for one in (
+    row.name: row
+    for row in (
         Selection("pb_llm", "rank", 0.9, 1, 8, row_bits=32 + 8, tensor_bits=32),
         Selection("llm_int8", "column", OUTLIER, 8, 0, row_bits=32),
     )
