@@ -39,7 +39,7 @@ _TO_INT64, _TO_INT32, _CAST = _I(1), _I(2), _I(3)
 _CONVERSIONS = {"saturate": None, "int64": _TO_INT64, "int32": _TO_INT32, "cast": _CAST}
 
 
-class Odd(NamedTuple):
+class UnsaturatedRule(NamedTuple):
     """The choices of a profile that does not saturate, or whose scale is amax."""
 
     conversion: np.int32
@@ -55,7 +55,7 @@ class AffineRule(NamedTuple):
     adds: Any  # the zero point, before numbers are rounded
     inside: Any  # whether xs has the zero point
     narrow: Any  # the format of operations
-    odd: Any
+    unsaturated: Any
     source: np.int32  # the format of y
     factor: np.float32
     lowest: np.float32
@@ -81,24 +81,24 @@ class AffineFields(NamedTuple):
 def scaled(x, scale, inverse, zero, rule, fused, divides):
     """AFF-007: xs; the factor is 1 in most profiles."""
     if fused is not None:
-        found = fused_product(x, inverse, zero)
+        xs = fused_product(x, inverse, zero)
     elif divides is not None:
-        found = _F(rule.factor * narrowed(_F(x / scale), rule.narrow))
+        xs = _F(rule.factor * narrowed(_F(x / scale), rule.narrow))
     else:
-        found = _F(rule.factor * narrowed(_F(x * inverse), rule.narrow))
+        xs = _F(rule.factor * narrowed(_F(x * inverse), rule.narrow))
     if rule.adds is not None:
-        found = _F(found + zero)
-    return found
+        xs = _F(xs + zero)
+    return xs
 
 
 @step
 def with_zero(whole, zero, rule, inside):
     """AFF-008: an integer and the zero point, if xs has none."""
     if inside is None:
-        found = narrowed(_F(whole + zero), rule.narrow)
+        sum_with_zero = narrowed(_F(whole + zero), rule.narrow)
     else:
-        found = whole
-    return found
+        sum_with_zero = whole
+    return sum_with_zero
 
 
 @step
@@ -109,13 +109,13 @@ def within(w, rule):
 
 
 @step
-def in_32_bits(whole, other):
-    """AFF-008: an integer of 32 bits, and another number if there is none."""
-    return _I(whole) if abs(whole) < _TWO_TO_31 else other
+def in_32_bits(whole, otherwise):
+    """AFF-008: a number as int32, or `otherwise` if it does not fit."""
+    return _I(whole) if abs(whole) < _TWO_TO_31 else otherwise
 
 
 @step
-def odd_integer(whole, zero, rule, conversion, inside):
+def unsaturated_integer(whole, zero, rule, conversion, inside):
     """AFF-008: the code of a rounded number that does not saturate."""
     if conversion == _TO_INT32:
         added = _I(in_32_bits(whole, _LEAST) + _I(zero))
@@ -127,36 +127,38 @@ def odd_integer(whole, zero, rule, conversion, inside):
 
 
 @step
-def integer(whole, zero, rule, odd, inside):
+def integer(whole, zero, rule, unsaturated, inside):
     """AFF-008: the code of a rounded number."""
-    if odd is None:
+    if unsaturated is None:
         w = within(with_zero(whole, zero, rule, inside), rule)
         code = _I(rule.nan_code if w != w else w)
     else:
-        code = odd_integer(whole, zero, rule, odd.conversion, inside)
+        code = unsaturated_integer(whole, zero, rule, unsaturated.conversion, inside)
     return code
 
 
 @step
-def odd_restored(code, scale, zero, y, odd, float_zeros):
+def unsaturated_y(code, scale, zero, y, unsaturated, float_zeros):
     """AFF-009 and AFF-012: y of a profile that does not saturate."""
     if float_zeros is None:
-        found = _F(_F(scale * _F(code)) * odd.back) if odd.back != _F(0) else y
+        restored_y = _F(_F(scale * _F(code)) * unsaturated.back) if unsaturated.back != _F(0) else y
     else:
-        found = _F(_W(_W(_W(code) - _W(zero)) * _W(scale)))
-    return found
+        restored_y = _F(_W(_W(_W(code) - _W(zero)) * _W(scale)))
+    return restored_y
 
 
 @step
-def restored(code, scale, zero, rule, odd):
+def restored(code, scale, zero, rule, unsaturated):
     """AFF-009: y before it is rounded to the dtype of x."""
     q = narrowed(_F(code), rule.narrow)
     y = narrowed(_F(narrowed(_F(q - zero), rule.narrow) * scale), rule.narrow)
-    if odd is None:
-        found = y
+    if unsaturated is None:
+        y_before_rounding = y
     else:
-        found = odd_restored(code, scale, zero, y, odd, odd.float_zeros)
-    return found
+        y_before_rounding = unsaturated_y(
+            code, scale, zero, y, unsaturated, unsaturated.float_zeros
+        )
+    return y_before_rounding
 
 
 @step
@@ -167,9 +169,9 @@ def quantize_row(x, scale, inverse, zero, rule, xs, code, y):
         number = float_of(widen(x[i], _U))
         number = scaled(number, scale[i], inverse[i], zero[i], rule, rule.fused, rule.divides)
         xs[i] = canonical(number)
-        q = integer(_F(np.rint(number)), zero[i], rule, rule.odd, rule.inside)
+        q = integer(_F(np.rint(number)), zero[i], rule, rule.unsaturated, rule.inside)
         code[i] = q
-        y[i] = canonical(restored(q, scale[i], zero[i], rule, rule.odd))
+        y[i] = canonical(restored(q, scale[i], zero[i], rule, rule.unsaturated))
 
 
 @step
@@ -190,7 +192,7 @@ def measure_row(x, y, sums, counts):
 
 
 @kernel
-def quantize_part(x, place, part, bounds, columns, block, of, rule, xs, code, y, errors):
+def quantize_part(x, place, part, bounds, columns, block, factors, rule, xs, code, y, errors):
     """AFF-001: the fields of the numbers of a part, and the error sums of its blocks."""
     use_full_vectors()
     sums, counts = np.empty(STRIP, _U), np.empty(STRIP, _U)
@@ -201,20 +203,22 @@ def quantize_part(x, place, part, bounds, columns, block, of, rule, xs, code, y,
         for k in range(bounds.size - 1):
             sums[:width] = 0
             counts[:width] = 0
-            spread(of[0], bounds[k], left, right, block, scale)
-            spread(of[1], bounds[k], left, right, block, inverse)
-            spread(of[2], bounds[k], left, right, block, zero)
+            spread(factors[0], bounds[k], left, right, block, scale)
+            spread(factors[1], bounds[k], left, right, block, inverse)
+            spread(factors[2], bounds[k], left, right, block, zero)
             for row in range(bounds[k], bounds[k + 1]):
                 start = (row - place.top) * place.stride + left - place.left
-                at, end = row * columns + left, row * columns + right
+                first, end = row * columns + left, row * columns + right
                 prefetch_row(x, start + place.stride, width)
-                numbers, back = x[start : start + width], y[at:end]
-                quantize_row(numbers, scale, inverse, zero, rule, xs[at:end], code[at:end], back)
+                numbers, back = x[start : start + width], y[first:end]
+                quantize_row(
+                    numbers, scale, inverse, zero, rule, xs[first:end], code[first:end], back
+                )
                 if rule.source != _I(0):
                     round_row(back, rule.source)
                 measure_row(numbers, back, sums, counts)
-            of_blocks = errors[bounds[k] // block.rows - part.top // block.rows]
-            add_strip(sums, counts, of_blocks, part, left, right, block)
+            block_errors = errors[bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, block_errors, part, left, right, block)
 
 
 # ---------------------------------------------------------------------- whole tensors
@@ -231,7 +235,9 @@ def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> AffineRul
         True if profile.adds_first else None,
         True if profile.zero_in_xs else None,
         NARROW.get(source) if profile.in_own_dtype else None,
-        None if conversion is None else Odd(conversion, back, profile.float_zeros or None),
+        None
+        if conversion is None
+        else UnsaturatedRule(conversion, back, profile.float_zeros or None),
         NARROW.get(source, _I(0)),
         _F(profile.factor),
         _F(grid.lowest),
@@ -247,12 +253,12 @@ def quantize_affine(
     grid: IntegerGrid,
     symmetric: bool,
     source: str,
-    given: NDArray[np.uint32] | None,
+    scales: NDArray[np.uint32] | None,
     zeros: NDArray[np.int32] | NDArray[np.float32] | None,
     threads: int | None,
     dimensions: Dimensions | None = None,
 ) -> AffineFields:
-    """Quantize a tensor (AFF-001); zero points of binary32 are given (AFF-012).
+    """Quantize a tensor (AFF-001); zero points of binary32 are given ones (AFF-012).
 
     With `dimensions`, the blocks are groups of these (AFF-010).
     """
@@ -260,23 +266,24 @@ def quantize_affine(
     if symmetric and profile.sign_by_numbers:
         grid = grid_of(grid, *ends)
     narrow = source if profile.in_own_dtype else "f32"
-    blocks = affine_blocks(ends, profile, grid, symmetric, narrow, given, zeros)
-    of = tuple(a.reshape(cut.grid) for a in (blocks.scale, blocks.inverse_scale, blocks.zero))
+    blocks = affine_blocks(ends, profile, grid, symmetric, narrow, scales, zeros)
+    factors = tuple(a.reshape(cut.grid) for a in (blocks.scale, blocks.inverse_scale, blocks.zero))
     parts = cut
     if dimensions is not None:
-        of, parts = tuple(dimensions.of_each(a, cut) for a in of), dimensions.columns
+        factors = tuple(dimensions.per_dimension(a, cut) for a in factors)
+        parts = dimensions.columns
     xs, y = np.empty(numbers.bits.size, _U), np.empty(numbers.bits.size, _U)
     code = np.empty(numbers.bits.size, grid.dtype)
     words_of_codes = code.view(f"u{code.itemsize}")
     errors = Gathered(parts, np.uint64, 0, np.add, 3)
-    block, how = Sides(*parts.block), rule_of(profile, grid, source)
+    block, number_rule = Sides(*parts.block), rule_of(profile, grid, source)
 
     def quantize_one(part: Part) -> None:
         words, bounds = words_of(numbers, cut.columns, part), row_bounds(part, cut.block[0])
-        found = errors.room_for(part)
+        errors_of_part = errors.room_for(part)
         sides = part, bounds, cut.columns, block
-        quantize_part(*words, *sides, of, how, xs, words_of_codes, y, found)
-        errors.add(part, found)
+        quantize_part(*words, *sides, factors, number_rule, xs, words_of_codes, y, errors_of_part)
+        errors.add(part, errors_of_part)
 
     for_each_part(quantize_one, cut.rows, cut.columns, threads)
     sums = errors.blocks if dimensions is None else dimensions.sums_of(errors.blocks, cut)

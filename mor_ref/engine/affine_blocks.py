@@ -1,4 +1,4 @@
-"""Extremes, scales and zero points of blocks of integers (a part of the chapter on them)."""
+"""Extremes, scales and zero points of blocks of integers."""
 
 from typing import NamedTuple
 
@@ -26,8 +26,8 @@ _HALF = _F(0.5)
 _F16_INFINITE, _F16_NORMAL = _U(0x477FF000), _U(0x38800000)
 _TO_BF16, _TO_F16 = _I(7), _I(10)
 NARROW = {"bf16": _TO_BF16, "f16": _TO_F16}
-_OF_LIMIT, _OF_ONE, _OF_RANGE = range(3)
-_ZERO_SCALES = {"limit": _OF_LIMIT, "one": _OF_ONE, "range of one": _OF_RANGE}
+_ZERO_BY_LIMIT, _ZERO_BY_ONE, _ZERO_BY_RANGE = range(3)
+_ZERO_SCALES = {"limit": _ZERO_BY_LIMIT, "one": _ZERO_BY_ONE, "range of one": _ZERO_BY_RANGE}
 
 
 class BlockRule(NamedTuple):
@@ -69,7 +69,7 @@ def key_of(bits):
 
 @step
 def number_of(key):
-    """Return the bits of the number with that key; a zero has no sign, and NaN is canonical."""
+    """Return the bits of the number of a key; a zero has no sign, and NaN is canonical."""
     if key > _KEY_OF_INFINITY or key < _I(~_KEY_OF_INFINITY):
         return _NAN
     if key == _I(-1):
@@ -145,15 +145,15 @@ def extremes(
 def narrowed(x, to):
     """AFF-002: a binary32 number, rounded to the format of an arithmetic."""
     if to is None:
-        found = x
+        rounded = x
     else:
-        found = rounded_to(x, to)
-    return found
+        rounded = rounded_to(x, to)
+    return rounded
 
 
 @step
 def rounded_to(x, to):
-    """AFF-002: a number of a format with so many bits of mantissa: bfloat16 or binary16."""
+    """AFF-002: a number, rounded to bfloat16 or binary16."""
     word = bits_of(x)
     size, sign = _U(word & _MAGNITUDE), _U(word & ~_MAGNITUDE)
     if size >= _U(0x7F800000):
@@ -177,9 +177,9 @@ def before_limit(low, high, narrow, rule):
         width = low if low != low else max(low, high)
     else:
         width = narrowed(_F(high + low), narrow)
-    if width == _F(0) and rule.zero_scale == _OF_ONE:
+    if width == _F(0) and rule.zero_scale == _ZERO_BY_ONE:
         return _F(1)
-    if width == _F(0) and rule.zero_scale == _OF_RANGE:
+    if width == _F(0) and rule.zero_scale == _ZERO_BY_RANGE:
         width = _F(1)
     return width if rule.stores_amax else narrowed(_F(width / rule.steps), narrow)
 
@@ -191,12 +191,12 @@ def zero_of(zero_float, narrow, rule):
         return rule.middle
     if zero_float != zero_float:
         return _I(rule.highest)
-    found = narrowed(_F(rule.lowest + _F(np.rint(zero_float))), narrow)
-    return _I(min(max(found, rule.lowest), rule.highest))
+    code = narrowed(_F(rule.lowest + _F(np.rint(zero_float))), narrow)
+    return _I(min(max(code, rule.lowest), rule.highest))
 
 
 @kernel
-def fill_blocks(least, most, given, zeros, narrow, rule, fields):
+def fill_blocks(least, most, scales, zeros, narrow, rule, fields):
     """AFF-003 to AFF-007: the fields of each block."""
     for k in range(least.size):
         fields.minimum[k], fields.maximum[k] = number_of(least[k]), number_of(most[k])
@@ -208,8 +208,8 @@ def fill_blocks(least, most, given, zeros, narrow, rule, fields):
             low = high = minimum
         delta = before_limit(low, high, narrow, rule)
         scale = delta if delta != delta or delta > rule.smallest else rule.smallest
-        if given is not None:
-            delta = scale = narrowed(float_of(given[k]), narrow)
+        if scales is not None:
+            delta = scale = narrowed(float_of(scales[k]), narrow)
         zero_float = _F(0)
         if not rule.symmetric:
             zero_float = narrowed(_F(low / (delta if rule.early_zero else scale)), narrow)
@@ -264,7 +264,7 @@ def affine_blocks(
     grid: IntegerGrid,
     symmetric: bool,
     narrow: str,
-    given: NDArray[np.uint32] | None,
+    scales: NDArray[np.uint32] | None,
     zeros: NDArray[np.int32] | NDArray[np.float32] | None,
 ) -> BlockFields:
     """Return the fields of blocks, given the keys of their extremes."""
@@ -280,7 +280,7 @@ def affine_blocks(
     )
     rule = block_rule(profile, grid, symmetric, narrow)
     whole = None if profile.float_zeros else zeros
-    fill_blocks(least, most, given, whole, NARROW.get(narrow), rule, fields)
+    fill_blocks(least, most, scales, whole, NARROW.get(narrow), rule, fields)
     if profile.float_zeros and zeros is not None:
         fields.zero[:] = zeros.view(_U)
     return fields

@@ -1,4 +1,4 @@
-"""The order of the dimensions of integers (a part of the chapter on them).
+"""The order of dimensions by their ranges, for groups of integers (AFF-010).
 
 Numbers stay where they are: each dimension has the scale of its group.
 """
@@ -23,7 +23,7 @@ _NAN = _U(0x7FFFFFFF)
 class Dimensions(NamedTuple):
     """The columns of a tensor, as blocks, and the order of their ranges.
 
-    `least` and `most` are the keys of the extremes of each.
+    `least` and `most` are the keys of the extremes of each dimension.
     """
 
     columns: Partition
@@ -39,14 +39,14 @@ class Dimensions(NamedTuple):
 
     def sums_of(self, sums: NDArray[np.uint64], groups: Partition) -> NDArray[np.uint64]:
         """Return the error sums of each group, from those of each dimension."""
-        found: NDArray[np.uint64] = self._by_group(sums, groups).sum(axis=2)
-        return found
+        group_sums: NDArray[np.uint64] = self._by_group(sums, groups).sum(axis=2)
+        return group_sums
 
-    def of_each(self, field: NDArray[Any], groups: Partition) -> NDArray[Any]:
+    def per_dimension(self, field: NDArray[Any], groups: Partition) -> NDArray[Any]:
         """Return for each dimension the entry of its group."""
-        found = np.empty(self.columns.grid, field.dtype)
-        found[:, self.order] = np.repeat(field, groups.block[1], axis=1)
-        return found
+        spread = np.empty(self.columns.grid, field.dtype)
+        spread[:, self.order] = np.repeat(field, groups.block[1], axis=1)
+        return spread
 
     def _by_group(self, field: NDArray[Any], groups: Partition) -> NDArray[Any]:
         """Return the entries of the dimensions of each group, along an axis of their own."""

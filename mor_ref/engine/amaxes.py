@@ -74,41 +74,45 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
 
 
 @step
-def largest_of_segments(words, block, left, right, begin, found):
+def largest_of_segments(words, block, left, right, begin, block_largest):
     """Take the largest word of each block in the strip from left to right."""
-    here, vectors = whole_segments(block, left, right), block.columns // LANES
-    next_one = left // block.columns
-    for k in range(here):
-        largest = found[next_one - begin + k]
+    whole_blocks, vectors = whole_segments(block, left, right), block.columns // LANES
+    first_column = left // block.columns
+    for k in range(whole_blocks):
+        largest = block_largest[first_column - begin + k]
         for vector in range(k * vectors, (k + 1) * vectors):
             largest = max(largest, largest_of_lanes(words, vector * LANES))
-        found[next_one - begin + k] = largest
-    for column in range(next_one + here, (right - 1) // block.columns + 1):
+        block_largest[first_column - begin + k] = largest
+    for column in range(first_column + whole_blocks, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
-        found[column - begin] = max(found[column - begin], largest_of(words[first:last]))
+        block_largest[column - begin] = max(
+            block_largest[column - begin], largest_of(words[first:last])
+        )
 
 
 @step
-def smallest_of_segments(words, block, left, right, begin, found):
+def smallest_of_segments(words, block, left, right, begin, block_smallest):
     """Take the smallest word of each block in the strip from left to right."""
     for column in range(left // block.columns, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
-        found[column - begin] = min(found[column - begin], smallest_of(words[first:last]))
+        block_smallest[column - begin] = min(
+            block_smallest[column - begin], smallest_of(words[first:last])
+        )
 
 
 @step
 def largest_of(words):
     """Return the largest of some words."""
-    found = words[0]
+    largest = words[0]
     for k in range(words.size):
-        found = max(found, words[k])
-    return found
+        largest = max(largest, words[k])
+    return largest
 
 
 @step
 def smallest_of(words):
     """Return the smallest of some words."""
-    found = words[0]
+    smallest = words[0]
     for k in range(words.size):
-        found = min(found, words[k])
-    return found
+        smallest = min(smallest, words[k])
+    return smallest

@@ -75,7 +75,7 @@ def for_each_part(
     threads: int | None,
     elements: int = _PART,
 ) -> None:
-    """Call `work` with parts of so many elements at most that cover the tensor, in threads."""
+    """Call `work` in threads, with parts of at most `elements` elements that cover the tensor."""
     for_each(work, parts_of(rows, columns, elements), thread_count(threads, rows * columns))
 
 
@@ -85,12 +85,12 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
         return Words(numbers.bits, Place(0, 0, columns))
     rows = slice(part.top * columns, part.bottom * columns)
     piece = numbers.bits[rows].reshape(-1, columns)[:, part.left : part.right]
-    given = np.ascontiguousarray(piece).reshape(-1)
-    wide: Bits = np.empty(given.size, np.uint32)
+    numbers_of_part = np.ascontiguousarray(piece).reshape(-1)
+    wide: Bits = np.empty(numbers_of_part.size, np.uint32)
     if numbers.dtype == np.float16:
-        widen_array(as_binary16(given), wide)
+        widen_array(as_binary16(numbers_of_part), wide)
     else:
-        encoding.encode_array(given, wide, _to_binary32(), np.uint64)
+        encoding.encode_array(numbers_of_part, wide, _to_binary32(), np.uint64)
     wide.flags.writeable = False
     return Words(wide, Place(part.top, part.left, part.right - part.left))
 
@@ -139,21 +139,21 @@ class Gathered:
         self._lock = threading.Lock()
 
     def room_for(self, part: Part) -> NDArray[Any]:
-        """Return entries of one's own for the blocks that a part touches."""
+        """Return room for the entries of the blocks that a part touches."""
         if part == self._whole:
             return self.blocks
         rows, columns = self._touched(part)
         shape = (rows.stop - rows.start, columns.stop - columns.start, *self._entry)
         return np.full(shape, self._initial, self.blocks.dtype)
 
-    def add(self, part: Part, found: NDArray[Any]) -> None:
+    def add(self, part: Part, entries: NDArray[Any]) -> None:
         """Take over the results for the blocks of a part."""
-        if found is self.blocks:
+        if entries is self.blocks:
             return
         rows, columns = self._touched(part)
         with self._lock:
             room = self.blocks[rows, columns]
-            self._join(room, found, out=room)
+            self._join(room, entries, out=room)
 
     def _touched(self, part: Part) -> tuple[slice, slice]:
         rows, columns = self._sides
@@ -197,5 +197,5 @@ def binary32_rows(numbers: Numbers, columns: int, top: int, bottom: int) -> NDAr
     bits, place = words_of(numbers, columns, Part(top, bottom, 0, columns))
     rows = bits[(top - place.top) * columns : (bottom - place.top) * columns]
     wide = rows.astype(np.uint32) << np.uint32(16) if numbers.is_bf16 else rows
-    found: NDArray[np.uint32] = np.ascontiguousarray(wide, np.uint32)
-    return found
+    words: NDArray[np.uint32] = np.ascontiguousarray(wide, np.uint32)
+    return words

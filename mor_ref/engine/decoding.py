@@ -133,9 +133,9 @@ def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int
     """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
     layout = layout_of(fmt)
     has_table = fmt.bits <= 8 and layout.smallest is None
-    loop, of = (look_up, _table(fmt)) if has_table else (decode_array, layout)
+    loop, rule = (look_up, _table(fmt)) if has_table else (decode_array, layout)
     for_each_slice(
-        lambda part: loop(codes[part], bits[part], of),
+        lambda part: loop(codes[part], bits[part], rule),
         codes.size,
         thread_count(threads, codes.size),
     )

@@ -1,4 +1,4 @@
-"""From codes and scales back to numbers (a part of the chapter on quantization)."""
+"""From codes and scales back to numbers."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def dequantize(
     y: NDArray[np.uint32],
     threads: int | None = None,
 ) -> None:
-    """Write the bits of y, for a tensor of so many rows and columns."""
+    """Write the bits of y, for a tensor of `sides` rows and columns."""
     layout = layout_of(fmt)
 
     def dequantize_one(part: Part) -> None:

@@ -44,19 +44,19 @@ def dot(
     is_whole = has_wholes(a, b, profile)
     rows = rows_of(a, profile, is_whole), rows_of(b, profile, is_whole)
     columns = a.value.shape[1]
-    found = c.copy()
+    sums = c.copy()
     chunks = room_for_chunks(c.size, chunk_count(profile, columns) if keeps else 0)
     loop, last_arguments = loop_of(a, b, profile)
     pairs_of_slice = max(1, _SLICE // max(columns, 1))
 
     def work(first: int) -> None:
-        last = min(first + pairs_of_slice, found.size)
+        last = min(first + pairs_of_slice, sums.size)
         pairs = Pairs(first, last, len(b.value) if crossed else 0)
-        loop(*rows, found, pairs, chunks, *last_arguments)
+        loop(*rows, sums, pairs, chunks, *last_arguments)
 
-    starts = range(0, found.size, pairs_of_slice)
-    for_each(work, starts, thread_count(threads, found.size * columns))
-    return Sums(found, chunks)
+    starts = range(0, sums.size, pairs_of_slice)
+    for_each(work, starts, thread_count(threads, sums.size * columns))
+    return Sums(sums, chunks)
 
 
 def room_for_chunks(n: int, count: int) -> Chunks:

@@ -1,4 +1,4 @@
-"""Sums as matrix cores of CDNA 3 have them (a part of the chapter dot)."""
+"""Dot products as matrix cores of CDNA 3 add them up."""
 
 import numpy as np
 
@@ -61,16 +61,16 @@ def nearest(whole, unit, result):
 @step
 def joined(whole, exponent, c, rule, is_grouped):
     """DOT-017 and DOT-018: the fields of a chunk with a sum of products."""
-    of_c = exponent_of_c(c, rule.result.smallest_exponent)
-    largest = max(exponent, of_c)
+    c_exponent = exponent_of_c(c, rule.result.smallest_exponent)
+    largest = max(exponent, c_exponent)
     unit = _I(largest - _I(RIGHT_BITS))
-    found = _I(0)
+    cut_sum = _I(0)
     if exponent != _NONE:
-        found = floored(whole, _I(_I(exponent - rule.fraction_bits) - unit))
-    if not (is_grouped and of_c < largest - rule.fraction_bits - _I(1)):
+        cut_sum = floored(whole, _I(_I(exponent - rule.fraction_bits) - unit))
+    if not (is_grouped and c_exponent < largest - rule.fraction_bits - _I(1)):
         cut_c = _I(np.floor(_D(c) * power_of_two(_I(rule.fraction_bits - largest))))
-        found += _I(cut_c << _I(_I(RIGHT_BITS) - rule.fraction_bits))
-    return largest, found, nearest(found, unit, rule.result)
+        cut_sum += _I(cut_c << _I(_I(RIGHT_BITS) - rule.fraction_bits))
+    return largest, cut_sum, nearest(cut_sum, unit, rule.result)
 
 
 @step
@@ -100,28 +100,34 @@ def tr_fdpa(a, b, c, pairs, chunks, rule):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            of_a, of_b = a.value[i, chunk], b.value[j, chunk]
+            value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             is_special = a.special[i, chunk] or b.special[j, chunk] or not is_finite(total)
-            if is_special or has_product_beyond(of_a, of_b):
+            if is_special or has_product_beyond(value_a, value_b):
                 exponent, whole = _I(0), _I(0)
-                total = special_total_beyond(of_a, of_b, total)
+                total = special_total_beyond(value_a, value_b, total)
             else:
-                of_sum, exponent = cut_products(
-                    of_a, of_b, a.exponent[i, chunk], b.exponent[j, chunk], 0, 1, rule.fraction_bits
+                sum_of_products, exponent = cut_products(
+                    value_a,
+                    value_b,
+                    a.exponent[i, chunk],
+                    b.exponent[j, chunk],
+                    0,
+                    1,
+                    rule.fraction_bits,
                 )
-                exponent, whole, total = joined(of_sum, exponent, total, rule, False)
+                exponent, whole, total = joined(sum_of_products, exponent, total, rule, False)
             keep(chunks, n, chunk, exponent, whole, total)
         c[n] = canonical_c(total)
 
 
 @step
-def add_halves(of_a, of_b, exponent_a, exponent_b, c, rule):
+def add_halves(value_a, value_b, exponent_a, exponent_b, c, rule):
     """DOT-018: the fields of a chunk of finite terms."""
     bits = rule.fraction_bits
-    even, of_even = cut_products(of_a, of_b, exponent_a, exponent_b, 0, 2, bits)
-    odd, of_odd = cut_products(of_a, of_b, exponent_a, exponent_b, 1, 2, bits)
-    exponent = max(of_even, of_odd)
-    whole = _I(floored(even, of_even - exponent) + floored(odd, of_odd - exponent))
+    even, exponent_even = cut_products(value_a, value_b, exponent_a, exponent_b, 0, 2, bits)
+    odd, exponent_odd = cut_products(value_a, value_b, exponent_a, exponent_b, 1, 2, bits)
+    exponent = max(exponent_even, exponent_odd)
+    whole = _I(floored(even, exponent_even - exponent) + floored(odd, exponent_odd - exponent))
     return joined(whole, exponent, c, rule, True)
 
 
@@ -132,13 +138,13 @@ def gtr_fdpa(a, b, c, pairs, chunks, rule):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            of_a, of_b = a.value[i, chunk], b.value[j, chunk]
+            value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
                 exponent, whole = _I(0), _I(0)
-                total = special_total(of_a, of_b, total)
+                total = special_total(value_a, value_b, total)
             else:
                 exponent, whole, total = add_halves(
-                    of_a, of_b, a.exponent[i, chunk], b.exponent[j, chunk], total, rule
+                    value_a, value_b, a.exponent[i, chunk], b.exponent[j, chunk], total, rule
                 )
             keep(chunks, n, chunk, exponent, whole, total)
         c[n] = canonical_c(total)

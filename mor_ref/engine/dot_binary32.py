@@ -1,4 +1,4 @@
-"""Sums with the operations of binary32, and of integers (a part of the chapter dot)."""
+"""Dot products with the operations of binary32, and of integers."""
 
 import numpy as np
 
@@ -109,9 +109,9 @@ def integers(a, b, c, pairs, chunks, has_scales):
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         whole = int32_sum(a.whole[i, 0], b.whole[j, 0])
-        found = _F(whole)
+        value = _F(whole)
         if has_scales and a.whole.shape[2] != 0:
-            unscaled = _F(found * _UNSCALE)
-            found = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
-        c[n] = canonical_c(found)
+            unscaled = _F(value * _UNSCALE)
+            value = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
+        c[n] = canonical_c(value)
         keep(chunks, n, 0, 0, whole, c[n])

@@ -1,4 +1,4 @@
-"""Exact sums, rounded once (a part of the chapter dot).
+"""Dot products as exact sums, rounded once.
 
 An accumulator is a row of 64-bit words that are 32 bits apart: a word has room for 2^31 numbers
 before a carry is needed. Products of narrow formats are summed in one word first.
@@ -109,16 +109,16 @@ def carried(words):
     """DOT-012: carry until each word but the last is of 32 bits; return the sign."""
     carry = _I(0)
     for w in range(words.size):
-        found = _I(words[w] + carry)
-        words[w] = _I(found & _I(0xFFFFFFFF))
-        carry = found >> _I(32)
+        word = _I(words[w] + carry)
+        words[w] = _I(word & _I(0xFFFFFFFF))
+        carry = word >> _I(32)
     if carry >= _I(0):
         return False
     carry = _I(1)
     for w in range(words.size):
-        found = _I(_I(words[w] ^ _I(0xFFFFFFFF)) + carry)
-        words[w] = _I(found & _I(0xFFFFFFFF))
-        carry = found >> _I(32)
+        word = _I(_I(words[w] ^ _I(0xFFFFFFFF)) + carry)
+        words[w] = _I(word & _I(0xFFFFFFFF))
+        carry = word >> _I(32)
     return True
 
 
@@ -172,8 +172,8 @@ def scaled_special_total(a, b, i, j, chunk, c):
     """DOT-008: the sum of the terms that are infinite or NaN, in binary64."""
     total = _D(0) if is_finite(c) else _D(c)
     for k in range(a.value.shape[2]):
-        of_a = _D(a.value[i, chunk, k] * scale_at(a, i, k))
-        term = _D(of_a * _D(b.value[j, chunk, k] * scale_at(b, j, k)))
+        scaled_a = _D(a.value[i, chunk, k] * scale_at(a, i, k))
+        term = _D(scaled_a * _D(b.value[j, chunk, k] * scale_at(b, j, k)))
         if not np.isfinite(term):
             total += term
     return canonical_c(_F(total))
@@ -184,8 +184,8 @@ def add_runs(words, a, b, i, j, accumulator):
     """DOT-012: add the products of rows of integers, in runs that one word holds."""
     start, columns = 0, a.whole.shape[2]
     while start < columns:
-        of_a, of_b = start // a.block * a.block + a.block, start // b.block * b.block + b.block
-        end = min(of_a, of_b, start + accumulator.run, columns)
+        end_a, end_b = start // a.block * a.block + a.block, start // b.block * b.block + b.block
+        end = min(end_a, end_b, start + accumulator.run, columns)
         total = run_total(a.whole[i, 0, start:end], b.whole[j, 0, start:end])
         scales = scale_at(a, i, start), scale_at(b, j, start)
         add_run(words, total, accumulator.unit, scales[0], scales[1], accumulator.first_field)

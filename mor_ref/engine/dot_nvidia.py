@@ -1,4 +1,4 @@
-"""Sums with cut terms, as tensor cores of NVIDIA have them (a part of the chapter dot)."""
+"""Dot products with cut terms, as tensor cores of NVIDIA add them up."""
 
 from typing import NamedTuple
 
@@ -116,8 +116,8 @@ def t_fdpa(a, b, c, pairs, chunks, rule, period):
                 keep(chunks, n, chunk, exponent, whole, total)
             elif (chunk + 1) % period == 0:
                 k = (chunk + 1 - period) * rule.chunk
-                of_a, of_b = a.scale[i, block_of(a, k)], b.scale[j, block_of(b, k)]
-                promoted = add_promoted(of_a, of_b, total, promoted)
+                scale_a, scale_b = a.scale[i, block_of(a, k)], b.scale[j, block_of(b, k)]
+                promoted = add_promoted(scale_a, scale_b, total, promoted)
                 keep(chunks, n, chunk // period, 0, 0, promoted)
                 total = _F(0)
         c[n] = canonical_c(total if period == 0 else promoted)
@@ -147,9 +147,9 @@ def term_of_group(a, b, i, j, chunk, first):
     part = slice(first, first + GROUP)
     total, size = sum_of_group(a.value[i, chunk, part], b.value[j, chunk, part])
     start = chunk * a.value.shape[2] + first
-    of_a, of_b = block_of(a, start), block_of(b, start)
-    value = _D(_D(total * a.scale[i, of_a]) * b.scale[j, of_b])
-    exponent = _I(a.scale_exponent[i, of_a]) + _I(b.scale_exponent[j, of_b])
+    block_a, block_b = block_of(a, start), block_of(b, start)
+    value = _D(_D(total * a.scale[i, block_a]) * b.scale[j, block_b])
+    exponent = _I(a.scale_exponent[i, block_a]) + _I(b.scale_exponent[j, block_b])
     return value, exponent if size != _D(0) else _I(-(1 << 15))
 
 
@@ -160,8 +160,8 @@ def add_groups(a, b, i, j, chunk, c, rule, values):
     special = _D(0) if is_finite(c) else _D(c)
     is_special = not is_finite(c)
     for g in range(values.size):
-        values[g], of_group = term_of_group(a, b, i, j, chunk, g * GROUP)
-        exponent = max(exponent, of_group)
+        values[g], group_exponent = term_of_group(a, b, i, j, chunk, g * GROUP)
+        exponent = max(exponent, group_exponent)
         if not np.isfinite(values[g]):
             is_special = True
             special += values[g]

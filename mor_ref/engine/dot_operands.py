@@ -101,7 +101,7 @@ def top_of(fmt: Format) -> int:
 
 
 def chunk_length(profile: DotProfile) -> int:
-    """DOT-003: the number of products of a chunk; 0 if all are one."""
+    """DOT-003: the number of products of a chunk; 0 if all products form one chunk."""
     return {"f32_fma": 1, "promoted": PERIOD}.get(profile.family, profile.chunk)
 
 
@@ -124,12 +124,12 @@ def _is_known(codes: Bits, fmt: Format, ignored_bits: int) -> bool:
 
 def _looked_up(table: NDArray[Any], codes: Bits) -> NDArray[Any]:
     """Return the entries of codes, in strips: the indices of a strip stay in the cache."""
-    found = np.empty(codes.shape, table.dtype)
-    flat, room = codes.reshape(-1), found.reshape(-1)
+    entries = np.empty(codes.shape, table.dtype)
+    flat, room = codes.reshape(-1), entries.reshape(-1)
     for first in range(0, flat.size, _STRIP):
         part = slice(first, first + _STRIP)
         table.take(flat[part], out=room[part], mode="clip")  # no code is outside of the table
-    return found
+    return entries
 
 
 @functools.cache
@@ -157,16 +157,18 @@ def _widened(words: NDArray[np.int64]) -> NDArray[np.float64]:
     field, fraction = words >> 23 & 0xFF, words & 0x7FFFFF
     significand = np.where(field == 0, fraction, fraction | 0x800000).astype(np.float64)
     finite = np.ldexp(significand, np.maximum(field, 1) - 150)
-    found = np.where(field == 0xFF, np.where(fraction == 0, np.inf, np.nan), finite)
-    return np.where(words >> 31 != 0, -found, found)
+    magnitudes = np.where(field == 0xFF, np.where(fraction == 0, np.inf, np.nan), finite)
+    return np.where(words >> 31 != 0, -magnitudes, magnitudes)
 
 
-def exponents_of(numbers: NDArray[np.float64], lowest: int, of_zero: int) -> NDArray[np.int16]:
-    """DOT-004: the exponents of numbers; a zero has another one, as no rule needs its own."""
+def exponents_of(
+    numbers: NDArray[np.float64], lowest: int, zero_exponent: int
+) -> NDArray[np.int16]:
+    """DOT-004: the exponents of numbers; that of a zero is `zero_exponent`."""
     floor_log2 = ((numbers.view(np.int64) >> 52).astype(np.int16) & np.int16(0x7FF)) - np.int16(
         1023
     )
-    return np.where(numbers == 0, np.int16(of_zero), np.maximum(floor_log2, np.int16(lowest)))
+    return np.where(numbers == 0, np.int16(zero_exponent), np.maximum(floor_log2, np.int16(lowest)))
 
 
 def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
@@ -177,9 +179,9 @@ def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
         exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
     scale, scale_exponent = _scales_of(operand)
     if profile.family == "st_fdpa" and operand.scales is not None:
-        each = np.arange(value.shape[1]) // operand.block
-        value = value * scale[:, each]
-        exponent = np.where(value == 0, _NO_EXPONENT, exponent + scale_exponent[:, each])
+        block_of_column = np.arange(value.shape[1]) // operand.block
+        value = value * scale[:, block_of_column]
+        exponent = np.where(value == 0, _NO_EXPONENT, exponent + scale_exponent[:, block_of_column])
         exponent = exponent.astype(np.int16)
     if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
         value = np.where(np.abs(value) < 2.0**operand.fmt.smallest_exponent, 0.0, value)

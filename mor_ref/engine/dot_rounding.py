@@ -124,10 +124,10 @@ def rounded_sum(whole, unit, result):
             rest = _U(magnitude & _U(last - _U(1)))
             below = _U(below + _U((rest > half) | ((rest == half) & ((below & _U(1)) != _U(0)))))
         magnitude, unit = below, _I(unit + drop)
-    found = _D(_I(magnitude)) * power_of_two(unit)
-    if found > result.largest:
-        found = _D(np.inf)
-    return _F(-found) if whole < _I(0) else _F(found)
+    value = _D(_I(magnitude)) * power_of_two(unit)
+    if value > result.largest:
+        value = _D(np.inf)
+    return _F(-value) if whole < _I(0) else _F(value)
 
 
 @step

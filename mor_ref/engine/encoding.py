@@ -234,7 +234,7 @@ def encode_into(
 
 def shared_words(words: Bits, bits: RandomBits) -> Bits:
     """ENC-017. Return the random words of all elements, from words that several share."""
-    found = np.zeros((*words.shape, len(bits.places)), np.uint32)
+    random_words = np.zeros((*words.shape, len(bits.places)), np.uint32)
     for k, ranges in enumerate(bits.places):
         places = [
             place
@@ -242,8 +242,8 @@ def shared_words(words: Bits, bits: RandomBits) -> Bits:
             for place in (range(first, last + 1) if first < last else range(first, last - 1, -1))
         ]
         for weight, place in enumerate(reversed(places)):
-            found[..., k] |= (words >> np.uint32(place) & np.uint32(1)) << np.uint32(weight)
-    return found.reshape(*words.shape[:-1], -1)
+            random_words[..., k] |= (words >> np.uint32(place) & np.uint32(1)) << np.uint32(weight)
+    return random_words.reshape(*words.shape[:-1], -1)
 
 
 def _loop_for(

@@ -63,9 +63,9 @@ def add_errors(sums, counts, entry):
 
 
 @step
-def add_strip(sums, counts, of_blocks, part, left, right, block):
+def add_strip(sums, counts, block_errors, part, left, right, block):
     """ERR-004: add the sums of the columns from left to right to each block of a row of blocks."""
     for column in range(left // block.columns, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
         j = column - part.left // block.columns
-        add_errors(sums[first:last], counts[first:last], of_blocks[j])
+        add_errors(sums[first:last], counts[first:last], block_errors[j])

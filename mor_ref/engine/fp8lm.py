@@ -56,10 +56,10 @@ def scale_of_msamp(amax, previous, largest, margin):
         exponent = ratio
     else:
         exponent = _F(floor_of_log2(ratio) - margin)
-    found = previous
+    scale = previous
     if amax > _F(0) and bits_of(amax) < _INFINITY:
-        found = power_of_two(abs(exponent)) if abs(exponent) <= _F(127) else _F(np.inf)
-    return ratio, exponent, _F(_F(1) / found) if exponent < _F(0) else found
+        scale = power_of_two(abs(exponent)) if abs(exponent) <= _F(127) else _F(np.inf)
+    return ratio, exponent, _F(_F(1) / scale) if exponent < _F(0) else scale
 
 
 @step
@@ -78,10 +78,10 @@ def scales(amax, previous, largest, margin, is_msamp, ratio, exponent, scale):
     """FLM-001 for each tensor."""
     for i in range(amax.size):
         if is_msamp:
-            found = scale_of_msamp(amax[i], previous[i], largest, margin)
+            fields = scale_of_msamp(amax[i], previous[i], largest, margin)
         else:
-            found = scale_exactly(amax[i], previous[i], largest, margin)
-        ratio[i], exponent[i], scale[i] = found
+            fields = scale_exactly(amax[i], previous[i], largest, margin)
+        ratio[i], exponent[i], scale[i] = fields
 
 
 # ---------------------------------------------------------------------- single numbers
@@ -104,5 +104,8 @@ def growth(window: int) -> np.float32:
 def to_nearest(value: Decimal) -> np.float32:
     """Return the binary32 number next to a decimal, in one rounding, ties to even."""
     near = _F(float(value))
-    three = (np.nextafter(near, _F(-np.inf)), near, np.nextafter(near, _F(np.inf)))
-    return min(three, key=lambda one: (abs(Decimal(float(one)) - value), one.view(_U) & _U(1)))
+    candidates = (np.nextafter(near, _F(-np.inf)), near, np.nextafter(near, _F(np.inf)))
+    return min(
+        candidates,
+        key=lambda candidate: (abs(Decimal(float(candidate)) - value), candidate.view(_U) & _U(1)),
+    )

@@ -47,13 +47,13 @@ def amax_of(bits: Sequence[int]) -> np.float32:
 
 def largest_magnitude(x: Floats) -> np.float32:
     """Return the largest |x| of a tensor; a NaN counts most (FLM-001)."""
-    flat, found = np.ascontiguousarray(x).reshape(-1), list[int]()
+    flat, magnitudes = np.ascontiguousarray(x).reshape(-1), list[int]()
     for_each_slice(
-        lambda part: found.append(int(largest_of_tensor(flat[part]))),
+        lambda part: magnitudes.append(int(largest_of_tensor(flat[part]))),
         flat.size,
         thread_count(None, flat.size),
     )
-    return amax_of(found)
+    return amax_of(magnitudes)
 
 
 # ---------------------------------------------------------------------- casts
@@ -101,7 +101,7 @@ def cast(x: Floats, scale: Any, inverse: Any, fmt: Format) -> tuple[Bits, Floats
     """Return the codes of x, and y; with one scale, or with one for each number."""
     flat, grid, is_one = np.ascontiguousarray(x).reshape(-1), grid_of(fmt), np.ndim(scale) == 0
     codes, y = np.empty(flat.size, code_dtype(fmt)), np.empty(flat.size, np.float32)
-    scales, inverses = (np.asarray(one, np.float32).reshape(-1) for one in (scale, inverse))
+    scales, inverses = (np.asarray(factor, np.float32).reshape(-1) for factor in (scale, inverse))
 
     def cast_slice(part: slice) -> None:
         rows, columns = (slice(0, 1), part.stop - part.start) if is_one else (part, 1)
@@ -203,15 +203,15 @@ def all_reduce(
 
     `scales` has the scale of each rank, its inverse, and the shared scale if it requantizes.
     """
-    flat = [np.ascontiguousarray(one).reshape(-1) for one in ranks]
+    flat = [np.ascontiguousarray(tensor).reshape(-1) for tensor in ranks]
     size, layout, grid = flat[0].size, layout_of(fmt), grid_of(fmt)
     codes: Bits = np.empty((len(flat), size), code_dtype(fmt))
     out, y = np.empty(size, codes.dtype), np.empty(size, np.float32)
 
     def reduce_tile(first: int) -> None:
         last = min(first + _TILE, size)
-        for x, own, to in zip(flat, scales, codes, strict=True):
-            codes_of_rank(x[first:last], *own, grid, to[first:last])
+        for x, factors, rank_codes in zip(flat, scales, codes, strict=True):
+            codes_of_rank(x[first:last], *factors, grid, rank_codes[first:last])
         sum_ranks(codes, first, last, layout, grid, sums == "by_rank", back, out, y)
 
     for_each(reduce_tile, range(0, size, _TILE), thread_count(None, size))

@@ -1,4 +1,4 @@
-"""The global scales of NVFP4: those that follow from an amax, or from one that is given."""
+"""The global scales of NVFP4: from an amax, or from a given scale."""
 
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalSca
 
 
 def given_scales(profile: Nvfp4Profile, amax: NDArray[np.float32], scale: float) -> GlobalScales:
-    """NVF-014: the scales of the tensor, or of each row, if one is given."""
+    """NVF-014: the scales of the tensor, or of each row, from a given one."""
     check_processor()  # this is not a kernel
     first = np.full_like(amax, scale)
     second = np.divide(_ONE, first)

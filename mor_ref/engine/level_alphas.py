@@ -1,4 +1,4 @@
-"""The first alphas of rows of weights (a part of the chapter on levels)."""
+"""The first alphas of rows of weights."""
 
 from fractions import Fraction
 
@@ -33,13 +33,13 @@ _WIDEST = 1 << 20  # numbers that it has room for
 def rounded(x, narrow):
     """LVL-001: a binary32 number, rounded to bfloat16 if the arithmetic is narrow."""
     if narrow is None:
-        found = x
+        result = x
     else:
         word = bits_of(x)
         odd = _U(_U(word >> _U(16)) & _U(1))
         near = float_of(_U(_U(_U(word + _U(0x7FFF)) + odd) & _U(0xFFFF0000)))
-        found = x if x != x else near
-    return found
+        result = x if x != x else near
+    return result
 
 
 @step

@@ -56,29 +56,29 @@ class LevelFields(NamedTuple):
 def level_of(w, clipped, rule, integers, signs):
     """LVL-004 to LVL-006: the level of a weight."""
     if signs is not None:
-        found = _F(_F(w > _F(0)) - _F(w < _F(0)))
+        level = _F(_F(w > _F(0)) - _F(w < _F(0)))
     elif integers is not None:
-        found = _F(np.rint(clipped))
+        level = _F(np.rint(clipped))
     else:
         wide = rounded(_F(clipped * rule.steps), rule.narrow)
         whole = _F(np.rint(rounded(_F(wide - rule.shift), rule.narrow)))
         back = rounded(_F(whole + rule.shift), rule.narrow)
-        found = rounded(_F(back / rule.steps), rule.narrow)
-    return found
+        level = rounded(_F(back / rule.steps), rule.narrow)
+    return level
 
 
 @step
 def term_of(ratio, level, rule, signs):
     """LVL-007: the factor of a weight in the gradient of alpha."""
     if signs is not None:
-        found = level
+        term = level
     else:
         inside = rounded(_F(level - ratio), rule.narrow)
         above = rule.above if ratio > rule.highest else inside
         limited = rule.below if ratio < rule.lowest else above
         is_finite = _U(bits_of(ratio) & _U(0x7FFFFFFF)) < _INFINITY
-        found = limited if is_finite else float_of(_NAN)
-    return found
+        term = limited if is_finite else float_of(_NAN)
+    return term
 
 
 @step

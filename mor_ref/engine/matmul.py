@@ -1,4 +1,4 @@
-"""Products of matrices whose blocks have scales (a part of the chapter dot)."""
+"""Products of matrices whose blocks have scales."""
 
 from typing import NamedTuple
 
@@ -42,17 +42,17 @@ def multiply_by_scales(c, scale_a, scale_b):
 
 
 @kernel
-def reciprocals(scale, found):
+def reciprocals(scale, out):
     """GEM-003: RN32(1 / scale)."""
     for i in range(scale.size):
-        found[i] = canonical_c(_F(_F(1) / scale[i]))
+        out[i] = canonical_c(_F(_F(1) / scale[i]))
 
 
 def decode_scales(scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """GEM-003: the factors of elements that were multiplied by a scale."""
-    found = np.empty(scale.size, _F)
-    reciprocals(np.ascontiguousarray(scale).reshape(-1), found)
-    return found.reshape(scale.shape)
+    reciprocal = np.empty(scale.size, _F)
+    reciprocals(np.ascontiguousarray(scale).reshape(-1), reciprocal)
+    return reciprocal.reshape(scale.shape)
 
 
 def product(

@@ -1,4 +1,4 @@
-"""Error sums of given numbers: for representations whose implementation returns y (ERR-002)."""
+"""Error sums of x and a given y, for representations without a fused loop (ERR-002)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +38,10 @@ def measure_part(x, place, y, part, bounds, columns, block, errors):
             counts[:width] = 0
             for row in range(bounds[k], bounds[k + 1]):
                 start = (row - place.top) * place.stride + left - place.left
-                at = row * columns + left
-                measure_row(x[start : start + width], y[at : at + width], sums, counts)
-            of_blocks = errors[bounds[k] // block.rows - part.top // block.rows]
-            add_strip(sums, counts, of_blocks, part, left, right, block)
+                y_start = row * columns + left
+                measure_row(x[start : start + width], y[y_start : y_start + width], sums, counts)
+            block_errors = errors[bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, block_errors, part, left, right, block)
 
 
 def measure(
@@ -54,9 +54,9 @@ def measure(
 
     def measure_one(part: Part) -> None:
         words = words_of(numbers, columns, part)
-        bounds, found = row_bounds(part, block.rows), errors.room_for(part)
-        measure_part(*words, values, part, bounds, columns, block, found)
-        errors.add(part, found)
+        bounds, errors_of_part = row_bounds(part, block.rows), errors.room_for(part)
+        measure_part(*words, values, part, bounds, columns, block, errors_of_part)
+        errors.add(part, errors_of_part)
 
     for_each_part(measure_one, partition.rows, columns, threads)
     return errors.blocks

@@ -59,16 +59,16 @@ def squared_row(x, y, factor):
 
 
 @kernel
-def square_part(x, place, y, part, bounds, unit, amax, found):
+def square_part(x, place, y, part, bounds, unit, amax, errors):
     """MFQ-003: add the squared errors of the units of a part; `y` is the part's."""
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for k in range(bounds.size - 1):
-            of_rows = bounds[k] // unit.rows
+            unit_row = bounds[k] // unit.rows
             for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
                 first, last = segment(column, unit, left, right)
-                factor = factor_of(_U(amax[of_rows, column]))
-                entry = found[of_rows - part.top // unit.rows, column - part.left // unit.columns]
+                factor = factor_of(_U(amax[unit_row, column]))
+                entry = errors[unit_row - part.top // unit.rows, column - part.left // unit.columns]
                 for row in range(bounds[k], bounds[k + 1]):
                     start = (row - place.top) * place.stride + left - place.left
                     at = (row - part.top) * (part.right - part.left) + left - part.left
@@ -85,7 +85,7 @@ def squared_errors(
 
     Along the last axis are sums of the lower 32 bits, and of those above.
     """
-    found = Gathered(units, np.uint64, 0, np.add, 2)
+    errors = Gathered(units, np.uint64, 0, np.add, 2)
     unit = Sides(*units.block)
 
     rooms: list[NDArray[np.uint32]] = []  # each for a thread: fresh memory takes longer than sums
@@ -95,13 +95,13 @@ def squared_errors(
         y = room[: (part.bottom - part.top) * (part.right - part.left)]
         fill(part, y)
         words = words_of(numbers, units.columns, part)
-        bounds, own = row_bounds(part, unit.rows), found.room_for(part)
-        square_part(*words, y, part, bounds, unit, amax, own)
-        found.add(part, own)
+        bounds, errors_of_part = row_bounds(part, unit.rows), errors.room_for(part)
+        square_part(*words, y, part, bounds, unit, amax, errors_of_part)
+        errors.add(part, errors_of_part)
         rooms.append(room)
 
     for_each_part(square_one, units.rows, units.columns, threads, _PART)
-    return found.blocks
+    return errors.blocks
 
 
 def write_values(units: Partition, fills: list[Fill], y: Bits, threads: int | None) -> None:
@@ -134,8 +134,8 @@ def joined(sums: NDArray[np.uint64]) -> NDArray[Any]:
 def least(errors: list[NDArray[Any]]) -> NDArray[np.uint8]:
     """Return the first candidate of the least squared error of each unit (MFQ-004)."""
     smallest, choice = errors[0], np.zeros(errors[0].shape, np.uint8)
-    for index, own in enumerate(errors[1:], 1):
-        is_less = own < smallest
+    for index, candidate_errors in enumerate(errors[1:], 1):
+        is_less = candidate_errors < smallest
         choice[is_less] = index
-        smallest = np.where(is_less, own, smallest)
+        smallest = np.where(is_less, candidate_errors, smallest)
     return choice

@@ -73,10 +73,10 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
 def times(number, factor):
     """Return a product if there is a factor, else the number."""
     if factor is None:
-        found = number
+        product = number
     else:
-        found = _F(number * factor)
-    return found
+        product = _F(number * factor)
+    return product
 
 
 @step
@@ -99,25 +99,25 @@ def nearest(magnitude, grid):
 def sign_bit_of(code, scaled, grid, signs_of_zero):
     """Return the sign bit of a negative number (ENC-011)."""
     if signs_of_zero is None:
-        found = grid.sign_bit
+        sign_bit = grid.sign_bit
     else:
-        of_zero = signs_of_zero.small if scaled != _F(0) else signs_of_zero.zero
-        found = grid.sign_bit if code != _U(0) else of_zero
-    return found
+        zero_sign_bit = signs_of_zero.small if scaled != _F(0) else signs_of_zero.zero
+        sign_bit = grid.sign_bit if code != _U(0) else zero_sign_bit
+    return sign_bit
 
 
 @step
 def signed(code, scaled, sign, grid, twos_complement_mask):
     """Return the code with a sign, which is all ones or 0 (ENC-011, ENC-015)."""
     if twos_complement_mask is None:
-        found = _U(code | _U(sign & sign_bit_of(code, scaled, grid, grid.signs_of_zero)))
+        signed_code = _U(code | _U(sign & sign_bit_of(code, scaled, grid, grid.signs_of_zero)))
     else:
-        found = _U(_U(_U(code ^ sign) - sign) & twos_complement_mask)
-    return found
+        signed_code = _U(_U(_U(code ^ sign) - sign) & twos_complement_mask)
+    return signed_code
 
 
 @step
 def with_sign(code, scaled, bits, grid):
     """Return the code with the sign of these bits, or that of NaN (ENC-009)."""
-    found = signed(code, scaled, sign_mask(bits), grid, grid.twos_complement_mask)
-    return found if scaled == scaled else grid.nan_code
+    signed_code = signed(code, scaled, sign_mask(bits), grid, grid.twos_complement_mask)
+    return signed_code if scaled == scaled else grid.nan_code

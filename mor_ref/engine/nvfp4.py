@@ -215,7 +215,7 @@ _LOOPS = {
     "modelopt": modelopt_scales,
     "compressed_tensors": compressed_tensors_scales,
 }
-Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
+ScaleArrays = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
 
 
 def nvfp4_scales(
@@ -249,13 +249,13 @@ def nvfp4_scales(
 
 
 def _fill(
-    profile: Nvfp4Profile, bamax: NDArray[np.uint32], overall: GlobalScales, found: Found
+    profile: Nvfp4Profile, bamax: NDArray[np.uint32], overall: GlobalScales, scales: ScaleArrays
 ) -> None:
     """Write the scales that follow from the largest magnitude of a tile alone."""
     loop, e4m3 = _LOOPS[profile.rule], grid_of(_E4M3)
     for k in range(overall.amax.size):
         rows = slice(k, k + 1) if profile.per_row else slice(None)
-        room = (array[rows].reshape(-1) for array in found)
+        room = (array[rows].reshape(-1) for array in scales)
         largest = bamax[rows].reshape(-1).view(np.float32)
         loop(largest, overall.encode[k], overall.decode[k], e4m3, *room)
 
@@ -266,7 +266,7 @@ def _choose(
     tiles: Partition,
     bamax: NDArray[np.uint32],
     overall: GlobalScales,
-    found: Found,
+    scale_arrays: ScaleArrays,
     threads: int | None,
 ) -> None:
     """Write the scales that depend on every element of a tile."""
@@ -277,6 +277,6 @@ def _choose(
     def choose(part: Part) -> None:
         words = words_of(numbers, tiles.columns, part)
         scales = overall.amax[0], _F(profile.range), overall.encode[0], overall.decode[0]
-        four_over_six(*words, part, tile, bamax, *scales, *grids, squared, *found)
+        four_over_six(*words, part, tile, bamax, *scales, *grids, squared, *scale_arrays)
 
     for_each_part(choose, tiles.rows, tiles.columns, threads)

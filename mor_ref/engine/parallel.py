@@ -32,7 +32,7 @@ def available_threads() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one where the caller does not say how many: other workers share the machine."""
+    """Use one thread unless the caller says how many: other workers share the machine."""
     before = _is_alone.set(False)
     try:
         yield
@@ -43,7 +43,7 @@ def one_thread() -> Iterator[None]:
 def thread_count(threads: int | None, size: int) -> int:
     """Return the number of threads to use: the caller's, or as many as the size is worth.
 
-    More than there are processors are not used: programs go from one machine to another.
+    At most one thread for each processor is used: programs go from one machine to another.
     """
     most = available_threads()
     if threads is None and not _is_alone.get():
@@ -61,7 +61,7 @@ def for_each_slice(work: Callable[[slice], None], size: int, threads: int) -> No
 
 
 def for_each(work: Callable[[Item], None], items: Iterable[Item], threads: int) -> None:
-    """Call `work` with each item, in so many threads, this one among them."""
+    """Call `work` with each item, in `threads` threads, this one among them."""
     if threads == 1:
         for item in items:
             work(item)
@@ -79,7 +79,7 @@ def for_each(work: Callable[[Item], None], items: Iterable[Item], threads: int) 
             work(item)
 
     with ThreadPoolExecutor(max_workers=threads - 1) as pool:
-        others = [pool.submit(work_off) for _ in range(threads - 1)]
+        workers = [pool.submit(work_off) for _ in range(threads - 1)]
         work_off()
-        for done in others:
-            done.result()
+        for worker in workers:
+            worker.result()

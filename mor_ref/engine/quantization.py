@@ -117,11 +117,11 @@ def quantize_part(
                 start = (row - place.top) * place.stride + left - place.left
                 at = row * columns + left
                 prefetch_row(x, start + place.stride, width)
-                numbers, found = x[start : start + width], codes[at : at + width]
+                numbers, codes_of_row = x[start : start + width], codes[at : at + width]
                 room = strip_of(out, at, width)
-                quantize_row(numbers, strip, grid, found, room, sums, counts)
-            of_blocks = errors[block_bounds[k] // block.rows - part.top // block.rows]
-            add_strip(sums, counts, of_blocks, part, left, right, block)
+                quantize_row(numbers, strip, grid, codes_of_row, room, sums, counts)
+            block_errors = errors[block_bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, block_errors, part, left, right, block)
 
 
 # ---------------------------------------------------------------------- whole tensors
@@ -150,7 +150,7 @@ def quantize(
 
     def quantize_one(part: Part) -> None:
         words = words_of(numbers, columns, part)
-        found = errors.room_for(part)
+        errors_of_part = errors.room_for(part)
         quantize_part(
             words.bits,
             words.place,
@@ -164,9 +164,9 @@ def quantize(
             grid,
             codes,
             out,
-            found,
+            errors_of_part,
         )
-        errors.add(part, found)
+        errors.add(part, errors_of_part)
 
     for_each_part(quantize_one, partition.rows, columns, threads)
     return codes, errors.blocks

@@ -91,7 +91,7 @@ def shared_exponent(amax, largest, shared_mantissa):
 
 
 @step
-def own_scale(amax, largest):
+def fp32_scale(amax, largest):
     """SCL-004: the ideal scale itself, as binary32 bits."""
     if amax == _U(0):
         return _U(0x3F800000)
@@ -112,10 +112,10 @@ def shared_exponents(amax, largest, shared_mantissas, exponents):
 
 
 @kernel
-def own_scales(amax, largest, scales):
+def fp32_scales(amax, largest, scales):
     """Write the scale of each block."""
     for i in range(amax.size):
-        scales[i] = own_scale(amax[i], largest)
+        scales[i] = fp32_scale(amax[i], largest)
 
 
 @kernel
@@ -194,21 +194,21 @@ def scales_for(
     amax: NDArray[np.uint32],
     fmt: Format,
     partition: Partition,
-    given: float | None = None,
+    given_amax: float | None = None,
 ) -> BlockScales:
     """Return the scale of each block from its amax, or from one that is given (SCL-006)."""
     largest = np.float32(fmt.largest).view(np.uint32)
-    if given is not None and kind != "gam":
-        amax = np.full_like(amax, np.float32(given).view(np.uint32))
+    if given_amax is not None and kind != "gam":
+        amax = np.full_like(amax, np.float32(given_amax).view(np.uint32))
     if kind == "fp32":
         scale = np.empty_like(amax)
-        own_scales(amax.reshape(-1), largest, scale.reshape(-1))
+        fp32_scales(amax.reshape(-1), largest, scale.reshape(-1))
         return BlockScales(scale, None, None)
     mantissa = np.zeros(partition.group_grid, np.uint32)
     if kind == "gam":
         group_amax = over_groups(amax, partition, np.maximum)
-        if given is not None:
-            group_amax = np.full_like(group_amax, np.float32(given).view(np.uint32))
+        if given_amax is not None:
+            group_amax = np.full_like(group_amax, np.float32(given_amax).view(np.uint32))
         ideal_mantissas(group_amax.reshape(-1), largest, mantissa.reshape(-1))
     shared = np.ascontiguousarray(to_blocks(mantissa, partition))
     exponent = np.empty(amax.shape, np.uint8)

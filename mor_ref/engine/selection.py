@@ -22,30 +22,30 @@ def by_rank(words: Words, share: float) -> Selected:
     threshold = np.partition(magnitudes.reshape(-1), place)[place]
     if threshold > _INFINITY:
         return np.ones(words.shape, np.bool_)
-    found: Selected = magnitudes > threshold
-    return found
+    selected: Selected = magnitudes > threshold
+    return selected
 
 
 @step
-def mark_outliers(words, least, found):
+def mark_outliers(words, least, outliers):
     """SEL-002: mark the columns of a row that are outliers; a NaN is not one."""
     use_full_vectors()
     for i in range(words.size):
         magnitude = _U(words[i] & _MAGNITUDE)
-        found[i] |= _B(magnitude >= least) & _B(magnitude <= _INFINITY)
+        outliers[i] |= _B(magnitude >= least) & _B(magnitude <= _INFINITY)
 
 
 @kernel
-def find_columns(words, columns, least, found):
+def find_columns(words, columns, least, outliers):
     """SEL-002: mark the columns with an outlier."""
     for start in range(0, words.size, columns):
-        mark_outliers(words[start : start + columns], least, found)
+        mark_outliers(words[start : start + columns], least, outliers)
 
 
 def by_column(words: Words, limit: float) -> Selected:
     """Return the columns with an outlier (SEL-002)."""
-    found = np.zeros(words.shape[1], _B)
+    outliers = np.zeros(words.shape[1], _B)
     if words.size:
         least = np.float32(limit).view(_U)
-        find_columns(words.reshape(-1), words.shape[1], least, found)
-    return np.broadcast_to(found.view(np.bool_), words.shape).copy()
+        find_columns(words.reshape(-1), words.shape[1], least, outliers)
+    return np.broadcast_to(outliers.view(np.bool_), words.shape).copy()

@@ -76,8 +76,8 @@ def nearest(word, lift, rule):
     significand = _U(_U(word & _U(0x007FFFFF)) | _U(0x00800000))
     below = shift_right(significand, distance)
     half = _U(shift_left(_U(1), distance) - _U(1)) >> _U(1)
-    found = shift_right(_U(_U(significand + half) + _U(below & _U(1))), distance)
-    return _U(0) if field == _I(0) else found
+    units = shift_right(_U(_U(significand + half) + _U(below & _U(1))), distance)
+    return _U(0) if field == _I(0) else units
 
 
 @step
@@ -88,8 +88,8 @@ def bits_of_y(size, unit):
         last = _U(last + _U(size >= _U(1 << k)))
     field = _U(unit + _I(last) - _I(22))
     fraction = _U(shift_left(size, _U(_U(23) - last)) & _U(0x007FFFFF))
-    found = _U(_U(field << _U(23)) | fraction)
-    return _U(0) if size == _U(0) else found
+    bits = _U(_U(field << _U(23)) | fraction)
+    return _U(0) if size == _U(0) else bits
 
 
 @step
@@ -203,7 +203,7 @@ def rule_of(kind: SharedKind, profile: SharedProfile) -> SharedRule:
 
 
 def _fields_of(exponent: NDArray[np.uint8], tau: NDArray[np.uint8], size: int) -> SharedFields:
-    """Return fields with room for so many numbers."""
+    """Return fields with room for `size` numbers."""
     sign, magnitude, code = (np.empty(size, _B) for _ in range(3))
     return SharedFields(exponent, tau, sign, magnitude, code, np.empty(size, _U))
 
@@ -228,7 +228,7 @@ def quantize_shared(
     profile: SharedProfile,
     threads: int | None,
 ) -> SharedFields:
-    """Quantize a tensor of so many rows and columns."""
+    """Quantize a tensor of `sides` rows and columns."""
     rows, columns = sides
     blocks, pairs = -(-columns // BLOCK), -(-columns // PAIR)
     exponent, tau = np.empty(rows * blocks, _B), np.empty(rows * pairs, _B)

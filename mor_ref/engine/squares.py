@@ -1,4 +1,4 @@
-"""Squared errors, the largest error and flushed numbers (a part of the chapter on errors).
+"""Squared errors, the largest error and flushed numbers.
 
 Squares are summed as integers, by the exponent of d: in any order, the sums are the same.
 """
@@ -52,13 +52,13 @@ def differ_in_row(x, y, sums, counts, flushed, d):
     """ERR-001 to ERR-003, ERR-007: for one row of a strip; writes the bits of each |d|."""
     use_full_vectors()
     for i in range(x.size):
-        bits, of_y = _U(widen(x[i], _U)), _U(y[i] & _MAGNITUDE)
+        bits, y_magnitude = _U(widen(x[i], _U)), _U(y[i] & _MAGNITUDE)
         magnitude = _U(bits & _MAGNITUDE)
         distance, _, u = error_terms(float_of(bits), float_of(_U(y[i])))
-        u, count = counted(magnitude, u, of_y)
+        u, count = counted(magnitude, u, y_magnitude)
         sums[i] = _U(sums[i] + u)
         counts[i] = _U(counts[i] + count)
-        flushed[i] = _U(flushed[i] + _U(_U(count & _U(1)) & _U(of_y == _U(0))))
+        flushed[i] = _U(flushed[i] + _U(_U(count & _U(1)) & _U(y_magnitude == _U(0))))
         d[i] = bits_of(distance)  # not finite if x is not
 
 
@@ -87,7 +87,7 @@ def carry(squares, low, high):
 
 
 @kernel
-def square_part(x, place, y, part, bounds, found, low, high):
+def square_part(x, place, y, part, bounds, totals, low, high):
     """Add the sums of a part; `y` is the part's."""
     sums, counts = np.empty(STRIP, _U), np.empty(STRIP, _U)
     flushed, d = np.empty(STRIP, _U), np.empty(STRIP, _U)
@@ -103,20 +103,20 @@ def square_part(x, place, y, part, bounds, found, low, high):
                 at = (row - part.top) * (part.right - part.left) + left - part.left
                 numbers, values = x[start : start + width], y[at : at + width]
                 differ_in_row(numbers, values, sums, counts, flushed, d)
-                square_row(d[:width], squares, found)
+                square_row(d[:width], squares, totals)
                 if row % _ROWS == _ROWS - 1:
                     carry(squares, low, high)
             carry(squares, low, high)
-            add_errors(sums[:width], counts[:width], found)
+            add_errors(sums[:width], counts[:width], totals)
             for i in range(width):
-                found[3] += _W(flushed[i])
+                totals[3] += _W(flushed[i])
 
 
 def measure(
     numbers: Numbers, partition: Partition, fills: Sequence[Fill], threads: int | None
 ) -> Sums:
     """Return the sums of a tensor; each of `fills` writes its share of y, which else is 0."""
-    found: list[Sums] = []
+    parts: list[Sums] = []
 
     def measure_one(part: Part) -> None:
         y = np.zeros((part.bottom - part.top) * (part.right - part.left), _U)
@@ -126,10 +126,10 @@ def measure(
         low, high = np.zeros(_EXPONENTS, _W), np.zeros(_EXPONENTS, _W)
         words = words_of(numbers, partition.columns, part)
         square_part(*words, y, part, row_bounds(part, _TALLEST), counts, low, high)
-        found.append(Sums._make([*counts.tolist(), _total(low, high)]))
+        parts.append(Sums._make([*counts.tolist(), _total(low, high)]))
 
     for_each_part(measure_one, partition.rows, partition.columns, threads)
-    return _added(found)
+    return _added(parts)
 
 
 def _total(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> int:
@@ -138,7 +138,7 @@ def _total(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> int:
     return sum(total << 2 * (max(e, 1) - 1) for e, total in sums if total)
 
 
-def _added(found: list[Sums]) -> Sums:
-    largest = max((one.largest for one in found), default=0)
-    added = {name: sum(getattr(one, name) for one in found) for name in Sums._fields}
+def _added(parts: list[Sums]) -> Sums:
+    largest = max((part.largest for part in parts), default=0)
+    added = {name: sum(getattr(part, name) for part in parts) for name in Sums._fields}
     return Sums(**added)._replace(largest=largest)

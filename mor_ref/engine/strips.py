@@ -121,7 +121,7 @@ def over_units(row_step):
 
 @step
 def end_of_run(units, row, column, end):
-    """Return the first column of units, from one on, that did not take the rung."""
+    """Return the first column, from `column` on, whose unit did not take the rung."""
     while column < end and units.choice[row, column] == units.rung:
         column += 1
     return column
@@ -164,28 +164,28 @@ def prefetch_row(x, start, width):
 def entry(scale, i):
     """Return an entry of an array that may be None: Numba types branches that are never taken."""
     if scale is None:
-        found = _F(1)
+        factor = _F(1)
     else:
-        found = scale[i]
-    return found
+        factor = scale[i]
+    return factor
 
 
 @step
-def spread(scales, row, left, right, tile, found):
+def spread(scales, row, left, right, tile, out):
     """Write the scale of each column of a strip of that row, if there are scales."""
     if scales is not None:
-        write_segments(scales[row // tile.rows], left, right, tile, found)
+        write_segments(scales[row // tile.rows], left, right, tile, out)
 
 
 @step
-def write_segments(scales, left, right, tile, found):
+def write_segments(scales, left, right, tile, out):
     """Write the scale of each column of a strip, by vectors in tiles that are as wide."""
-    here, vectors = whole_segments(tile, left, right), tile.columns // LANES
-    next_one = left // tile.columns
-    for k in range(here):
-        scale = float_of(scales[next_one + k])
+    whole_tiles, vectors = whole_segments(tile, left, right), tile.columns // LANES
+    first_tile = left // tile.columns
+    for k in range(whole_tiles):
+        scale = float_of(scales[first_tile + k])
         for vector in range(k * vectors, (k + 1) * vectors):
-            fill_lanes(found, vector * LANES, scale)
-    for column in range(next_one + here, (right - 1) // tile.columns + 1):
+            fill_lanes(out, vector * LANES, scale)
+    for column in range(first_tile + whole_tiles, (right - 1) // tile.columns + 1):
         first, last = segment(column, tile, left, right)
-        found[first:last] = float_of(scales[column])
+        out[first:last] = float_of(scales[column])

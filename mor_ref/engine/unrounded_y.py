@@ -1,4 +1,4 @@
-"""The y of units before any rounding to bfloat16, part by part (a part of the chapter on errors).
+"""The y of units before any rounding to bfloat16, part by part.
 
 A part has room for its own y alone: a tensor with a y of 32 bits may exceed the memory.
 """
