@@ -363,3 +363,19 @@ except RuntimeError as error:
     said = " ".join(run(program, where, environment | {"NUMBA_DISABLE_JIT": "1"}, fresh_python))
     assert said.startswith("NUMBA_DISABLE_JIT is set")
     assert "mor_ref.exact" in said
+
+
+BOTH = f"""{ENCODE}
+print(mor_ref.decode([56], "e4m3")[0])
+"""
+
+
+def test_a_file_at_the_place_of_another_is_no_kernel(used):
+    """Each is as it was written, and would be another function."""
+    where, environment = used
+    assert run(BOTH, where, environment) == ["56", "1", "1.0"]
+    first, second = sorted((where / "cache").rglob("*.nbc"))
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    first.write_bytes(contents[1])
+    assert run(BOTH, where, environment) == ["56", "0", "1.0"]

@@ -177,11 +177,10 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class _CheckedFiles(IndexDataCacheFile):
-    """Files that begin with a digest of the rest: machine code with a wrong bit would crash."""
+    """Files that begin with a digest of the rest: machine code with a wrong bit would crash.
 
-    def _dump(self, value: Any) -> Any:
-        content = super()._dump(value)
-        return hashlib.sha256(content).digest() + content
+    The digest is of the name as well: a file at the place of another is no kernel.
+    """
 
     def _load_index(self) -> Any:
         path = Path(self._index_path)
@@ -189,17 +188,27 @@ class _CheckedFiles(IndexDataCacheFile):
 
     def _save_index(self, overloads: Any) -> None:
         with self._open_for_write(self._index_path) as file:
-            file.write(self._dump(overloads))  # the name of the directory has the rest
+            # The name of the directory has the rest.
+            file.write(_checked_content(Path(self._index_path), self._dump(overloads)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        path = self._data_path(name)
+        with self._open_for_write(path) as file:
+            file.write(_checked_content(Path(path), self._dump(data)))
 
     def _load_data(self, name: str) -> Any:
         return self._checked(Path(self._data_path(name)))
 
     def _checked(self, path: Path) -> Any:
         content = path.read_bytes()
-        digest, kept = content[:_DIGEST], content[_DIGEST:]
-        if hashlib.sha256(kept).digest() != digest:
+        kept = content[_DIGEST:]
+        if _checked_content(path, kept) != content:
             raise ValueError(f"{path} is damaged")
         return pickle.loads(kept)  # noqa: S301  # Numba wrote it, and it is as it was written
+
+
+def _checked_content(path: Path, content: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + content).digest() + content
 
 
 class _FilesOfNow(FunctionCache):
