@@ -15,7 +15,7 @@ from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates import changeable, python_process
+from mor_ref.verify.candidates import changeable, own_process, python_process
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -25,7 +25,7 @@ from mor_ref.verify.running.suites import suites_in
 
 LONG = 1e6  # seconds, for candidates that answer
 MODULE = """
-import ctypes, os, pathlib, signal, sys, threading, time
+import ctypes, os, pathlib, signal, subprocess, sys, threading, time
 from mor_ref.operations import OPERATIONS
 
 def right(operation, parameters, inputs):
@@ -64,6 +64,17 @@ def moving(operation, parameters, inputs):
 def adding(operation, parameters, inputs):
     inputs["x"] += 1
     return {"code": inputs["x"][:2], "y": None}
+
+def leaving(operation, parameters, inputs):
+    with open("left", "a") as file:
+        print(subprocess.Popen(["sleep", "1000"]).pid, file=file)
+    return right(operation, parameters, inputs)
+
+def ending(operation, parameters, inputs):
+    os._exit(0)
+
+def closing(operation, parameters, inputs):
+    os.closerange(3, 256)
 
 def killing_the_asker(operation, parameters, inputs):
     pathlib.Path("candidate").write_text(str(os.getpid()))
@@ -121,6 +132,35 @@ def test_a_call_that_hangs_is_ended_at_the_limit():
     )
     said = "own_process:hanging, case 'mean_relative_error' of suite 'decisions': it gave no answer"
     assert found.failures[0].message == f"{said} within 0.25 s; give more time with --timeout"
+
+
+def test_what_a_candidate_starts_ends_with_it(here):
+    """Though all answers are right, and its process ends by itself."""
+    with candidate_named("own_process:leaving", LONG) as candidate:
+        found = verify(candidate, suites_in(bundled_files(), ["decisions"]))
+    assert found.verdict == "match"
+    left = [int(line) for line in (here / "left").read_text().split()]
+    assert left
+    eventually(lambda: not any(map(is_running, left)))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_candidate_that_ends_in_every_case_is_soon_not_asked(monkeypatch):
+    monkeypatch.setattr(own_process, "_MOST_IN_A_ROW", 3)
+    with candidate_named("own_process:ending", LONG) as candidate:
+        found = verify(candidate, suites_in(bundled_files(), ["encode"]))
+    assert (found.verdict, len(found.failures)) == ("failed", 3)
+    assert found.cases_not_asked == cases_of("encode") - 3
+    assert found.why_not_asked == "3 cases in a row ended the process"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_candidate_that_closes_the_pipe_of_answers_is_said_to(capfd):
+    with candidate_named("own_process:closing", LONG) as candidate:
+        found = verify(candidate, suites_in(bundled_files(), ["decisions"]))
+    assert found.verdict == "failed"
+    assert "before it had an answer" in found.failures[0].message
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_child_of_a_candidate_answers_nothing(here):

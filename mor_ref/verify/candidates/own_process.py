@@ -18,6 +18,7 @@ from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateErro
 
 _PATIENCE = 5.0  # seconds for a process to end, once it has no more questions
 _LATE = 3  # once failed cases have taken this many timeouts, no more cases are asked
+_MOST_IN_A_ROW = 32  # cases that ended the process; after so many, no more cases are asked
 # The input of this program ends with the process that started it, however that ends.
 _END_WITH_INPUT = 'read -r _; kill -s KILL -- "-$0"'
 
@@ -77,8 +78,7 @@ class OwnProcess:
             self._kill()
             self._popen.wait()
             self._output.close()
-            self._guard.kill()
-            self._guard.communicate()
+            self._guard.communicate()  # which ends what the process has left of its group
 
 
 Process = TypeVar("Process", bound=OwnProcess)
@@ -92,6 +92,7 @@ class CandidateInProcess(Candidate, Generic[Process]):
         self._seconds = seconds
         self._process: Process | None = None
         self._lost = 0.0  # seconds
+        self._in_a_row = 0  # failed cases
 
     def __exit__(
         self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
@@ -102,22 +103,33 @@ class CandidateInProcess(Candidate, Generic[Process]):
         """Return the fields of the candidate's answer; its process ends if it has none."""
         begin = time.monotonic()
         try:
-            return self._asked(self._process or self._open(), suite, operation, case)
+            answer = self._asked(self._process or self._open(), suite, operation, case)
         except EndedError as error:
             self._end(0)
             self._lost += time.monotonic() - begin
-            is_over = self._lost >= _LATE * self._seconds
+            self._in_a_row += 1
+            is_over, why = self._over()
             raise CandidateError(
                 f"{self.name}, case {case.name!r} of suite {suite!r}: {error}",
                 "run" if is_over else "case",
-                f"failed cases took {_LATE} times the limit of {self._seconds:g} s, which "
-                "--timeout sets",
+                why,
             ) from error
         except (CandidateError, NoAnswer):
             raise
         except BaseException:
             self._end(0)
             raise
+        self._in_a_row = 0
+        return answer
+
+    def _over(self) -> tuple[bool, str]:
+        """Return whether no more cases are asked, and why."""
+        if self._in_a_row >= _MOST_IN_A_ROW:
+            return True, f"{_MOST_IN_A_ROW} cases in a row ended the process"
+        return self._lost >= _LATE * self._seconds, (
+            f"failed cases took {_LATE} times the limit of {self._seconds:g} s, which "
+            "--timeout sets"
+        )
 
     @abstractmethod
     def _open(self) -> Process:

@@ -201,5 +201,7 @@ def _reply(answers: IO[bytes], name: str, where: str, function: Callable[[], Any
         os._exit(0)
     try:
         _send(answers, found)
+    except OSError:  # somebody's code has closed the pipe
+        os._exit(1)
     except Exception as error:  # noqa: BLE001 (a result that cannot be pickled)
         _send(answers, PythonFunction(name, lambda *_: None).failed(where, error))
