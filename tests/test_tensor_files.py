@@ -276,6 +276,24 @@ def test_lists_that_come_again_are_refused_before_they_are_walked(leaf, tmp_path
 
 
 @needs("torch")
+def test_tensors_that_repeat_what_is_stored_are_refused(tmp_path, monkeypatch):
+    """Strides of 0, and many names for one storage; a few of both are usual."""
+    torch = imported("torch")
+    path = str(tmp_path / "x.pt")
+    torch.save({f"w{k}": torch.zeros(1).expand(1 << 30) for k in range(100)}, path)
+    with pytest.raises(ValueError, match=r"tensors of 429,496,729,600 bytes in all, and stores"):
+        list_tensors([path])
+    shared = torch.ones(1000)
+    names = {f"w{k}": shared for k in range(64)}
+    monkeypatch.setattr(torch_files, "_FEW_BYTES", 0)
+    torch.save(names, path)
+    assert len(list_tensors([path]).stored) == 64
+    torch.save({**names, "again": shared}, path)
+    with pytest.raises(ValueError, match=r"x.pt has tensors of 260,000 bytes in all, and stores"):
+        list_tensors([path])
+
+
+@needs("torch")
 def test_dicts_may_come_again_as_often_as_the_limit_says(tmp_path, monkeypatch):
     """Items that a file stores are not limited, nor are two places of one state_dict."""
     torch = imported("torch")

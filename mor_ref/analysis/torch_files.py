@@ -20,6 +20,8 @@ _CONSTANTS = "/constants.pkl"  # of archives of TorchScript
 _NEXT = "save its state_dict with torch.save"
 _OF_OPTIMIZER = {"state", "param_groups"}  # the keys of an optimizer's state_dict
 _DEPTH = 64  # of dicts and lists inside each other
+_MOST_REPEATED = 64  # times that each stored byte may be shown, on average
+_FEW_BYTES = 1 << 28  # that any file may show
 _MOST_AGAIN = 1 << 16  # items of shared dicts and lists, beyond those that the file stores
 
 
@@ -27,6 +29,7 @@ def torch_tensors(file: str) -> Tensors:
     """Yield the tensors of a state_dict, or of nested ones, whose keys are joined by dots."""
     loaded = _loaded(file)
     _check_nesting(loaded, file)
+    _check_storages(loaded, file)
     for name, tensor, is_of_optimizer in _tensors_in(loaded, ""):
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         reason = _reason_against(tensor, dtype)
@@ -100,6 +103,24 @@ def _check_nesting(loaded: Any, file: str) -> None:
         raise ValueError(
             f"{file} has the same dicts and lists over and over: {again:,} items come again, and "
             f"at most {_MOST_AGAIN:,} may; {_NEXT}"
+        )
+
+
+def _check_storages(loaded: Any, file: str) -> None:
+    """Refuse tensors that repeat what is stored: strides of 0, and many names for one storage."""
+    stored: dict[int, int] = {}
+    shown = 0
+    for _, tensor, _ in _tensors_in(loaded, ""):
+        if str(tensor.layout) != "torch.strided" or tensor.is_meta:
+            continue
+        storage = tensor.untyped_storage()
+        stored[storage.data_ptr()] = storage.nbytes()
+        shown += tensor.numel() * tensor.element_size()
+    most = max(_MOST_REPEATED * sum(stored.values()), _FEW_BYTES)
+    if shown > most:
+        raise ValueError(
+            f"{file} has tensors of {shown:,} bytes in all, and stores {sum(stored.values()):,}: "
+            f"at most {most:,} may be shown; save tensors that are contiguous, and each once"
         )
 
 
