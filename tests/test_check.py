@@ -340,7 +340,7 @@ def test_a_directory(copied):
     )
     assert text[0] == (
         f"{NAME}: match, {ELEMENTS:,} entries of {CASES} cases compared with the exact model, "
-        f"which computed {distinct:,} distinct inputs"
+        f"which computed {distinct:,} inputs"
     )
     assert text[-1] == f"{directory}: mismatch (2 suites, 2 findings)"
     assert check(directory, [NAME]).verdict == "match"

@@ -34,14 +34,15 @@ _SHOWN = 8  # findings of a suite, as text
 class SuiteCheck(Outcome):
     """A suite: how many entries the exact model compared, and the findings.
 
-    `distinct` is how many distinct inputs the exact model computed for it. `model` says
-    what computed the expected values: operations of a user have their own function.
+    `computed` is how many inputs the exact model computed for it: in suites of rows and of small
+    tensors, equal ones once. `model` says what computed the expected values: operations of a user
+    have their own function.
     """
 
     suite: str
     cases: int = 0
     by_exact_model: int = 0
-    distinct: int = 0
+    computed: int = 0
     model: str = "the exact model"
     findings: tuple[Finding, ...] = ()
     is_usable: bool = True
@@ -119,7 +120,7 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
     is_usable = _add(
         found, suite_checks.check_negative(directory, suite, entry.get("negative"), cases), name
     )
-    counts = len(cases), _compared(exact), memory.distinct
+    counts = len(cases), _compared(exact), memory.computed
     return SuiteCheck(name, *counts, model, tuple(found), is_usable)
 
 
@@ -184,7 +185,7 @@ def lines(found: Check) -> Iterator[str]:
         yield (
             f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "
             f"{counted(suite.cases, 'case')} compared with {suite.model}, which computed "
-            f"{counted(suite.distinct, 'distinct input')}"
+            f"{counted(suite.computed, 'input')}"
         )
         yield from (f"  {finding}" for finding in suite.findings[:_SHOWN])
         if len(suite.findings) > _SHOWN:
