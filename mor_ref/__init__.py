@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mor_ref.api.quantization import Quantized, quantize
     from mor_ref.api.selection import select
     from mor_ref.api.shared import Shared, quantize_shared
+    from mor_ref.definitions.finfo import Finfo, finfo
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -47,6 +48,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.quantization": ("Quantized", "quantize"),
     "api.selection": ("select",),
     "api.shared": ("Shared", "quantize_shared"),
+    "definitions.finfo": ("Finfo", "finfo"),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
@@ -69,6 +71,7 @@ __all__ = [
     "Affine",
     "DotChunks",
     "ErrorSums",
+    "Finfo",
     "FitsRange",
     "Format",
     "FormatError",
@@ -92,6 +95,7 @@ __all__ = [
     "dot",
     "dot_chunks",
     "encode",
+    "finfo",
     "formats",
     "matmul",
     "mix_formats",
@@ -108,6 +112,18 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
+# Names that people expect, and what does it here.
+_MEANT = {
+    "dequantize": "call the method of the record: mor_ref.quantize(x, 'e4m3').dequantize()",
+    "quantize_fp8": "call mor_ref.quantize(x, 'e4m3')",
+    "quantize_int8": "call mor_ref.quantize_affine(x, 'int8')",
+    "quantize_mxfp4": "call mor_ref.quantize_mx(x, 'e2m1')",
+    "quantize_mxfp6": "call mor_ref.quantize_mx(x, 'e2m3') or (x, 'e3m2')",
+    "quantize_mxfp8": "call mor_ref.quantize_mx(x, 'e4m3') or (x, 'e5m2')",
+    "round": "call mor_ref.decode(mor_ref.encode(x, 'e4m3'), 'e4m3')",
+    "cast": "call mor_ref.encode(x, 'e4m3')",
+}
+
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for, as most of them need NumPy."""
@@ -115,7 +131,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"mor_ref.{name}")
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"mor_ref.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module 'mor_ref' has no attribute {name!r}")
+    hint = f"; {_MEANT[name]}" if name in _MEANT else ""
+    raise AttributeError(f"module 'mor_ref' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

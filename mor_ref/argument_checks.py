@@ -2,10 +2,14 @@
 
 import difflib
 import itertools
+import math
 import operator
 import re
+import reprlib
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import SupportsFloat
 
 _MOST_ITEMS, _MOST_DIMENSIONS = 1 << 32, 64  # of nested lists; NumPy takes as many dimensions
 
@@ -136,6 +140,49 @@ def whole_number(argument: str, given: object, lowest: int, highest: int) -> int
         raise TypeError(f"{argument} is {given!r}; give an int from {lowest} to {most}")
     if not lowest <= number <= highest:
         raise ValueError(f"{argument} is {number}; give an int from {lowest} to {most}")
+    return number
+
+
+def real_number(argument: str, given: object, example: str) -> float:
+    """Return a number as a float, if it is one: of Python, NumPy, ml_dtypes, torch or JAX.
+
+    >>> import numpy as np
+    >>> real_number("amax", np.float32(3.5), "3.5"), real_number("amax", np.array(2), "3.5")
+    (3.5, 2.0)
+    """
+    shape = getattr(given, "shape", ())
+    if shape != ():
+        sides = " x ".join(map(str, shape))
+        raise TypeError(f"{argument} is an array of {sides}; give one number, such as {example}")
+    is_bool = isinstance(given, bool) or "bool" in str(getattr(given, "dtype", ""))
+    if is_bool or not isinstance(given, SupportsFloat):
+        raise TypeError(f"{argument} is {reprlib.repr(given)}; give a number, such as {example}")
+    try:
+        return float(given)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{argument} is {reprlib.repr(given)}, which is no number of binary32 ({error}); give "
+            f"one, such as {example}"
+        ) from None
+
+
+def binary32_number(argument: str, given: object, example: str) -> float:
+    """Return a finite number that binary32 has; refuse any other with the nearest one."""
+    number = real_number(argument, given, example)
+    try:
+        (nearest,) = struct.unpack("<f", struct.pack("<f", number))
+    except OverflowError:
+        nearest = math.inf
+    if not math.isfinite(nearest):
+        raise ValueError(
+            f"{argument} is {number!r}, which is no finite number of binary32; give one, such as "
+            f"{example}"
+        )
+    if nearest != number:
+        raise ValueError(
+            f"{argument} is {number!r}, which is not a number of binary32; the nearest is "
+            f"{nearest!r}, which np.float32({number!r}) gives"
+        )
     return number
 
 

@@ -24,6 +24,20 @@ _WORDS = {
     BF16: np.uint16,
 }
 _CODES = "unsigned integers"
+_SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")  # of ml_dtypes
+_NO_NUMBERS = {  # by kinds of dtypes
+    "b": "truth values",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "times",
+    "O": "objects",
+    "S": "text",
+    "U": "text",
+}
+_NO_NUMBERS = {
+    "b": "truth values", "c": "complex numbers", "M": "dates", "m": "times", "O": "objects",
+    "S": "text", "U": "text",
+}  # fmt: skip  # by kinds of dtypes
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
 
@@ -69,18 +83,61 @@ class RandomWords(NamedTuple):
     n: int
 
 
-def numbers_from(x: object, argument: str, taken: str = _TAKEN) -> Numbers:
-    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order."""
+def numbers_from(
+    x: object, argument: str, taken: str = _TAKEN, widest: type[np.floating[Any]] = np.float32
+) -> Numbers:
+    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order.
+
+    Integers, and floats of 8 bits and fewer, become float32, or the `widest` if it is needed:
+    nothing is rounded.
+    """
     array = _array_from(x, argument, np.floating, taken)
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
-        raise TypeError(
-            f"{argument} has dtype {array.dtype}; convert it yourself and give {taken}: mor_ref "
-            "does not round silently"
-        )
+        array = _exactly(array, argument, taken, widest)
+        dtype = array.dtype
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
     bits.flags.writeable = False  # so that a kernel is compiled for one kind of array
     return Numbers(bits, dtype, array.shape)
+
+
+def _exactly(
+    array: NDArray[Any], argument: str, taken: str, widest: type[np.floating[Any]]
+) -> NDArray[Any]:
+    """Return numbers of another dtype as floats that are exactly these; refuse any others."""
+    name = array.dtype.name
+    if name in DTYPES:
+        return array.astype(np.float32)
+    if array.dtype.kind in "iu" or name in _SMALL_INTEGERS:
+        wide = array.astype(np.int64) if name in _SMALL_INTEGERS else array
+        for dtype in dict.fromkeys((np.dtype(np.float32), np.dtype(widest))):
+            is_exact = _has_integers(dtype, wide)
+            if is_exact.all():
+                floats: NDArray[Any] = wide.astype(dtype)
+                return floats
+        raise TypeError(
+            f"{argument} holds {wide[~is_exact].flat[0]}, which {dtype} does not have; convert it "
+            f"yourself and give {taken}: mor_ref does not round silently"
+        )
+    what = _NO_NUMBERS.get(array.dtype.kind)
+    if what is not None:
+        raise TypeError(f"{argument} holds {what} (dtype {array.dtype}); give {taken}")
+    raise TypeError(
+        f"{argument} has dtype {array.dtype}; convert it yourself and give {taken}: mor_ref does "
+        "not round silently"
+    )
+
+
+def _has_integers(dtype: np.dtype[Any], integers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether a dtype of floats has each integer: its bits from first to last are few."""
+    bits = np.finfo(dtype).nmant + 1
+    words = integers.astype(np.uint64)
+    magnitudes = np.where(integers < 0, ~words + np.uint64(1), words)
+    lowest = magnitudes & (~magnitudes + np.uint64(1))
+    is_short = lowest >> np.uint64(64 - bits) > 0
+    exact: NDArray[np.bool_] = (magnitudes < lowest << np.uint64(bits)) | is_short
+    exact |= magnitudes == 0
+    return exact
 
 
 def codes_in(x: Any) -> Codes:
@@ -119,6 +176,21 @@ def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
     """Return the smallest unsigned dtype that holds the codes of a format."""
     width = next(width for width in (8, 16, 32) if fmt.bits <= width)
     return np.dtype(f"uint{width}")
+
+
+def codes_from(x: object, fmt: Format, argument: str) -> Bits:
+    """Return codes of a format: unsigned integers, or an array whose dtype is the format."""
+    dtype = str(getattr(x, "dtype", ""))
+    own = DTYPES.get(dtype.removeprefix("torch."))
+    is_elsewhere = _is_torch_tensor(x) and x.device.type != "cpu"  # type: ignore[attr-defined]
+    if own is not None and not dtype.endswith("_x2") and not is_elsewhere:
+        if own != fmt.name:
+            raise TypeError(
+                f"{argument} has dtype {dtype}, which is {own}, and the format is {fmt.name!r}; "
+                f"give {own!r}, or the codes by a view"
+            )
+        x = codes_in(x).bits
+    return unsigned_from(x, fmt.bits, code_dtype(fmt), argument)
 
 
 def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
@@ -208,18 +280,28 @@ def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
     if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
         raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
     if isinstance(item, np.ndarray | np.generic):
-        if not issubclass(item.dtype.type, kind | BF16.type):
+        is_integer = kind is np.floating and issubclass(item.dtype.type, np.integer)
+        if not is_integer and not issubclass(item.dtype.type, kind | BF16.type):
             raise TypeError(
                 f"{argument} holds an array or scalar of {item.dtype}; give {taken}: mor_ref "
                 "does not convert silently"
             )
     elif isinstance(item, int | float | complex):
-        own = int if kind is np.integer else float
-        if not isinstance(item, own) or isinstance(item, bool):
+        own = int if kind is np.integer else int | float
+        is_number = isinstance(item, own) and not isinstance(item, bool)
+        if not is_number or (isinstance(item, int) and kind is np.floating and not _has(item)):
             raise TypeError(
                 f"{argument} holds the {type(item).__name__} {item!r}; give {taken}: mor_ref "
                 "does not convert silently"
             )
+
+
+def _has(item: int) -> bool:
+    """Return whether binary64, which a list with floats becomes, has an integer."""
+    try:
+        return int(float(item)) == item
+    except OverflowError:
+        return False
 
 
 def _is_torch_tensor(x: object) -> bool:
@@ -237,8 +319,11 @@ def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
         )
     try:
         plain = x.detach().resolve_conj().resolve_neg()
+        name = str(plain.dtype).removeprefix("torch.")
         if plain.dtype == torch.bfloat16:
             array: NDArray[Any] = plain.view(torch.int16).numpy().view(BF16)
+        elif taken != _CODES and name in DTYPES and plain.dtype.itemsize == 1:
+            array = plain.float().numpy()  # exactly
         else:
             array = plain.numpy()
     except (TypeError, RuntimeError) as error:

@@ -107,7 +107,7 @@ def test_everything_that_mor_takes_can_be_analyzed():
         report = analyze(given, settings).report
         assert report == analyze(array.copy(), settings).report
         assert (report.dtype, report.shape) == ("float64", array.shape)
-    for refused in (np.ones(3, np.int32), np.ma.masked_array([1.0]), "1", [1, 2]):
+    for refused in (np.ones(3, np.bool_), np.ma.masked_array([1.0]), "1", [True, 2]):
         with pytest.raises(TypeError, match=r"^x (has|is|holds) "):
             analyze(refused, settings)
 

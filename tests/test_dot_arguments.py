@@ -126,7 +126,7 @@ def test_whole_numbers_are_taken_as_c():
         found = mor_ref.dot(ROWS[:1], ROWS[:1], c)
         assert (found == mor_ref.dot(ROWS[:1], ROWS[:1], float(c))).all()
     for c in (True, 2**24 + 1, 2**53 + 1, 1 << 128, 1 << 2000):
-        with pytest.raises((TypeError, ValueError), match="c has "):
+        with pytest.raises((TypeError, ValueError), match="c (has|holds) "):
             mor_ref.dot(ROWS[:1], ROWS[:1], c)
 
 

@@ -103,7 +103,7 @@ def without_exponents(chosen, of_c=True):
         kept = [one for k, one in enumerate(part) if not chosen(k, len(part))]
         exponent = reference(kept, profile)[1]
         unit = (NOTHING[1] if exponent is None else exponent) - profile.fraction_bits
-        value = sum(cut(one.of_elements, unit) for one in part) * Fraction(2) ** unit
+        value = sum(cut(one.element_product, unit) for one in part) * Fraction(2) ** unit
         return value, exponent if value == 0 else unit + profile.fraction_bits
 
     return [(dot_nvidia.cut_chunk, cut_chunk), (dot_amd.cut_products, cut_products)]

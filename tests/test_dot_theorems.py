@@ -47,7 +47,7 @@ def row_of(profile, seed, binades=6):
 
 def exact_terms(part, c):
     """Return the exact sum of c and products, and of their magnitudes."""
-    terms = [one.of_elements * one.of_scales for one in part]
+    terms = [one.element_product * one.scale_product for one in part]
     return sum(terms, Fraction(c)), sum(map(abs, terms), abs(Fraction(c)))
 
 
@@ -109,7 +109,7 @@ def test_the_error_of_a_chunk_is_bounded(name):
         for part, chunk in zip(parts, dot_chunks(a, b, c, *rest), strict=True):
             whole, _ = exact_terms(part, c)
             unit = Fraction(2) ** (chunk.exponent - profile.fraction_bits)
-            count = sum(one.of_elements * one.of_scales != 0 for one in part) + (c != 0)
+            count = sum(one.element_product * one.scale_product != 0 for one in part) + (c != 0)
             assert abs(chunk.cut_sum * unit - whole) < count * unit
             n = profile.kept_bits
             own = max(abs(Fraction(chunk.c)) / 2**n, Fraction(1, 2 ** (126 + n)))
@@ -127,7 +127,7 @@ def first_chunk_without_cut_bits(a, b, profile, of, scales):
     exponents = [
         one.a.exponent + one.b.exponent + one.scale_a.exponent + one.scale_b.exponent
         for one in part
-        if one.of_elements != 0
+        if one.element_product != 0
     ]
     if min(exponents) < unit + 2 * of[0].mantissa_bits:
         return None
@@ -242,7 +242,7 @@ def test_the_error_of_chunks_of_amd_is_bounded(name, more):
             else:
                 v = chunk.cut_sum * Fraction(2) ** (chunk.exponent - 32)
                 unit = Fraction(2) ** (chunk.exponent - profile.fraction_bits)
-                count = sum(one.of_elements != 0 for one in part)
+                count = sum(one.element_product != 0 for one in part)
                 assert abs(v - whole) < (count + more) * unit
                 last = max(abs(v) / 2**23, Fraction(1, 2**149))
                 assert abs(Fraction(chunk.c) - v) < last

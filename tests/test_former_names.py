@@ -1,6 +1,7 @@
 """Names of earlier versions answer with the names of today."""
 
 import pytest
+from extras import needs
 from typer.testing import CliRunner
 
 import mor_ref
@@ -35,8 +36,8 @@ def test_the_former_attribute_of_a_recipe() -> None:
     assert own == mor_ref.recipes.own_recipe("mxfp8")
 
 
+@needs("torch")
 def test_the_former_names_of_training() -> None:
-    pytest.importorskip("torch")
     from mor_ref import torch as training
 
     with pytest.warns(DeprecationWarning, match="is mor_ref.torch.TensorRecipe now"):

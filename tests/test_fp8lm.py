@@ -407,8 +407,9 @@ def test_numbers_of_every_source(dtype):
         (fp8lm.begin_adam(x).master.codes, fp8lm.begin_adam(wide).master.codes),
     ):
         np.testing.assert_array_equal(ours, theirs)
-    with pytest.raises(TypeError, match=r"amax has dtype int64; convert it yourself and give"):
-        fp8lm.scale(np.array([3, 4]))
+    with pytest.raises(TypeError, match=r"amax holds 16777217, which float32 does not have"):
+        fp8lm.scale(np.array([3, (1 << 24) + 1]))
+    assert fp8lm.scale(np.array([3, 4])).scale.tolist() == fp8lm.scale([3.0, 4.0]).scale.tolist()
 
 
 @needs("torch")

@@ -173,13 +173,19 @@ def test_a_given_scale(scale):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"amax": -1.0}, "amax is -1.0; give a finite number of binary32 that is not negative"),
-        ({"amax": 0.3}, "amax is 0.3; give a finite number of binary32"),
-        ({"amax": math.inf}, "amax is inf; give"),
+        ({"amax": -1.0}, "amax is -1.0; give a number that is not negative"),
+        (
+            {"amax": 0.3},
+            "amax is 0.3, which is not a number of binary32; the nearest is",
+        ),
+        ({"amax": math.inf}, "amax is inf, which is no finite number of binary32; give"),
         ({"amax": 1.0, "scale": 2.0}, "amax is 1.0 and scale is 2.0; give one of them"),
         ({"scale": 2.0, "scaling": "gam"}, "scale is given with scaling 'gam'; give scaling 'fp3"),
         ({"scale": 0.0}, "scale is 0.0; give a positive, normal number of binary32"),
-        ({"scale": 1e-40}, "scale is 1e-40; give"),
+        (
+            {"scale": 1e-40},
+            "scale is 1e-40, which is not a number of binary32; the nearest is",
+        ),
     ],
 )
 def test_what_cannot_be_given(given, message):

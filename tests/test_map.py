@@ -34,6 +34,7 @@ def test_the_rooms_of_the_picture_are_all_there_are() -> None:
     assert rooms <= there
     # Small modules, and the former name of recipes.
     others = {
+        "__main__",
         "__init__",
         "addresses",
         "former_names",

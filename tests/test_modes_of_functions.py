@@ -125,6 +125,7 @@ CALLS = {
     "exact.goes_up_at_random": lambda: exact.goes_up_at_random(1, 2, 3, 2),
 }  # fmt: skip
 WITHOUT_NUMBERS = {
+    "mor_ref.finfo", "mor_ref.Finfo",  # of the rows of formats
     "mor_ref.formats", "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.Metric",
     "fp8lm.History", "fp8lm.AutoScale",  # given by users
     "analysis.Analysis", "analysis.BlockMap", "analysis.NamedRecipe", "analysis.TensorComparison",

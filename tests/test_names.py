@@ -11,6 +11,7 @@ import mor_ref
 from mor_ref import exact, formats
 from mor_ref.argument_checks import UnknownNameError, hint_of
 from mor_ref.definitions.format_names import DTYPES, OTHER_NAMES
+from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.formats import formats as catalogue
 from mor_ref.recipes import as_tensor_recipe
 
@@ -56,17 +57,17 @@ def values_of(fmt):
 
 @pytest.mark.parametrize("name", [name for name in FLOATS if FLOATS[name].itemsize < 4])
 @pytest.mark.parametrize("prefix", ["", "torch.", "jnp."])
-def test_the_name_of_a_dtype_leads_to_the_format_of_its_values(name, prefix):
+def test_the_name_of_a_dtype_is_that_of_the_format_of_its_values(name, prefix):
     """If there is such a format here; else to none."""
     bits = ml_dtypes.finfo(FLOATS[name]).bits
     right = values_by_dtype(FLOATS[name], bits)
     same = [fmt.name for fmt in catalogue.values() if fmt.bits == bits and values_of(fmt) == right]
-    assert hinted(answer_to(prefix + name)) == same
     assert [DTYPES[name]] == same
+    assert as_format(prefix + name) is formats[same[0]]
 
 
-def test_a_dtype_of_32_bits_leads_to_the_format_of_its_values():
-    assert hinted(answer_to("float32")) == ["f32"]
+def test_a_dtype_of_32_bits_is_the_format_of_its_values():
+    assert as_format("float32") is formats["f32"]
 
 
 @pytest.mark.parametrize("name", [*INTEGERS, "int8", "uint8", "int32"])
@@ -91,9 +92,7 @@ def test_other_formats_of_the_field_lead_to_none(name):
         ("fp4", ["e2m1", "e2m1_ieee"]),
         ("f8E4M3", ["e4m3", "e4m3_ieee"]),
         ("__nv_fp8_e4m3", ["e4m3"]),
-        ("E4M3", ["e4m3"]),
         ("e4m3-ieee", ["e4m3_ieee"]),
-        ("BF16", ["bf16"]),
         ("half", ["f16"]),
         # Not spellings of anything: other bits would be guessed.
         ("e4m4", []),
@@ -110,7 +109,7 @@ def test_names_of_formats(name, choices):
 
 
 def test_a_dtype_itself_is_read_by_its_name():
-    assert hinted(answer_to(ml_dtypes.float8_e4m3fnuz)) == ["e4m3fnuz"]
+    assert as_format(ml_dtypes.float8_e4m3fnuz) is formats["e4m3fnuz"]
 
 
 def test_every_name_of_other_software_leads_to_a_format_or_to_none():

@@ -244,7 +244,7 @@ def test_beyond_one_strip_and_one_part(shape, block):
         ({"scaling": "mx"}, ValueError, "scaling is 'mx', which is not known; take one of gam"),
         ({"block": "rows"}, ValueError, "block is 'rows', which is not known"),
         ({"threads": 0}, ValueError, "threads is 0; give an int from 1"),
-        ({"x": [1]}, TypeError, "x holds the int 1"),
+        ({"x": [True]}, TypeError, "x holds the bool True"),
     ],
 )
 def test_wrong_arguments(arguments, error, message):

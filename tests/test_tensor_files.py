@@ -20,6 +20,7 @@ from mor_ref.analysis.compare_files import compare_files
 from mor_ref.analysis.listing import Selection, list_tensors
 from mor_ref.analysis.stored_tensors import reading
 from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.golden.store.array_files import metadata_of
 from mor_ref.verify.own_inputs import from_files
 
 BF16 = ml_dtypes.bfloat16
@@ -525,3 +526,14 @@ def test_numbers_of_safetensors_are_read_when_they_are_looked_at(tmp_path):
         tracemalloc.stop()
     assert found.totals[0].measures.elements == 4 * 2**23
     assert peak < 3.5 * 2**23
+
+
+def test_a_zip_file_of_a_later_version_is_refused(tmp_path):
+    path = tmp_path / "later.npz"
+    np.savez(path, x=np.ones(4, np.float32))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 128  # the version that is needed to read it
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"as a .npz file \(zip file version 12.8\); save or"):
+        list(tensors_in(path))
+    assert metadata_of(str(path)) == {}

@@ -42,7 +42,7 @@ _UNREADABLE = (
     MemoryError,
     OSError,
     OverflowError,
-    RuntimeError,  # of zipfile: encrypted, or an unknown compression
+    RuntimeError,  # of zipfile: encrypted, or an unknown version or compression
     SafetensorError,
     SyntaxError,
     TokenError,

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import with_hints
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import code_dtype, room_for, unsigned_from
+from mor_ref.arrays import codes_from, room_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@with_hints
 @untraced
 def decode(
     codes: "ArrayLike",
@@ -31,7 +33,7 @@ def decode(
     array([ 3.125e-01, -4.480e+02,        nan], dtype=float32)
     """
     source = as_format(fmt)
-    words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
+    words = codes_from(codes, source, "codes")
     from mor_ref.engine.decoding import decode_into  # imports Numba
 
     numbers, store = room_for(out, words.shape, np.dtype(np.float32), [words])

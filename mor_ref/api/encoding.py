@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mor_ref.api.border import with_hints
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 @with_former_name("preset", "profile")
+@with_hints
 @untraced
 def encode(
     x: "ArrayLike",
@@ -65,7 +67,7 @@ def encode(
     target = as_format(fmt)
     special = special_cases_for(target, overflow, nan, profile)
     mode = rounding_for(target, rounding, special)
-    numbers = numbers_from(x, "x")
+    numbers = numbers_from(x, "x", widest=np.float64)
     random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape, target)
     inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
     codes, store = room_for(out, numbers.shape, code_dtype(target), inputs)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.border import with_hints
 from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, copied_to, numbers_from
@@ -84,6 +85,7 @@ def _in_blocks(entries: NDArray[np.uint8], blocks: int, n: int) -> NDArray[np.ui
     return np.pad(entries, ((0, 0), (0, blocks * n - columns))).reshape(rows, blocks, n)
 
 
+@with_hints
 @untraced
 def quantize_shared(
     x: "ArrayLike", kind: str, *, profile: str = "quark_torch", threads: int | None = None

@@ -70,6 +70,7 @@ def _options(
         bool,
         typer.Option(
             "--version",
+            "-V",
             metavar="",
             help="Print the version.",
             callback=_print_version,
@@ -95,6 +96,32 @@ def show_formats(
     from mor_ref.cli import formats
 
     formats.run(name, as_json=json)
+
+
+def _add_listing(what: str, words: str) -> None:
+    def listing(json: JsonOption = False) -> None:
+        from mor_ref.cli import listings
+
+        listings.run(what, as_json=json)
+
+    app.command(what, help=words)(listing)
+
+
+_add_listing("recipes", "List the usual recipes, each with what it is in full.")
+_add_listing("profiles", "List the profiles of libraries and chips, each with its chapter.")
+_add_listing("policies", "List the policies, each with its rungs.")
+_add_listing("roundings", "List the roundings, each with what it does.")
+
+
+@app.command("help")
+def show_help(
+    context: typer.Context,
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND")] = None,
+) -> None:
+    """Show the help of a command, as COMMAND --help does."""
+    from typer.main import get_command
+
+    get_command(app).main([*(command or []), "--help"], prog_name=context.find_root().info_name)
 
 
 # A negative number is an argument, not an unknown option. No option here has a short name, because

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         quantize_shared,
         select,
     )
+    from mor_ref.definitions.finfo import Finfo, finfo
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -59,6 +60,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "cuda.affine_functions": ("Affine", "quantize_affine"),
     "cuda.scheme_functions": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
     "cuda.errors": ("ErrorSums",),
+    "definitions.finfo": ("Finfo", "finfo"),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
@@ -69,6 +71,7 @@ __all__ = [
     "Affine",
     "DotChunks",
     "ErrorSums",
+    "Finfo",
     "FitsRange",
     "Format",
     "FormatError",
@@ -91,6 +94,7 @@ __all__ = [
     "dot",
     "dot_chunks",
     "encode",
+    "finfo",
     "formats",
     "matmul",
     "mor",

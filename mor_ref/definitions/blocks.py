@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
 
@@ -79,7 +79,13 @@ def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Part
 def as_cut(argument: str, cut: Cut) -> Cut:
     """Return a cut as a name or a tuple; refuse anything else, before there is a tensor."""
     _sides(argument, cut, 1, 1)
-    return cut if isinstance(cut, str) else (cut[0], cut[1])
+    return cut if isinstance(cut, str) else (int(cut[0]), int(cut[1]))
+
+
+def pair_of(sides: Any) -> tuple[Any, Any] | None:
+    """Return two numbers of a tuple, a list or an array of one dimension; None if it is no pair."""
+    is_listed = isinstance(sides, tuple | list) and len(sides) == 2
+    return tuple(sides) if is_listed or getattr(sides, "shape", None) == (2,) else None
 
 
 def in_parameters(cut: Cut) -> str | list[int]:
@@ -112,10 +118,11 @@ def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
     if isinstance(cut, str):
         known_name(argument, cut, _NAMED_CUTS)
         return {"tensor": whole, "row": (1, whole[1]), "column": (whole[0], 1)}[cut]
-    if not isinstance(cut, tuple | list) or len(cut) != 2:
+    pair = pair_of(cut)
+    if pair is None:
         names = ", ".join(repr(name) for name in _NAMED_CUTS)
         raise TypeError(f"{argument} is {cut!r}; give {names} or a pair (rows, columns)")
-    sides = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in cut]
+    sides = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in pair]
     return min(sides[0], whole[0]), min(sides[1], whole[1])
 
 

@@ -19,6 +19,10 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
 POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")
 # In CUDA, PTX, RISC-V and IEEE 754.
+_OTHER_OVERFLOWS = {
+    **dict.fromkeys(("saturate", "saturating", "sat", "clamp", "clip", "finite"), ("satfinite",)),
+    **dict.fromkeys(("inf", "infinity", "nan", "ieee754", "nosat", "none"), ("ieee",)),
+}
 _OTHER_ROUNDINGS = {
     **dict.fromkeys(("rn", "rtne", "nearesteven", "tonearesteven", "tiestoeven"), ("rne",)),
     **dict.fromkeys(("nearest", "tonearest"), ("rne", "rna")),
@@ -92,7 +96,7 @@ def special_cases(overflow: str | None = None, nan: str | None = None) -> Specia
     """Return the record of this reference's own rules; None stands for the default."""
     given: dict[str, Any] = {}
     if overflow is not None:
-        given["overflow"] = known_name("overflow", overflow, OVERFLOWS)
+        given["overflow"] = known_name("overflow", overflow, OVERFLOWS, _OTHER_OVERFLOWS)
     if nan is not None:
         given["nan"] = known_name("nan", nan, NANS)
     return SpecialCases(**given)

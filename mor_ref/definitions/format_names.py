@@ -29,6 +29,17 @@ DTYPES: Mapping[str, str] = MappingProxyType(
         "float32": "f32",
     }
 )
+_SPELLED = {spelling(name): fmt for name, fmt in DTYPES.items() if not name.endswith("_x2")}
+
+
+def format_of_dtype(dtype: object) -> str | None:
+    """Return the format that a dtype is, given it or its name; None if it is none.
+
+    >>> format_of_dtype("float16"), format_of_dtype("ml_dtypes.float8_e4m3"), format_of_dtype("f8")
+    ('f16', 'e4m3_ieee', None)
+    """
+    return _SPELLED.get(spelling(dtype))
+
 
 # Names of one format, or of one of several; a name without any is of a format that is not here.
 _OTHERS: Mapping[str, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.encoding import RandomBits, SpecialCases, special_cases
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.format_names import OTHER_NAMES
+from mor_ref.definitions.format_names import OTHER_NAMES, format_of_dtype
 
 _Row = TypeVar("_Row")
 
@@ -112,9 +112,18 @@ encoding_profiles: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
 )
 
 
-def as_format(fmt: str | Format) -> Format:
-    """Return the format itself, or the one of that name."""
-    return fmt if isinstance(fmt, Format) else formats[fmt]
+def as_format(fmt: object) -> Format:
+    """Return the format itself, or the one of a name, in any case, or of a dtype that is one.
+
+    >>> as_format("E4M3").name, as_format("float8_e4m3fnuz").name, as_format("torch.bfloat16").name
+    ('e4m3', 'e4m3fnuz', 'bf16')
+    """
+    if isinstance(fmt, Format):
+        return fmt
+    if isinstance(fmt, str) and fmt in formats:
+        return formats[fmt]
+    name = format_of_dtype(fmt) or str(fmt).lower()
+    return formats[name if name in formats else fmt]  # type: ignore[index]  # which refuses it
 
 
 def special_cases_for(

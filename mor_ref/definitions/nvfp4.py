@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mor_ref.argument_checks import known_name
+from mor_ref.definitions.blocks import pair_of
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.scales import AmaxOrScale, given_amax, given_scale
 
@@ -144,6 +145,11 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
         Nvfp4Profile("modelopt", "modelopt", tiles=_ROWS),
         Nvfp4Profile("compressed_tensors", "compressed_tensors", tiles=_ROWS),
     ),
+    {
+        **dict.fromkeys(("transformerengine", "nvte", "nvidia"), ("te",)),
+        **dict.fromkeys(("llmcompressor", "compressedtensor"), ("compressed_tensors",)),
+        **dict.fromkeys(("modeloptimizer", "tensorrtmodeloptimizer", "amo"), ("modelopt",)),
+    },
     namespace=NAMES_OF_REPRESENTATIONS,
 )
 
@@ -164,7 +170,7 @@ def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | No
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
     """Return the tile as a tuple, if the profile takes it."""
-    wanted = tuple(tile) if isinstance(tile, tuple | list) else tile
+    wanted = pair_of(tile) or tile
     for sides in profile.tiles:
         if sides == wanted:
             return sides

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from mor_ref.argument_checks import binary32_number
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
@@ -101,23 +102,22 @@ def is_scale(value: object) -> bool:
     return is_binary32(value) and float(value) >= _SMALLEST_NORMAL  # type: ignore[arg-type]
 
 
-def given_amax(argument: str, value: float) -> float:
+def given_amax(argument: str, value: object) -> float:
     """Return a given amax; refuse a number that cannot be one."""
-    if not is_amax(value):
-        raise ValueError(
-            f"{argument} is {value!r}; give a finite number of binary32 that is not negative, such "
-            "as float(np.float32(3.3))"
-        )
-    return float(value)
+    amax = binary32_number(argument, value, "3.5")
+    if amax < 0:
+        raise ValueError(f"{argument} is {amax!r}; give a number that is not negative")
+    return amax
 
 
-def given_scale(argument: str, value: float) -> float:
+def given_scale(argument: str, value: object) -> float:
     """Return a given scale; refuse a number that cannot be one."""
-    if not is_scale(value):
+    scale = binary32_number(argument, value, "0.25")
+    if scale < _SMALLEST_NORMAL:
         raise ValueError(
-            f"{argument} is {value!r}; give a positive, normal number of binary32, such as 0.25"
+            f"{argument} is {scale!r}; give a positive, normal number of binary32, such as 0.25"
         )
-    return float(value)
+    return scale
 
 
 def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> AmaxOrScale:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import known_name, real_number
 
 SELECTIONS = ("rank", "column")
 _FLT_MAX = math.ldexp(2**24 - 1, 104)
@@ -16,8 +16,7 @@ def check_limit(by: str, limit: object) -> float:
     A share is from 0 to 1, and a limit is positive and finite in binary32.
     """
     known_name("by", by, SELECTIONS)
-    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
-    value = float(limit) if is_number else math.nan  # type: ignore[arg-type]  # it is a number
+    value = real_number("limit", limit, "0.9" if by == "rank" else "6.0")
     if by == "rank" and not 0 <= value <= 1:
         raise ValueError(f"limit has to be a share from 0 to 1 by rank: got {limit!r}; give 0.9")
     if by == "column" and not 0 < value <= _FLT_MAX:

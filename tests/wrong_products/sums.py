@@ -26,8 +26,8 @@ from wrong_products.pieces import (
 
 def _terms(part):
     return [
-        one.of_elements * one.of_scales
-        if all(map(math.isfinite, (one.of_elements, one.of_scales)))
+        one.element_product * one.scale_product
+        if all(map(math.isfinite, (one.element_product, one.scale_product)))
         else math.nan
         for one in part
     ]

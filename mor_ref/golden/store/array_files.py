@@ -54,7 +54,8 @@ def metadata_of(file: str) -> Mapping[str, str]:
         with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
             return opened.metadata() or {}
     if file.endswith(".npz"):
-        unreadable = OSError, ValueError, RecursionError, zipfile.BadZipFile
+        # RuntimeError is of a version or a compression that zipfile does not know.
+        unreadable = OSError, ValueError, RuntimeError, zipfile.BadZipFile
         with suppress(*unreadable), zipfile.ZipFile(file) as archive:
             found = json.loads(archive.comment)
             if isinstance(found, dict) and all(isinstance(one, str) for one in found.values()):

@@ -1,0 +1,306 @@
+"""What users of NumPy, torch, JAX and ml_dtypes write by habit: it works, or says what to do.
+
+Each row is a call, and the value that it returns or the words that its refusal has.
+"""
+
+import datetime as dt
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import mor_ref
+from mor_ref.cli import listings
+from mor_ref.definitions.encoding import ROUNDINGS
+from mor_ref.definitions.format_names import DTYPES
+from mor_ref.definitions.formats import encoding_profiles
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.policies import POLICIES
+from mor_ref.recipes import as_tensor_recipe
+
+X = np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32)
+AMAX = np.abs(X).max()
+Call = Callable[[], Any]
+
+
+def _codes(**arguments: Any) -> list[int]:
+    codes: list[int] = mor_ref.quantize(X, "e4m3", **arguments).codes.ravel().tolist()
+    return codes
+
+
+# ---------------------------------------------------------------------- one number
+
+_THREE = _codes(amax=3.0)
+NUMBERS = [3.0, 3, np.float32(3), np.float64(3), np.float16(3), np.int64(3), np.uint8(3),
+           ml_dtypes.bfloat16(3), ml_dtypes.float8_e4m3fn(3), np.array(3.0), np.array(3, np.int8),
+           Fraction(3), np.float32([3])[0], AMAX]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{type(number).__name__}-{number}")
+def test_a_number_is_one_of_any_library(number: Any) -> None:
+    assert _codes(amax=number) == _THREE
+    nvfp4 = mor_ref.quantize_nvfp4(X, global_scale=number)
+    assert nvfp4 == mor_ref.quantize_nvfp4(X, global_scale=3.0)
+    scaled = mor_ref.quantize(X, "e4m3", scaling="fp32", scale=number)
+    assert scaled == mor_ref.quantize(X, "e4m3", scaling="fp32", scale=3.0)
+    assert (mor_ref.select(X, "column", limit=number) == mor_ref.select(X, limit=3.0)).all()
+
+
+def test_a_scale_that_numpy_computes() -> None:
+    scale = 448 / AMAX
+    assert mor_ref.quantize(X, "e4m3", scaling="fp32", scale=scale).scale.item() == scale
+
+
+REFUSED_NUMBERS: list[tuple[Any, str]] = [
+    (0.1, "amax is 0.1, which is not a number of binary32; the nearest is 0.10000000149011612"),
+    (np.float64(0.1), "amax is 0.1, which is not a number of binary32"),
+    (Fraction(1, 3), "which is not a number of binary32; the nearest is 0.3333333432674408"),
+    (1e300, "amax is 1e\\+300, which is no finite number of binary32; give one, such as 3.5"),
+    (float("nan"), "amax is nan, which is no finite number of binary32"),
+    (10**400, "which is no number of binary32"),
+    (-1.0, "amax is -1.0; give a number that is not negative"),
+    (X, "amax is an array of 2 x 32; give one number, such as 3.5"),
+    ([3.0], "amax is \\[3.0\\]; give a number, such as 3.5"),
+    ("3", "amax is '3'; give a number"),
+    (True, "amax is True; give a number"),
+    (np.bool_(1), "give a number"),
+    (3j, "amax is 3j; give a number"),
+]
+
+
+@pytest.mark.parametrize(("number", "words"), REFUSED_NUMBERS, ids=repr)
+def test_what_is_no_number_is_refused_in_a_line(number: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^.*{words}") as refused:
+        _codes(amax=number)
+    assert len(str(refused.value)) < 200
+
+
+# ---------------------------------------------------------------------- exact inputs
+
+EXACT: list[tuple[Any, list[float]]] = [
+    (1, [1]),
+    ([1.5, 2], [1.5, 2]),
+    ([1, 2, 3], [1, 2, 3]),
+    (np.arange(4), [0, 1, 2, 3]),
+    (np.arange(4, dtype=np.int8), [0, 1, 2, 3]),
+    (np.uint16([65535]), [65535]),
+    (
+        np.int64([1 << 40, -(1 << 63), -1, 0, (1 << 24) - 1]),
+        [2.0**40, -(2.0**63), -1, 0, 2.0**24 - 1],
+    ),
+    (np.uint64([1 << 63, (1 << 24) - 1 << 40]), [2.0**63, (2.0**24 - 1) * 2**40]),
+    ([np.int64(3), 1.5], [3, 1.5]),
+    *(
+        (np.array([0.5, -2, 1], getattr(ml_dtypes, name)), [0.5, -2, 1])
+        for name in DTYPES
+        if hasattr(ml_dtypes, name) and "e8m0" not in name
+    ),
+    (np.array([0.5, 4], ml_dtypes.float8_e8m0fnu), [0.5, 4]),
+    (np.array([-3, 7], ml_dtypes.int4), [-3, 7]),
+    (np.array([15], ml_dtypes.uint4), [15]),
+]
+
+
+@pytest.mark.parametrize(("x", "values"), EXACT, ids=lambda x: str(getattr(x, "dtype", x)))
+def test_what_is_exact_is_taken(x: Any, values: list[float]) -> None:
+    expected = mor_ref.encode(np.float64(values), "e5m2").ravel().tolist()
+    assert mor_ref.encode(x, "e5m2").ravel().tolist() == expected
+    if np.ndim(x):
+        codes = mor_ref.quantize(np.atleast_2d(x), "e5m2").codes
+        assert (codes == mor_ref.quantize(np.float32([values]), "e5m2").codes).all()
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (
+        np.int32([(1 << 24) + 1]),
+        "x holds 16777217, which float32 does not have; convert it",
+    ),
+    ([(1 << 24) + 1, 5], "x holds 16777217, which float32 does not have"),
+    ([(1 << 53) + 1, 1.5], "x holds the int 9007199254740993"),
+    ("0.3", "x holds text"),
+    (["0.3"], "x holds text"),
+    ([True, False], "bool"),
+    (np.array([True]), "x holds truth values"),
+    ([1 + 2j], "complex"),
+    (np.array([1j]), "x holds complex numbers"),
+    (np.datetime64("2026-01-01"), "x holds dates"),
+    ([dt.date(2026, 1, 1)], "x holds objects"),
+    ((v for v in [1.0]), "x holds objects"),
+    (None, "x holds objects"),
+    ({1.0}, "x holds objects"),
+]
+
+
+@pytest.mark.parametrize(("x", "words"), REFUSED, ids=lambda x: type(x).__name__)
+def test_what_would_be_rounded_or_is_no_number_is_refused(x: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words) as refused:
+        mor_ref.quantize(x, "e4m3")
+    assert ("round" in str(refused.value)) == ("does not have" in str(refused.value))
+
+
+def test_an_encoder_takes_what_binary64_has() -> None:
+    odd = (1 << 53) - 1
+    assert mor_ref.encode(np.int64([odd]), "f32") == mor_ref.encode(np.float64([odd]), "f32")
+    with pytest.raises(TypeError, match="which float64 does not have"):
+        mor_ref.encode(np.int64([odd + 2]), "f32")
+
+
+@pytest.mark.parametrize("name", [name for name in DTYPES if hasattr(ml_dtypes, name)])
+def test_codes_may_have_the_dtype_of_their_format(name: str) -> None:
+    array = np.array([0.5, 2, 1], getattr(ml_dtypes, name))
+    assert mor_ref.decode(array, DTYPES[name]).tolist() == [0.5, 2, 1]
+    other = "e5m2" if DTYPES[name] != "e5m2" else "e4m3"
+    with pytest.raises(TypeError, match=f"which is {DTYPES[name]}, and the format is '{other}'"):
+        mor_ref.decode(array, other)
+
+
+# ---------------------------------------------------------------------- names of formats
+
+FORMATS: list[tuple[Any, str]] = [
+    *((name, fmt) for name, fmt in DTYPES.items() if not name.endswith("_x2")),
+    *((name.upper(), fmt) for name, fmt in DTYPES.items() if not name.endswith("_x2")),
+    *((f"torch.{name}", fmt) for name, fmt in DTYPES.items() if not name.endswith("_x2")),
+    *((getattr(ml_dtypes, n), fmt) for n, fmt in DTYPES.items() if hasattr(ml_dtypes, n)),
+    *((np.dtype(getattr(ml_dtypes, n)), fmt) for n, fmt in DTYPES.items() if hasattr(ml_dtypes, n)),
+    (np.float16, "f16"),
+    (np.dtype("float32"), "f32"),
+    *((name.upper(), name) for name in mor_ref.formats),
+]
+
+
+@pytest.mark.parametrize(("given", "name"), FORMATS, ids=str)
+def test_a_format_has_any_of_its_names(given: Any, name: str) -> None:
+    x = [0.3, -500.0, 1e-9]
+    assert mor_ref.encode(x, given).tolist() == mor_ref.encode(x, name).tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("fp8", "did you mean 'e4m3' or 'e5m2'"),
+        ("fp4", "did you mean 'e2m1'"),
+        ("tf32", "format is 'tf32', which is not known"),
+        (float, "which is not known"),
+        (np.int8, "which is not known"),
+        ("float8", "did you mean 'e4m3' or 'e5m2'"),
+    ],
+)
+def test_a_name_of_several_formats_or_of_none_is_refused(given: Any, words: str) -> None:
+    with pytest.raises(mor_ref.UnknownNameError, match=words):
+        mor_ref.encode([0.3], given)
+
+
+@pytest.mark.parametrize("name", [name for name in DTYPES if hasattr(ml_dtypes, name)])
+def test_limits_are_those_of_ml_dtypes(name: str) -> None:
+    theirs = ml_dtypes.finfo(getattr(ml_dtypes, name))
+    for limits in (mor_ref.finfo(DTYPES[name]), mor_ref.finfo(getattr(ml_dtypes, name))):
+        for field in ("bits", "max", "min", "tiny", "smallest_normal", "smallest_subnormal", "eps",
+                      "epsneg", "nmant", "nexp", "maxexp", "minexp"):  # fmt: skip
+            assert float(getattr(limits, field)) == float(getattr(theirs, field)), field
+
+
+def test_integers_have_no_limits_of_floats() -> None:
+    with pytest.raises(ValueError, match="format 'int8_mx' has integers"):
+        mor_ref.finfo("int8_mx")
+
+
+# ---------------------------------------------------------------------- arguments
+
+ARGUMENTS: list[tuple[Call, Call]] = [
+    (lambda: mor_ref.quantize_nvfp4(X, tile=np.array([1, 16])), lambda: mor_ref.quantize_nvfp4(X)),
+    (lambda: mor_ref.quantize_nvfp4(X, tile=[1, 16]), lambda: mor_ref.quantize_nvfp4(X)),
+    (
+        lambda: mor_ref.quantize(X, "e4m3", block=np.array([1, 16])),
+        lambda: mor_ref.quantize(X, "e4m3", block=(1, 16)),
+    ),
+    (
+        lambda: mor_ref.quantize(X, "e4m3", block=(np.int64(1), np.int32(16))),
+        lambda: mor_ref.quantize(X, "e4m3", block=(1, 16)),
+    ),
+    (
+        lambda: mor_ref.quantize_mx(X, "e4m3", block=np.int64(32)),
+        lambda: mor_ref.quantize_mx(X, "e4m3"),
+    ),
+    (lambda: mor_ref.quantize(X, "E4M3", threads=1000), lambda: mor_ref.quantize(X, "e4m3")),
+]
+
+
+@pytest.mark.parametrize(("call", "meant"), ARGUMENTS)
+def test_an_argument_may_be_of_numpy(call: Call, meant: Call) -> None:
+    assert call() == meant()
+
+
+HINTS: list[tuple[Call, str]] = [
+    (lambda: mor_ref.encode(X, "e4m3", overflow="saturate"), "did you mean 'satfinite'"),
+    (lambda: mor_ref.encode(X, "e4m3", overflow="inf"), "did you mean 'ieee'"),
+    (lambda: mor_ref.encode(X, "e4m3", rounding="stochastic"), "did you mean 'sr'"),
+    (lambda: mor_ref.quantize_nvfp4(X, profile="transformer_engine"), "did you mean 'te'"),
+    (
+        lambda: mor_ref.quantize_mx(X, "e4m3", block_size=32),
+        "no argument 'block_size'; give block$",
+    ),
+    (lambda: mor_ref.quantize_nvfp4(X, group_size=16), "has no argument 'group_size'; give tile$"),
+    (lambda: mor_ref.quantize(X, "e4m3", axis=0), "quantize has no argument 'axis'; give block$"),
+    (lambda: mor_ref.quantize_mx(X, "e4m3", seed=1), "has no argument 'seed'; give random_bits$"),
+    (lambda: mor_ref.encode(X, dtype="e4m3"), "encode has no argument 'dtype'; give fmt$"),
+    (lambda: mor_ref.encode(X, "e4m3", saturate=True), "no argument 'saturate'; give overflow$"),
+    (lambda: mor_ref.quantize_mxfp4(X), r"call mor_ref.quantize_mx\(x, 'e2m1'\)"),
+    (lambda: mor_ref.quantize_mxfp8(X), r"call mor_ref.quantize_mx\(x, 'e4m3'\)"),
+    (lambda: mor_ref.dequantize(X), "call the method of the record"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), HINTS)
+def test_a_habit_of_another_library_leads_to_what_is_meant(call: Call, words: str) -> None:
+    with pytest.raises((TypeError, ValueError, AttributeError), match=words):
+        call()
+
+
+def test_a_hint_is_for_a_wrong_argument_alone() -> None:
+    with pytest.raises(TypeError, match="required positional argument|missing"):
+        mor_ref.quantize_mx(X)  # type: ignore[call-arg]
+
+
+# ---------------------------------------------------------------------- the command line
+
+LISTS = {
+    "recipes": "mxfp8:rceil",
+    "profiles": "te_4over6_mse",
+    "policies": "three_way",
+    "roundings": "rne",
+}
+
+
+def _printed(*arguments: str) -> str:
+    command = [sys.executable, "-m", "mor_ref", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_a_list_has_a_line_for_each(what: str) -> None:
+    rows = json.loads(_printed(what, "--json"))
+    assert LISTS[what] in rows
+    assert all(rows.values())
+    text = _printed(what)
+    assert all(name in text for name in rows)
+
+
+def test_lists_are_those_of_the_catalogues() -> None:
+    assert list(listings.roundings()) == list(ROUNDINGS)
+    assert list(listings.policies()) == list(POLICIES)
+    assert set(PROFILES) | set(encoding_profiles) <= set(listings.profiles())
+    for name in listings.recipes():
+        assert as_tensor_recipe(name).text
+
+
+def test_the_version_and_help_are_where_people_look() -> None:
+    assert _printed("-V") == _printed("--version") == f"mor-ref {mor_ref.__version__}\n"
+    assert "NUMBER" in _printed("help", "explain")
+    assert "Commands" in _printed("help")
