@@ -34,7 +34,7 @@ def element(function):
         amax = task.amax()
         groups = task.of_blocks(task.amax_of_groups(amax))
         _, _, scale = right(task.scaling, task.largest, groups, amax)
-        code, y = function(task.x, task.element_product(scale), task.name)
+        code, y = function(task.x, task.of_elements(scale), task.name)
         u, counts = errors(task.x, y)[2:]
         gone = lost(task.x, y)
         units = {"sum": u, "nonzero": counts, "nonfinite": gone}

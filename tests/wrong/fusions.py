@@ -33,7 +33,7 @@ def scales(task):
 def spread(task, scale=None):
     """Return the scale of each element, and its code."""
     scale = scales(task)[2] if scale is None else scale
-    wide = task.element_product(scale)
+    wide = task.of_elements(scale)
     return scale, wide, to_code(task.x * wide, task.name)
 
 
@@ -123,7 +123,7 @@ def zero_blocks_skipped(task):
     exponent = right(task.scaling, task.largest, groups, amax)[1]
     exponent = np.where(amax > 0, exponent, 0)
     scale, _, code = spread(task, scale)
-    none = task.element_product(amax) == 0
+    none = task.of_elements(amax) == 0
     code = np.where(none & np.isfinite(task.x), np.uint8(0), code)
     return task.answer(exponent=exponent, scale=scale, code=code)
 
@@ -141,7 +141,7 @@ def stored_decode_scales(task):
 def source_arithmetic(task):
     """Scale in bfloat16: the product, not the scale, is rounded to eight bits."""
     scale = scales(task)[2]
-    wide = task.element_product(scale)
+    wide = task.of_elements(scale)
     bits = (task.x * wide).view(U32)
     product = (bits + U32(0x7FFF) + (bits >> U32(16) & U32(1)) & U32(0xFFFF0000)).view(F32)
     code = to_code(np.where(np.isfinite(task.x), product, task.x), task.name)
@@ -151,7 +151,7 @@ def source_arithmetic(task):
 def odd_product(task):
     """Encode the exact product through binary64 and a cast to binary16, which is wide enough."""
     scale = scales(task)[2]
-    product = task.x.astype(F64) * task.element_product(scale)
+    product = task.x.astype(F64) * task.of_elements(scale)
     half = product.astype(np.float16).astype(F32)
     return task.answer(scale=scale, code=to_code(half, task.name))
 

@@ -60,7 +60,7 @@ def clamped(parameters, inputs):
     """Return codes of a kernel whose path of whole warps clamps NaN to the largest number."""
     task = Task.of(parameters, inputs)
     scale, _ = restored(task)
-    xs = task.x * task.element_product(scale)
+    xs = task.x * task.of_elements(scale)
     xs = np.where(np.isnan(xs) & ~seen_by_fast_path(task.x), task.largest, xs)
     return task.answer(scale=scale, code=to_code(xs, task.name))
 

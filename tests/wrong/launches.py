@@ -150,7 +150,7 @@ def first_numbers(count):
 
     def amaxes(task):
         rows, columns = _inside(task)
-        inside = rows[:, None] * task.element_product(_widths(task)) + columns < count
+        inside = rows[:, None] * task.of_elements(_widths(task)) + columns < count
         return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
 
     return amaxes

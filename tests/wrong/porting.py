@@ -184,7 +184,7 @@ def lost(x, y):
 def finished(task, scale, **fields):
     """Return the results of a task whose scales are known."""
     x = task.x
-    spread = task.element_product(scale)
+    spread = task.of_elements(scale)
     xs = x * spread
     code = to_code(xs, task.name)
     y = from_code(code, task.name) / spread

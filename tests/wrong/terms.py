@@ -32,7 +32,7 @@ def restored(task):
     amax = task.amax()
     groups = task.of_blocks(task.amax_of_groups(amax))
     _, _, scale = right(task.scaling, task.largest, groups, amax)
-    spread = task.element_product(scale)
+    spread = task.of_elements(scale)
     return scale, from_code(to_code(task.x * spread, task.name), task.name) / spread
 
 

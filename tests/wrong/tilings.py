@@ -28,7 +28,7 @@ def edges_of_the_last(task):
     groups = task.amax_of_groups(amax)
     mantissa, _, _ = right(task.scaling, task.largest, groups, groups)
     _, exponent, scale = right(task.scaling, task.largest, task.of_blocks(groups), amax)
-    spread = task.element_product(scale)
+    spread = task.of_elements(scale)
     code = to_code(task.x * spread, task.name)
     y = from_code(code, task.name) / spread
     beyond = [s * c - n for s, c, n in zip(sides, counts, task.x.shape, strict=True)]
