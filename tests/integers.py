@@ -19,7 +19,7 @@ from mor_ref.exact.quantization import Element
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import OfRecord, Operation
+from mor_ref.operations.operation import Operation, PublicRecord
 from mor_ref.operations.parameters import kinds
 from mor_ref.representations import Asked
 
@@ -160,5 +160,5 @@ OPERATION = Operation(
     exact=exact_fields,
     engine=engine_fields,
     cuda=None,
-    record=OfRecord(lambda one: isinstance(one, Record), lambda _: {"block": "row"}, vars),
+    record=PublicRecord(lambda one: isinstance(one, Record), lambda _: {"block": "row"}, vars),
 )

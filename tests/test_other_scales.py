@@ -13,7 +13,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import BITS
-from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.operations.shapes import sides_of, spread_to_numbers
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.sample import samples_of
@@ -175,7 +175,7 @@ def the_inverse(x, right):
 @kernel("quantize", USED + r"the block at \[i, j - 1\], around the end, in all")
 def the_gam_scale_of_the_block_before(x, right):
     scale = np.roll(right["scale"].view(np.float32), 1, axis=1)
-    return {"code": e4m3(x * of_numbers(scale, (8, 8), x.shape))}
+    return {"code": e4m3(x * spread_to_numbers(scale, (8, 8), x.shape))}
 
 
 @kernel(
@@ -294,7 +294,7 @@ def gam_with_the_amax_of_the_row(x, _):
     alike = np.broadcast_to(np.repeat(tall, 8)[: len(x), np.newaxis], x.shape)
     inputs = {"x": np.ascontiguousarray(alike).view(np.uint32)}
     found = OPERATIONS["quantize"].exact(PARAMETERS["quantize"], inputs)
-    scale = of_numbers(found["scale"].view(np.float32), (8, 8), x.shape)
+    scale = spread_to_numbers(found["scale"].view(np.float32), (8, 8), x.shape)
     code = e4m3(x * scale)
     return {name: found[name] for name in ("amax", "scale", "exponent")} | {"code": code}
 
@@ -478,7 +478,7 @@ CHOSEN = r"output: each entry is that of x with "
 def outputs(x, choice):
     """Return the output of units with these choices."""
     each = [mor_ref.quantize(x, name, block=(8, 8)).dequantize() for name in ("e4m3", "e5m2")]
-    units = of_numbers(choice, (8, 8), x.shape)
+    units = spread_to_numbers(choice, (8, 8), x.shape)
     found = np.select([units == 0, units == 1], each, x)
     return {"output": found.astype(ml_dtypes.bfloat16).view(np.uint16)}
 
@@ -551,7 +551,7 @@ def y_as_if_the_columns_were_in_place(x, right):
 def mixed(x, choice):
     """Return codes and y of units that take these candidates."""
     by = mor_ref.mix_formats(x, ("e4m3", "int8"), block=(8, 8)).quantized
-    units = of_numbers(choice, (8, 8), x.shape)
+    units = spread_to_numbers(choice, (8, 8), x.shape)
     code = np.where(units == 0, by["e4m3"].codes, by["int8"].codes)
     y = np.where(units == 0, by["e4m3"].dequantize(), by["int8"].dequantize())
     return {"code": code, "y": y.view(np.uint32)}
@@ -590,7 +590,7 @@ def powers_of_two_for_gam(x, _):
     return {
         "exponent": (exponent + 127).astype(np.uint8),
         "scale": scale.view(np.uint32),
-        "code": e4m3(x * of_numbers(scale, (8, 8), x.shape)),
+        "code": e4m3(x * spread_to_numbers(scale, (8, 8), x.shape)),
     }
 
 
@@ -659,7 +659,7 @@ def magnitudes_rounded_up(x, right):
 
 def cut_to_bf16(x, right):
     """Cut the last bits of numbers that are not quantized, and one of some others."""
-    units = of_numbers(right["choice"], (8, 8), x.shape)
+    units = spread_to_numbers(right["choice"], (8, 8), x.shape)
     cut = (x.view(np.uint32) >> 16).astype(np.uint16)
     rest = right["output"] - (right["output"] % 3 == 0)
     return {"output": np.where(units == 2, cut, rest).astype(np.uint16)}
@@ -709,7 +709,7 @@ def scales_of_numbers(operation, case, coded):
             order = np.argsort(case.arrays["permutation"].ravel())
             each = np.broadcast_to(rows[:, order // (order.size // parameters["groups"])], x.shape)
         else:
-            each = of_numbers(rows, sides[axes], x.shape)
+            each = spread_to_numbers(rows, sides[axes], x.shape)
         found[name] = each.reshape(-1) if axes == "ends" else each.reshape(-1, 1)
     return found
 

@@ -13,13 +13,13 @@ from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
-from mor_ref.operations.shapes import of_numbers
+from mor_ref.operations.shapes import spread_to_numbers
 from mor_ref.operations.way_back import rounded_to
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mor_ref.exact.affine import AffineTensor, Choices
     from mor_ref.exact.quantization import Element
 
-_OF_BLOCKS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float")
+_BLOCK_NUMBERS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float")
 
 
-def how_of(parameters: Parameters) -> "Choices":
+def exact_choices(parameters: Parameters) -> "Choices":
     """Return the choices of a case, for the exact model."""
     from mor_ref.exact.affine import Choices
 
@@ -45,21 +45,21 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.affine import affine
 
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
-    found = affine(rows_of(arrays, parameters["source"]), how_of(parameters), cut)
-    elements = [e for row in found.elements for e in row]
+    tensor = affine(rows_of(arrays, parameters["source"]), exact_choices(parameters), cut)
+    elements = [e for row in tensor.elements for e in row]
     return {
-        **block_fields(found, cut.grid),
+        **block_fields(tensor, cut.grid),
         **element_fields(elements, arrays["x"].shape),
-        **sums(listed(found.error, cut.grid), cut.grid),
+        **sums(listed(tensor.error, cut.grid), cut.grid),
     }
 
 
-def block_fields(found: "AffineTensor", grid: tuple[int, int]) -> dict[str, Any]:
+def block_fields(tensor: "AffineTensor", grid: tuple[int, int]) -> dict[str, Any]:
     """Return the fields of blocks."""
-    blocks = listed(found.blocks, grid)
+    blocks = listed(tensor.blocks, grid)
     numbers = {
         name: f32_array(getattr(block, name) for block in blocks).reshape(grid)
-        for name in _OF_BLOCKS
+        for name in _BLOCK_NUMBERS
     }
     return {**numbers, "zero_point": words_of([b.zero_point for b in blocks]).reshape(grid)}
 
@@ -91,22 +91,22 @@ def choices(parameters: Parameters) -> dict[str, Any]:
     return {name: parameters[name] for name in ("grid", "profile", "symmetric")}
 
 
-def stored(found: "Affine") -> dict[str, Any]:
-    """Return the fields that a record has; those of an order come with groups that have one."""
+def stored(record: "Affine") -> dict[str, Any]:
+    """Return the fields of a record, with those of the order if its columns are permuted."""
     order: dict[str, Any] = {}
-    if found.range is not None and found.permutation is not None:
-        order["range"] = bits32(found.range).reshape(1, -1)
-        order["permutation"] = words_of(found.permutation).reshape(1, -1)
+    if record.range is not None and record.permutation is not None:
+        order["range"] = bits32(record.range).reshape(1, -1)
+        order["permutation"] = words_of(record.permutation).reshape(1, -1)
     return {
         **order,
-        **{name: bits32(getattr(found, name)) for name in _OF_BLOCKS},
-        "zero_point": found.zero_point.view(np.uint32),
-        "xs": bits32(found.xs),
-        "code": words_of(found.codes),
-        "y": bits32(found.y),
-        "sum": found.error.sum,
-        "nonzero": found.error.nonzero,
-        "nonfinite": found.error.nonfinite,
+        **{name: bits32(getattr(record, name)) for name in _BLOCK_NUMBERS},
+        "zero_point": record.zero_point.view(np.uint32),
+        "xs": bits32(record.xs),
+        "code": words_of(record.codes),
+        "y": bits32(record.y),
+        "sum": record.error.sum,
+        "nonzero": record.error.nonzero,
+        "nonfinite": record.error.nonfinite,
     }
 
 
@@ -117,11 +117,11 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     x = Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
-    found = quantize_affine(device, x, kernels_how(parameters), cut)
-    return {**on_device(found), **errors(device, x, found.y, cut)._asdict()}
+    quantized = quantize_affine(device, x, kernel_choices(parameters), cut)
+    return {**on_device(quantized), **errors(device, x, quantized.y, cut)._asdict()}
 
 
-def kernels_how(parameters: Parameters) -> "affine.Choices":
+def kernel_choices(parameters: Parameters) -> "affine.Choices":
     """Return the choices of a case, for kernels."""
     from mor_ref.cuda.affine import Choices
 
@@ -129,24 +129,24 @@ def kernels_how(parameters: Parameters) -> "affine.Choices":
     return Choices(profile, grid, parameters["symmetric"], parameters["source"])
 
 
-def on_device(found: "affine.Affine") -> dict[str, Any]:
+def on_device(arrays: "affine.Affine") -> dict[str, Any]:
     """Return the fields of kernels; integers are words of 32 bits."""
-    blocks = found.blocks._asdict()
+    blocks = arrays.blocks._asdict()
     blocks.pop("zero")
     blocks["zero_point"] = blocks["zero_point"].view(np.uint32)
-    return {**blocks, "xs": found.xs, "code": found.code.view(np.uint32), "y": found.y}
+    return {**blocks, "xs": arrays.xs, "code": arrays.code.view(np.uint32), "y": arrays.y}
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y of codes (AFF-009); of numbers of binary32 if the parameters have no source."""
     code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
     block = partition(code.shape, as_cut(parameters["block"])).block
-    scale = of_numbers(arrays["scale"].view(np.float32), block, code.shape)
+    scale = spread_to_numbers(arrays["scale"].view(np.float32), block, code.shape)
     with np.errstate(all="ignore"):
         if profile.stores_amax:
             y = scale * code.astype(np.float32) * (np.float32(1) / np.float32(127))
         else:
-            zero = of_numbers(arrays["zero_point"].view(np.int32), block, code.shape)
+            zero = spread_to_numbers(arrays["zero_point"].view(np.int32), block, code.shape)
             y = (code - zero).astype(np.float32) * scale
     return rounded_to(parameters.get("source", "f32"), bits32(y))
 
@@ -167,15 +167,17 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
     symmetric, source = parameters["symmetric"], parameters["source"]
     numbers, shape = numbers_from(tensor_of(arrays["x"], source), "x"), arrays["x"].shape
-    given = {
+    scales_and_zeros = {
         name: np.ascontiguousarray(arrays[name]).reshape(-1)
         for name in ("scale", "zero_point")
         if name in arrays
     }
-    zeros = given["zero_point"].view(np.int32) if "zero_point" in given else None
-    cut, scale = partition(shape, (1, 1)), given["scale"]
-    found = quantize_affine(numbers, cut, profile, grid, symmetric, source, scale, zeros, 1)
-    return words_of(found.code).reshape(shape)
+    zeros = (
+        scales_and_zeros["zero_point"].view(np.int32) if "zero_point" in scales_and_zeros else None
+    )
+    cut, scale = partition(shape, (1, 1)), scales_and_zeros["scale"]
+    quantized = quantize_affine(numbers, cut, profile, grid, symmetric, source, scale, zeros, 1)
+    return words_of(quantized.code).reshape(shape)
 
 
 def admit(parameters: Parameters) -> None:
@@ -184,22 +186,23 @@ def admit(parameters: Parameters) -> None:
     check_grid(grid, profile, symmetric=parameters["symmetric"])
 
 
-def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+def needed_for_y(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from."""
-    taken: tuple[tuple[str, ...], ...] = (("code",), ("scale",))
-    return taken if affine_profile(parameters["profile"]).stores_amax else (*taken, ("zero_point",))
+    needed: tuple[tuple[str, ...], ...] = (("code",), ("scale",))
+    has_zeros = not affine_profile(parameters["profile"]).stores_amax
+    return (*needed, ("zero_point",)) if has_zeros else needed
 
 
-def asked_of(found: "Affine") -> Parameters:
-    """Return the parameters that gave a record."""
-    return {**choices(vars(found)), "block": list(found.partition.block)}
+def parameters_of(record: "Affine") -> Parameters:
+    """Return the parameters that made a record."""
+    return {**choices(vars(record)), "block": list(record.partition.block)}
 
 
-def is_record(one: Any) -> bool:
+def is_record(value: Any) -> bool:
     """Return whether a value is a record of this operation."""
     from mor_ref import Affine
 
-    return isinstance(one, Affine) and one.permutation is None
+    return isinstance(value, Affine) and value.permutation is None
 
 
 def _has_one_sign(parameters: Parameters) -> bool:
@@ -223,7 +226,7 @@ AFFINE = Operation(
     optional=kinds(RECIPE),
     needs_all=_has_one_sign,
     follows_extremes=True,
-    way_back=WayBack(taken_back, restore, coded, {"zero_point": 0}),
-    record=OfRecord(is_record, asked_of, stored),
+    way_back=WayBack(needed_for_y, restore, coded, {"zero_point": 0}),
+    record=PublicRecord(is_record, parameters_of, stored),
     codes=codes,
 )

@@ -29,22 +29,22 @@ _SPECIALS = np.array(
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize number by number."""
-    how = affine.how_of({**parameters, "symmetric": False})
-    return exact_with(how, arrays, arrays["zero_point"].view(np.int32).tolist())
+    choices = affine.exact_choices({**parameters, "symmetric": False})
+    return exact_with(choices, arrays, arrays["zero_point"].view(np.int32).tolist())
 
 
-def exact_with(how: "Choices", arrays: Arrays, zeros: list[Any]) -> Arrays:
+def exact_with(choices: "Choices", arrays: Arrays, zeros: list[Any]) -> Arrays:
     """Quantize number by number, given the zero points."""
     from mor_ref.exact.affine import AffineBlock, affine_element, inverse
 
     x, scales = (numbers_of(arrays[name], "f32") for name in ("x", "scale"))
     blocks = [
-        AffineBlock(0.0, 0.0, scale, inverse(scale, how), 0.0, zero)
+        AffineBlock(0.0, 0.0, scale, inverse(scale, choices), 0.0, zero)
         for scale, zero in zip(scales, zeros, strict=True)
     ]
-    found = [affine_element(*pair, how) for pair in zip(x, blocks, strict=True)]
+    elements = [affine_element(*pair, choices) for pair in zip(x, blocks, strict=True)]
     inverses = f32_array(block.inverse_scale for block in blocks)
-    return {"inverse_scale": inverses, **affine.element_fields(found, arrays["x"].shape)}
+    return {"inverse_scale": inverses, **affine.element_fields(elements, arrays["x"].shape)}
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -58,7 +58,7 @@ def engine_with(parameters: Parameters, arrays: Arrays, zeros: Any, *, symmetric
     """Quantize a row whose numbers are blocks of their own, given the zero points."""
     from mor_ref import quantize_affine
 
-    found = quantize_affine(
+    record = quantize_affine(
         arrays["x"].view(np.float32),
         parameters["grid"],
         profile=parameters["profile"],
@@ -67,7 +67,7 @@ def engine_with(parameters: Parameters, arrays: Arrays, zeros: Any, *, symmetric
         scale=arrays["scale"].view(np.float32),
         zero_point=zeros,
     )
-    fields_of_numbers = affine.stored(found)
+    fields_of_numbers = affine.stored(record)
     return {
         "inverse_scale": fields_of_numbers["inverse_scale"][0],
         **{name: fields_of_numbers[name] for name in ("xs", "code", "y")},
@@ -78,21 +78,26 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     """Quantize a row whose numbers are blocks of their own."""
     from mor_ref.cuda.affine import ScaleAndZero
 
-    how = affine.kernels_how({**parameters, "symmetric": False})
-    given = ScaleAndZero(arrays["scale"], arrays["zero_point"].view(np.int32))
-    return cuda_with(device, how, arrays, given)
+    choices = affine.kernel_choices({**parameters, "symmetric": False})
+    scale_and_zero = ScaleAndZero(arrays["scale"], arrays["zero_point"].view(np.int32))
+    return cuda_with(device, choices, arrays, scale_and_zero)
 
 
 def cuda_with(
-    device: "Device", how: "ChoicesOfKernels", arrays: DeviceArrays, given: "ScaleAndZero"
+    device: "Device",
+    choices: "ChoicesOfKernels",
+    arrays: DeviceArrays,
+    scale_and_zero: "ScaleAndZero",
 ) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own, given their scales and zero points."""
     from mor_ref.cuda.affine import quantize_affine
     from mor_ref.cuda.launching import Bits
 
     x = Bits(arrays["x"].reshape(1, -1), "f32")
-    found = quantize_affine(device, x, how, partition(x.array.shape, "column"), given)
-    flat = {name: array.reshape(-1) for name, array in affine.on_device(found).items()}
+    quantized = quantize_affine(
+        device, x, choices, partition(x.array.shape, "column"), scale_and_zero
+    )
+    flat = {name: array.reshape(-1) for name, array in affine.on_device(quantized).items()}
     return {name: flat[name] for name in ("inverse_scale", "xs", "code", "y")}
 
 
@@ -130,13 +135,13 @@ def near(draws: Draws, steps: NDArray[np.float64], scales: Words, divisor: int =
     choices = draws.words(0)
     unit = scales.astype(np.uint32).view(np.float32).astype(np.float64)
     with np.errstate(all="ignore"):
-        at = (steps * unit / divisor).astype(np.float32)
-    bits = at.view(np.uint32).astype(_U)
+        values = (steps * unit / divisor).astype(np.float32)
+    bits = values.view(np.uint32).astype(_U)
     magnitudes = moved(bits & _U(0x7FFFFFFF), share(bits_at(choices, 8, 16), 16, 5), _F32.infinity)
     special = _SPECIALS[share(bits_at(choices, 24, 16), 16, _SPECIALS.size)]
     kinds = bits_at(choices, 40, 5)
-    found: Words = np.where(kinds == 0, special, magnitudes) | bits & _U(1 << 31)
-    return found
+    words: Words = np.where(kinds == 0, special, magnitudes) | bits & _U(1 << 31)
+    return words
 
 
 def _is_inside(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:

@@ -26,9 +26,9 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize number by number (AFF-012)."""
     from dataclasses import replace
 
-    how = affine.how_of({**parameters, "symmetric": False})
-    how = replace(how, profile=with_float_zeros(how.profile))
-    return affine_element.exact_with(how, arrays, numbers_of(arrays["zero_point"], "f32"))
+    choices = affine.exact_choices({**parameters, "symmetric": False})
+    choices = replace(choices, profile=with_float_zeros(choices.profile))
+    return affine_element.exact_with(choices, arrays, numbers_of(arrays["zero_point"], "f32"))
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -41,10 +41,10 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     """Quantize a row whose numbers are blocks of their own."""
     from mor_ref.cuda.affine import ScaleAndZero
 
-    how = affine.kernels_how({**parameters, "symmetric": False})
-    how = how._replace(profile=with_float_zeros(how.profile))
-    given = ScaleAndZero(arrays["scale"], float_zero=arrays["zero_point"])
-    return affine_element.cuda_with(device, how, arrays, given)
+    choices = affine.kernel_choices({**parameters, "symmetric": False})
+    choices = choices._replace(profile=with_float_zeros(choices.profile))
+    scale_and_zero = ScaleAndZero(arrays["scale"], float_zero=arrays["zero_point"])
+    return affine_element.cuda_with(device, choices, arrays, scale_and_zero)
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:

@@ -12,9 +12,9 @@ from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
 )
 from mor_ref.operations.parameters import kinds
@@ -31,14 +31,14 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.affine_groups import affine_groups
 
     x, count = rows_of(arrays, parameters["source"]), parameters["groups"]
-    found = affine_groups(x, affine.how_of(parameters), count)
-    elements = [e for row in found.elements for e in row]
+    groups = affine_groups(x, affine.exact_choices(parameters), count)
+    elements = [e for row in groups.elements for e in row]
     return {
-        "range": f32_array(found.ranges).reshape(1, -1),
-        "permutation": affine.words_of(found.order).reshape(1, -1),
-        **of_groups(affine.block_fields(found.tensor, (1, count))),
+        "range": f32_array(groups.ranges).reshape(1, -1),
+        "permutation": affine.words_of(groups.order).reshape(1, -1),
+        **with_group_names(affine.block_fields(groups.tensor, (1, count))),
         **affine.element_fields(elements, arrays["x"].shape),
-        **sums(listed(found.tensor.error, (1, count)), (1, count)),
+        **sums(listed(groups.tensor.error, (1, count)), (1, count)),
     }
 
 
@@ -47,18 +47,18 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import quantize_affine
 
     x, count = tensor_of(arrays["x"], parameters["source"]), parameters["groups"]
-    found = quantize_affine(x, groups=count, permute="range", **affine.choices(parameters))
-    return stored(found)
+    record = quantize_affine(x, groups=count, permute="range", **affine.choices(parameters))
+    return stored(record)
 
 
-def of_groups(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of blocks that are groups, with the names that PEG has for their ends."""
-    return {_NAMES.get(name, name): field for name, field in found.items()}
+def with_group_names(by_name: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of blocks that are groups, with PEG's names for their ends."""
+    return {_NAMES.get(name, name): field for name, field in by_name.items()}
 
 
-def stored(found: "Affine") -> dict[str, Any]:
+def stored(record: "Affine") -> dict[str, Any]:
     """Return the fields of a record."""
-    return of_groups(affine.stored(found))
+    return with_group_names(affine.stored(record))
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -66,10 +66,10 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.affine import quantize_groups
     from mor_ref.cuda.launching import Bits
 
-    x, how = Bits(arrays["x"], parameters["source"]), affine.kernels_how(parameters)
-    order, found, sums = quantize_groups(device, x, how, parameters["groups"])
+    x, choices = Bits(arrays["x"], parameters["source"]), affine.kernel_choices(parameters)
+    order, quantized, sums = quantize_groups(device, x, choices, parameters["groups"])
     fields_of_order = {"range": order.range, "permutation": order.order}
-    return {**fields_of_order, **of_groups(affine.on_device(found)), **sums._asdict()}
+    return {**fields_of_order, **with_group_names(affine.on_device(quantized)), **sums._asdict()}
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -85,31 +85,31 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
             "permutation does not have each column once; give the columns in the order of groups"
         )
     group = groups_of_columns(np.argsort(order), parameters)
-    of_columns = {n: arrays[n][:, group] for n in ("scale", "zero_point") if n in arrays}
-    return affine.restore({**parameters, "block": "column"}, {**arrays, **of_columns})
+    per_column = {n: arrays[n][:, group] for n in ("scale", "zero_point") if n in arrays}
+    return affine.restore({**parameters, "block": "column"}, {**arrays, **per_column})
 
 
 def groups_of_columns(place: NDArray[Any], parameters: Parameters) -> NDArray[Any]:
     """Return the group of each column, given its place in the order of ranges (AFF-010)."""
-    found: NDArray[Any] = place // (place.size // parameters["groups"])
-    return found
+    group: NDArray[Any] = place // (place.size // parameters["groups"])
+    return group
 
 
-def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+def needed_for_y(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from."""
-    return (*affine.taken_back(parameters), ("permutation",))
+    return (*affine.needed_for_y(parameters), ("permutation",))
 
 
-def asked_of(found: "Affine") -> Parameters:
-    """Return the parameters that gave a record."""
-    return {**affine.choices(vars(found)), "groups": found.scale.size}
+def parameters_of(record: "Affine") -> Parameters:
+    """Return the parameters that made a record."""
+    return {**affine.choices(vars(record)), "groups": record.scale.size}
 
 
-def is_record(one: Any) -> bool:
+def is_record(value: Any) -> bool:
     """Return whether a value is a record of this operation."""
     from mor_ref import Affine
 
-    return isinstance(one, Affine) and one.permutation is not None
+    return isinstance(value, Affine) and value.permutation is not None
 
 
 AFFINE_GROUPS = Operation(
@@ -125,7 +125,7 @@ AFFINE_GROUPS = Operation(
     engine=engine,
     cuda=cuda,
     admit=affine.admit,
-    way_back=WayBack(taken_back, restore, affine.coded, {"zero_point": 0}),
-    record=OfRecord(is_record, asked_of, stored),
+    way_back=WayBack(needed_for_y, restore, affine.coded, {"zero_point": 0}),
+    record=PublicRecord(is_record, parameters_of, stored),
     codes=affine.codes,
 )

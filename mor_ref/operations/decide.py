@@ -52,7 +52,7 @@ class Question(NamedTuple):
     """A unit of a case: the metric that is asked, the sums of the unit, and its magnitudes."""
 
     metric: Metric
-    own: ErrorSum
+    error: ErrorSum
     errors: dict[str, ErrorSum]
     amax: float
     amin: float
@@ -64,9 +64,9 @@ def questions(parameters: Parameters, arrays: Arrays) -> Iterator[Question]:
     extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
     row = METRICS[parameters["metric"]]
     for *sums, limit, yardstick, amax, amin in zip(*columns, *extremes, strict=True):
-        own, metric = ErrorSum(*sums), row.asked(parameters, limit)
-        errors = {one.name: ErrorSum(yardstick, own.nonzero) for one in metric.yardsticks}
-        yield Question(metric, own, errors, amax, amin)
+        error, metric = ErrorSum(*sums), row.asked(parameters, limit)
+        errors = {rung.name: ErrorSum(yardstick, error.nonzero) for rung in metric.yardsticks}
+        yield Question(metric, error, errors, amax, amin)
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -74,8 +74,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.policies import loses_nothing
 
     accepted = [
-        loses_nothing(own) and accepts(metric, own, errors, amax, amin)
-        for metric, own, errors, amax, amin in questions(parameters, arrays)
+        loses_nothing(error) and accepts(metric, error, errors, amax, amin)
+        for metric, error, errors, amax, amin in questions(parameters, arrays)
     ]
     return {"accepted": np.array(accepted, np.uint8)}
 
@@ -85,11 +85,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.engine.scales import Extremes
 
     metric = METRICS[parameters["metric"]].asked(parameters, arrays["limit"].astype(_U))
-    own = np.stack([arrays[name] for name in SUMS], axis=-1)
+    sums = np.stack([arrays[name] for name in SUMS], axis=-1)
     nothing = np.zeros_like(arrays["nonzero"])
-    other = np.stack([arrays["yardstick_sum"], arrays["nonzero"], nothing], axis=-1)
-    errors = {one.name: other for one in metric.yardsticks}
-    accepted = metric.engine(own, errors, Extremes(arrays["amax"], arrays["amin"]))
+    yardstick_sums = np.stack([arrays["yardstick_sum"], arrays["nonzero"], nothing], axis=-1)
+    errors = {rung.name: yardstick_sums for rung in metric.yardsticks}
+    accepted = metric.engine(sums, errors, Extremes(arrays["amax"], arrays["amin"]))
     return {"accepted": (accepted & (arrays["nonfinite"] == 0)).astype(np.uint8)}
 
 
@@ -100,14 +100,14 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.scales import Extremes
 
     metric = METRICS[parameters["metric"]].asked(parameters, arrays["limit"])
-    own = ErrorSums(*(arrays[name] for name in SUMS))
-    shape = own.sum.shape
+    sums = ErrorSums(*(arrays[name] for name in SUMS))
+    shape = sums.sum.shape
     nothing = device.filled(shape, _U, 0)
-    other = ErrorSums(arrays["yardstick_sum"], own.nonzero, nothing)
-    errors = {one.name: other for one in metric.yardsticks}
+    yardstick_sums = ErrorSums(arrays["yardstick_sum"], sums.nonzero, nothing)
+    errors = {rung.name: yardstick_sums for rung in metric.yardsticks}
     extremes = Extremes(arrays["amax"], arrays["amin"])
     decided = device.filled(shape, np.uint8, 0)
-    take(device, 1, metric.cuda(device, own, errors, extremes), own, decided)
+    take(device, 1, metric.cuda(device, sums, errors, extremes), sums, decided)
     return {"accepted": decided}
 
 
@@ -120,11 +120,11 @@ def margin_of(
     """Return the largest margin of the decisions that differ."""
     if {*differing} != {"accepted"}:
         return None
-    some = {name: array[compared["accepted"].differs] for name, array in arrays.items()}
+    differing_units = {name: array[compared["accepted"].differs] for name, array in arrays.items()}
     return largest(
         [
-            None if own.nonfinite else distance(own.sum, metric.turning_point(own, errors))
-            for metric, own, errors, *_ in questions(parameters, some)
+            None if error.nonfinite else distance(error.sum, metric.turning_point(error, errors))
+            for metric, error, errors, *_ in questions(parameters, differing_units)
         ]
     )
 
@@ -134,28 +134,28 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     reads, choices = METRICS[parameters["metric"]].reads, draws.words(0)
     nothing = np.zeros(draws.count, _U)
     names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
-    found = dict.fromkeys(names, nothing)
-    found["nonfinite"] = np.where(bits_at(choices, 0, 4) == 0, bits_at(choices, 4, 2), _U(0))
-    found["nonzero"] = _of_any_length(draws, 1, 41, _MOST_ELEMENTS)
+    drawn = dict.fromkeys(names, nothing)
+    drawn["nonfinite"] = np.where(bits_at(choices, 0, 4) == 0, bits_at(choices, 4, 2), _U(0))
+    drawn["nonzero"] = _any_length(draws, 1, 41, _MOST_ELEMENTS)
     steps = share(bits_at(choices, 8, 16), 16, 5)
     if "limit" in reads:
         usual = _LIMITS[share(bits_at(choices, 25, 7), 7, _LIMITS.size)]
         any_limit = share(choices >> _U(32), 32, _LIMIT_OF_ONE) + _U(1)
-        found["limit"] = np.where(bits_at(choices, 24, 1) == 0, usual, any_limit)
-        turn = found["limit"] * found["nonzero"]
+        drawn["limit"] = np.where(bits_at(choices, 24, 1) == 0, usual, any_limit)
+        turn = drawn["limit"] * drawn["nonzero"]
     else:
-        turn = _of_any_length(draws, 2, 63, _MOST_SUM - 1)
+        turn = _any_length(draws, 2, 63, _MOST_SUM - 1)
     if "yardstick_sum" in reads:
-        found["yardstick_sum"] = turn
-    far = np.minimum(_of_any_length(draws, 3, 63, _MOST_SUM), found["nonzero"] << _U(23))
+        drawn["yardstick_sum"] = turn
+    far = np.minimum(_any_length(draws, 3, 63, _MOST_SUM), drawn["nonzero"] << _U(23))
     near = moved(turn, steps, _MOST_SUM)
-    found["sum"] = np.where(bits_at(choices, 6, 2) == 0, far, near)
+    drawn["sum"] = np.where(bits_at(choices, 6, 2) == 0, far, near)
     if "amax" in reads:
-        found |= _range(formats[parameters.get("format", _USUAL_RANGE)], draws, steps)
-    return found
+        drawn |= _range(formats[parameters.get("format", _USUAL_RANGE)], draws, steps)
+    return drawn
 
 
-def _of_any_length(draws: Draws, stream: int, lengths: int, most: int) -> Words:
+def _any_length(draws: Draws, stream: int, lengths: int, most: int) -> Words:
     """Draw integers of any number of bits below `lengths`."""
     words = draws.words(stream)
     length = share(bits_at(words, 0, 16), 16, lengths + 1)
@@ -194,7 +194,7 @@ def admit(parameters: Parameters) -> None:
     """Refuse a format without a metric that needs one, and such a metric without the format."""
     row = METRICS[parameters["metric"]]
     if ("format" in row.reads) != ("format" in parameters):
-        takers = " or ".join(name for name, one in METRICS.items() if "format" in one.reads)
+        takers = " or ".join(name for name, metric in METRICS.items() if "format" in metric.reads)
         raise ValueError(f"a format goes with the metric {takers}, and with no other")
     row.asked(parameters, _LIMIT_OF_ONE)
 

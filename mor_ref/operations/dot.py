@@ -33,8 +33,8 @@ _U64 = 1 << 64
 
 def profile_of(parameters: Parameters) -> DotProfile:
     """Return the profile of a case; a diagnosis tries rows that no catalogue has."""
-    given = parameters["dot_profile"]
-    return given if isinstance(given, DotProfile) else DOT_PROFILES[given]
+    profile = parameters["dot_profile"]
+    return profile if isinstance(profile, DotProfile) else DOT_PROFILES[profile]
 
 
 def formats_of(parameters: Parameters) -> tuple[Format, Format]:
@@ -55,11 +55,11 @@ def admit(parameters: Parameters) -> None:
         if profile.needs_scales:
             raise ValueError(f"{profile.name} needs scales, which dot_scaled has")
         return
-    given = parameters["scale_format"], parameters["scale_block"]
-    if profile.family != "exact" and given not in profile.scales:
+    scale_kind = parameters["scale_format"], parameters["scale_block"]
+    if profile.family != "exact" and scale_kind not in profile.scales:
         raise ValueError(
-            f"{profile.name} has no scales in {given[0]} for blocks of {given[1]}; it has "
-            f"{' or '.join(f'{fmt} for {size}' for fmt, size in profile.scales) or 'none'}"
+            f"{profile.name} has no scales in {scale_kind[0]} for blocks of {scale_kind[1]}; "
+            f"it has {' or '.join(f'{fmt} for {size}' for fmt, size in profile.scales) or 'none'}"
         )
 
 
@@ -67,24 +67,24 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Add up with the exact model, row by row."""
     from mor_ref.exact.dot import Scales, dot_chunks
 
-    profile, of = profile_of(parameters), formats_of(parameters)
+    profile, fmts = profile_of(parameters), formats_of(parameters)
     c = numbers_of(arrays["c"], "f32")
-    found = []
+    chunks = []
     for k, (a, b) in enumerate(zip(arrays["a"].tolist(), arrays["b"].tolist(), strict=True)):
-        own = None
+        row_scales = None
         if "scale_a" in arrays:
-            both = arrays["scale_a"][k].tolist(), arrays["scale_b"][k].tolist()
+            scale_codes = arrays["scale_a"][k].tolist(), arrays["scale_b"][k].tolist()
             fmt = formats[parameters["scale_format"]]
-            own = Scales(*both, fmt, parameters["scale_block"])
-        found.append(dot_chunks(a, b, c[k], profile, of, own)[-1])
-    return _fields(found)
+            row_scales = Scales(*scale_codes, fmt, parameters["scale_block"])
+        chunks.append(dot_chunks(a, b, c[k], profile, fmts, row_scales)[-1])
+    return _fields(chunks)
 
 
-def _fields(found: "list[Chunk]") -> Arrays:
+def _fields(chunks: "list[Chunk]") -> Arrays:
     return {
-        "exponent": np.array([(one.exponent or 0) % _U32 for one in found], np.uint32),
-        "cut_sum": np.array([(one.cut_sum or 0) % _U64 for one in found], np.uint64),
-        "result": f32_array(one.c for one in found),
+        "exponent": np.array([(chunk.exponent or 0) % _U32 for chunk in chunks], np.uint32),
+        "cut_sum": np.array([(chunk.cut_sum or 0) % _U64 for chunk in chunks], np.uint64),
+        "result": f32_array(chunk.c for chunk in chunks),
     }
 
 
@@ -92,26 +92,26 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Add up with the engine."""
     from mor_ref import dot_chunks
 
-    given: dict[str, Any] = {}
+    scale_arguments: dict[str, Any] = {}
     if "scale_a" in arrays:
-        both = arrays["scale_a"], arrays["scale_b"]
-        given = {
-            "scales": both,
+        scale_codes = arrays["scale_a"], arrays["scale_b"]
+        scale_arguments = {
+            "scales": scale_codes,
             "scale_format": parameters["scale_format"],
             "block": parameters["scale_block"],
         }
-    of = parameters["format_a"], parameters["format_b"]
-    found = dot_chunks(
+    fmts = parameters["format_a"], parameters["format_b"]
+    chunks = dot_chunks(
         arrays["a"], arrays["b"], arrays["c"].view(np.float32),
-        formats=of, profile=parameters["dot_profile"], **given,
+        formats=fmts, profile=parameters["dot_profile"], **scale_arguments,
     )  # fmt: skip
     zeros = np.zeros(len(arrays["c"]), np.int64)
-    exponent = zeros if found.exponent is None else found.exponent[:, -1]
-    cut_sum = zeros if found.cut_sum is None else found.cut_sum[:, -1]
+    exponent = zeros if chunks.exponent is None else chunks.exponent[:, -1]
+    cut_sum = zeros if chunks.cut_sum is None else chunks.cut_sum[:, -1]
     return {
         "exponent": exponent.astype(np.int32).view(np.uint32),
         "cut_sum": np.ascontiguousarray(cut_sum).view(np.uint64),
-        "result": bits32(found.c[:, -1]),
+        "result": bits32(chunks.c[:, -1]),
     }
 
 
@@ -119,36 +119,38 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     """Add up on a device."""
     from mor_ref.cuda.dot_products import Scales, dot
 
-    own = None
+    scale_arrays = None
     if "scale_a" in arrays:
         fmt, block = formats[parameters["scale_format"]], parameters["scale_block"]
-        own = Scales(arrays["scale_a"], arrays["scale_b"], fmt, block)
-    profile, of = profile_of(parameters), formats_of(parameters)
+        scale_arrays = Scales(arrays["scale_a"], arrays["scale_b"], fmt, block)
+    profile, fmts = profile_of(parameters), formats_of(parameters)
     a, b, c = (arrays[name] for name in "abc")
-    found = dot(device, a, b, c, profile, of, own, keeps=True)
-    last = {"exponent": found.exponent[:, -1], "cut_sum": found.cut_sum[:, -1]}
-    return {**last, "result": found.result}
+    sums = dot(device, a, b, c, profile, fmts, scale_arrays, keeps=True)
+    last = {"exponent": sums.exponent[:, -1], "cut_sum": sums.cut_sum[:, -1]}
+    return {**last, "result": sums.result}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows, and c near their sums."""
-    profile, of = profile_of(parameters), formats_of(parameters)
-    a, b = rows(draws, 0, profile, of)
-    return {"a": a, "b": b, "c": addends(draws, 6, profile, terms_of(a, b, of))}
+    profile, fmts = profile_of(parameters), formats_of(parameters)
+    a, b = rows(draws, 0, profile, fmts)
+    return {"a": a, "b": b, "c": addends(draws, 6, profile, terms_of(a, b, fmts))}
 
 
 def random_scaled(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows, scales for their blocks, and c near the sums."""
-    profile, of = profile_of(parameters), formats_of(parameters)
+    profile, fmts = profile_of(parameters), formats_of(parameters)
     fmt, block = formats[parameters["scale_format"]], parameters["scale_block"]
-    a, b = rows(draws, 0, profile, of)
+    a, b = rows(draws, 0, profile, fmts)
     chosen, blocks = draws.words(12), -(-draws.width // block)
-    two = [scales(draws, stream, fmt, blocks, chosen) for stream in (8, 10)]
+    scale_codes = [scales(draws, stream, fmt, blocks, chosen) for stream in (8, 10)]
     with np.errstate(all="ignore"):
-        factors = np.repeat(values_of(two[0], fmt) * values_of(two[1], fmt), block, axis=1)
-    terms = terms_of(a, b, of, factors[:, : draws.width])
+        factors = np.repeat(
+            values_of(scale_codes[0], fmt) * values_of(scale_codes[1], fmt), block, axis=1
+        )
+    terms = terms_of(a, b, fmts, factors[:, : draws.width])
     c = addends(draws, 6, profile, terms)
-    return {"a": a, "b": b, "c": c, "scale_a": two[0], "scale_b": two[1]}
+    return {"a": a, "b": b, "c": c, "scale_a": scale_codes[0], "scale_b": scale_codes[1]}
 
 
 _TAKES = "every code is taken"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
 
 INTEGERS, SWITCHBACK = DOT_PROFILES["int32"], DOT_PROFILES["switchback"]
-OF = (INT8, INT8)
+FORMATS = (INT8, INT8)
 _U32 = 1 << 32
 _U = np.uint64
 _ENDS = np.array([0x7F, 0x80, 0x81], _U)
@@ -32,12 +32,14 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     plain, scaled = [], []
     rows = (arrays[name].tolist() for name in ("a", "b", "scale_a", "scale_b"))
     for a, b, x, w in zip(*rows, strict=True):
-        plain += dot_chunks(a, b, 0.0, INTEGERS, OF)
-        scaled += dot_chunks(a, b, 0.0, SWITCHBACK, OF, Scales([x], [w], formats["f32"], len(a)))
+        plain += dot_chunks(a, b, 0.0, INTEGERS, FORMATS)
+        scaled += dot_chunks(
+            a, b, 0.0, SWITCHBACK, FORMATS, Scales([x], [w], formats["f32"], len(a))
+        )
     return {
-        "int32_sum": np.array([(one.cut_sum or 0) % _U32 for one in plain], np.uint32),
-        "number": f32_array(one.c for one in plain),
-        "result": f32_array(one.c for one in scaled),
+        "int32_sum": np.array([(chunk.cut_sum or 0) % _U32 for chunk in plain], np.uint32),
+        "number": f32_array(chunk.c for chunk in plain),
+        "result": f32_array(chunk.c for chunk in scaled),
     }
 
 
@@ -65,9 +67,9 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     a, b = arrays["a"], arrays["b"]
     rows, columns = a.shape
     zeros = device.filled((rows,), np.uint32, 0)
-    plain = dot(device, a, b, zeros, INTEGERS, OF, keeps=True)
+    plain = dot(device, a, b, zeros, INTEGERS, FORMATS, keeps=True)
     x, w = (arrays[f"scale_{name}"].reshape(rows, 1) for name in "ab")
-    scaled = dot(device, a, b, zeros, SWITCHBACK, OF, Scales(x, w, formats["f32"], columns))
+    scaled = dot(device, a, b, zeros, SWITCHBACK, FORMATS, Scales(x, w, formats["f32"], columns))
     low = plain.cut_sum[:, 0].astype(np.uint32)
     return {"int32_sum": low, "number": plain.result, "result": scaled.result}
 
@@ -75,18 +77,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows of any integers or of those at both ends, some with large sums, and scales."""
     del parameters
-    each, shape, choices = draws.of_numbers(), (draws.count, draws.width), draws.words(0)
+    per_number, shape, choices = draws.per_number(), (draws.count, draws.width), draws.words(0)
     kind = bits_at(choices, 0, 2)[:, np.newaxis]
-    found: dict[str, Words] = {}
+    drawn: dict[str, Words] = {}
     for stream, name in enumerate("ab", 1):
-        words = each.words(stream).reshape(shape)
+        words = per_number.words(stream).reshape(shape)
         ends = _ENDS[share(bits_at(words, 8, 16), 16, _ENDS.size)]
         is_end = (kind == 0) | (kind == 1) & (bits_at(words, 24, 2) != 0)
-        found[name] = np.where(is_end, ends, words & _U(0xFF))
-        found[f"scale_{name}"] = _scales(draws.words(stream + 2), choices)
+        drawn[name] = np.where(is_end, ends, words & _U(0xFF))
+        drawn[f"scale_{name}"] = _scales(draws.words(stream + 2), choices)
     sign = np.where(bits_at(choices, 2, 1) == 0, _U(1), _U(0xFF))[:, np.newaxis]
-    found["b"] = np.where(kind == 0, found["a"] * sign & _U(0xFF), found["b"])
-    return found
+    drawn["b"] = np.where(kind == 0, drawn["a"] * sign & _U(0xFF), drawn["b"])
+    return drawn
 
 
 def _scales(words: Words, choices: Words) -> Words:
@@ -95,8 +97,8 @@ def _scales(words: Words, choices: Words) -> Words:
     spans = [share(bits_at(words, 32, 16), 16, size) + _U(low) for low, size in _FIELDS]
     field = np.select([kind < 5, kind == 5], spans[:2], spans[2])
     near = field << _U(23) | words & _U(0x7FFFFF)
-    found: Words = np.where(kind == 7, words & _U(0xFFFFFFFF), near)
-    return found
+    scales: Words = np.where(kind == 7, words & _U(0xFFFFFFFF), near)
+    return scales
 
 
 DOT_INTEGERS = Operation(

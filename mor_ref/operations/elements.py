@@ -29,14 +29,14 @@ def row_by_row(x: Unsigned) -> Rows:
     return [numbers_of(row, "f32") for row in x]
 
 
-def listed(found: dict[Grid, Any], grid: Grid) -> list[Any]:
+def listed(entries: dict[Grid, Any], grid: Grid) -> list[Any]:
     """Return the entries of a grid, row by row."""
-    return [found[i, j] for i in range(grid[0]) for j in range(grid[1])]
+    return [entries[i, j] for i in range(grid[0]) for j in range(grid[1])]
 
 
-def sums(found: Iterable[ErrorSum], shape: tuple[int, ...]) -> dict[str, NDArray[np.uint64]]:
+def sums(error_sums: Iterable[ErrorSum], shape: tuple[int, ...]) -> dict[str, NDArray[np.uint64]]:
     """Return the three sums of each unit."""
-    units = list(found)
+    units = list(error_sums)
     return {
         name: np.array([getattr(unit, name) for unit in units], np.uint64).reshape(shape)
         for name in SUMS
@@ -64,8 +64,8 @@ def tensor_fields(
     elements: list[list[Element]], fmt: Format, shape: tuple[int, ...]
 ) -> dict[str, Unsigned]:
     """Return the fields of the elements of a tensor, without xs if the tensor is large."""
-    found = element_fields(elements, fmt, shape)
-    return found if has_steps(shape) else {"code": found["code"], "y": found["y"]}
+    by_name = element_fields(elements, fmt, shape)
+    return by_name if has_steps(shape) else {"code": by_name["code"], "y": by_name["y"]}
 
 
 def error_fields(

@@ -29,9 +29,9 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Encode with the public function."""
     from mor_ref import encode
 
-    given = {name: parameters[name] for name in ("rounding", "overflow", "nan")}
+    arguments = {name: parameters[name] for name in ("rounding", "overflow", "nan")}
     x = tensor_of(arrays["x"], parameters["source"])
-    return {"code": encode(x, parameters["format"], **given)}
+    return {"code": encode(x, parameters["format"], **arguments)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:

@@ -10,8 +10,8 @@ from mor_ref.definitions.formats import formats
 Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
 
 INTEGERS = ("u8", "u32", "u64")
-OF_CASES = ("source", "format", "format_a", "format_b", "scale_format")  # parameters of a case
-_OF_GRID = ("code", "zero_point")
+CASE_FORMATS = ("source", "format", "format_a", "format_b", "scale_format")  # parameters of a case
+_GRID_FIELDS = ("code", "zero_point")
 _BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
 
 
@@ -42,23 +42,23 @@ AXES: Mapping[str, Axes] = {
 
 
 class LateFields(Mapping[str, tuple[str, str]]):
-    """Fields that are found when they are asked for, as rows of a user add to them."""
+    """Fields that are computed at each access, as a user's rows add to them."""
 
-    def __init__(self, found: Callable[[], Fields]) -> None:
-        self._found = found
+    def __init__(self, compute: Callable[[], Fields]) -> None:
+        self._compute = compute
 
     def __getitem__(self, name: str) -> tuple[str, str]:
-        return self._found()[name]
+        return self._compute()[name]
 
     def items(self) -> ItemsView[str, tuple[str, str]]:
-        """Return the names with their fields, which are found once for all of them."""
-        return self._found().items()
+        """Return the names with their fields, which are computed once for all of them."""
+        return self._compute().items()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found())
+        return iter(self._compute())
 
     def __len__(self) -> int:
-        return len(self._found())
+        return len(self._compute())
 
 
 def fields(text: str) -> dict[str, tuple[str, str]]:
@@ -67,17 +67,17 @@ def fields(text: str) -> dict[str, tuple[str, str]]:
     >>> fields("n xs,y f32; n code format")
     {'xs': ('f32', 'n'), 'y': ('f32', 'n'), 'code': ('format', 'n')}
     """
-    found: dict[str, tuple[str, str]] = {}
+    by_name: dict[str, tuple[str, str]] = {}
     for row in text.split(";"):
         axes, names, fmt = row.split()
-        found |= dict.fromkeys(names.split(","), (fmt, axes))
-    return found
+        by_name |= dict.fromkeys(names.split(","), (fmt, axes))
+    return by_name
 
 
-def of_each(names: Iterable[str], *parts: str) -> str:
+def each_field(names: Iterable[str], *parts: str) -> str:
     """Return the fields of representations as names of such a text.
 
-    >>> of_each(["e4m3", "e5m2"], "sum")
+    >>> each_field(["e4m3", "e5m2"], "sum")
     'e4m3.sum,e5m2.sum'
     """
     return ",".join(f"{name}.{part}" for name in names for part in parts)
@@ -90,7 +90,7 @@ def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:
 
 def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
     """Return the grid of a field's integers; None if they are of none."""
-    is_of_grid = "grid" in parameters and field in _OF_GRID
+    is_of_grid = "grid" in parameters and field in _GRID_FIELDS
     return integer_grid(parameters["grid"]) if is_of_grid else None
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _CODES = {"first": FIRST_MOMENT, "second": SECOND_MOMENT, "master": MASTER}
 _INVERSES = ("first_inverse", "second_inverse", "master_inverse")
 _NUMBERS = ("lr", "beta1", "beta2", "eps", "weight_decay")
-_OF_STEP = ("rate", "root")
-_MADE = ("new_first", "new_second", "new_master")
+_STEP_NUMBERS = ("rate", "root")
+_UPDATED = ("new_first", "new_second", "new_master")
 _F32 = LAYOUTS["f32"]
 BETAS = np.array([0.9, 0.95, 0.99, 0.999, 0.98, 0.0, 0.5, 0.9999], np.float32).view(np.uint32)
 SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).view(np.uint32)
@@ -37,16 +37,16 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.fp8lm_adam import parameter_after
 
     del parameters
-    found: dict[str, list[float]] = {name: [] for name in _MADE}
+    moments: dict[str, list[float]] = {name: [] for name in _UPDATED}
     values = [[formats[f].value(c) for c in arrays[n].tolist()] for n, f in _CODES.items()]
-    names = ("gradient", *_INVERSES, *_NUMBERS, *_OF_STEP)
+    names = ("gradient", *_INVERSES, *_NUMBERS, *_STEP_NUMBERS)
     columns = [numbers_of(arrays[name], "f32") for name in names]
     for state, row in zip(zip(*values, strict=True), zip(*columns, strict=True), strict=True):
         g, *inverses = row[:4]
         after = parameter_after(state, inverses, g, Adam(*row[4:9]), *row[9:])
-        for name, number in zip(_MADE, after, strict=True):
-            found[name].append(number)
-    return {name: f32_array(numbers) for name, numbers in found.items()}
+        for name, number in zip(_UPDATED, after, strict=True):
+            moments[name].append(number)
+    return {name: f32_array(numbers) for name, numbers in moments.items()}
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -54,16 +54,18 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.engine.fp8lm_adam import after_step
 
     del parameters
-    given = {name: tensor_of(array, "f32") for name, array in arrays.items() if name not in _CODES}
-    inverses = np.stack([given[name] for name in _INVERSES], axis=1)
-    found = []
-    for k, own in enumerate(inverses):
-        numbers = Adam(*(given[name][k] for name in _NUMBERS))
+    by_name = {
+        name: tensor_of(array, "f32") for name, array in arrays.items() if name not in _CODES
+    }
+    inverses = np.stack([by_name[name] for name in _INVERSES], axis=1)
+    states = []
+    for k, inverse in enumerate(inverses):
+        numbers = Adam(*(by_name[name][k] for name in _NUMBERS))
         state = [arrays[name][k : k + 1] for name in _CODES]
-        gradient, last = given["gradient"][k : k + 1], (given["rate"][k], given["root"][k])
-        found.append(after_step(gradient, state, own, numbers, *last)[0])
-    made = np.array(found, np.float32).reshape(-1, len(_MADE))
-    return {name: bits32(made[:, k].copy()) for k, name in enumerate(_MADE)}
+        gradient, last = by_name["gradient"][k : k + 1], (by_name["rate"][k], by_name["root"][k])
+        states.append(after_step(gradient, state, inverse, numbers, *last)[0])
+    updated = np.array(states, np.float32).reshape(-1, len(_UPDATED))
+    return {name: bits32(updated[:, k].copy()) for k, name in enumerate(_UPDATED)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -80,8 +82,10 @@ def random_inputs(_: Parameters, draws: Draws) -> Arrays:
     is_any = bits_at(words[0], 60, 4) == 0
 
     def powers(word: int, place: int, center: int, spread: int) -> np.ndarray:
-        found = share(bits_at(words[word], place, 16), 16, spread) + np.uint64(center - spread // 2)
-        return found << np.uint64(23)
+        fields_drawn = share(bits_at(words[word], place, 16), 16, spread) + np.uint64(
+            center - spread // 2
+        )
+        return fields_drawn << np.uint64(23)
 
     def numbers(word: int, center: int) -> np.ndarray:
         fields_drawn = share(bits_at(words[word], 32, 16), 16, 40).astype(np.int64) + center - 20

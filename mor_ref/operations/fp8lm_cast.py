@@ -26,11 +26,11 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt = format_of(parameters["format"])
     x, scale = (numbers_of(arrays[name], "f32") for name in ("x", "scale"))
-    found = [cast(number, s, fmt) for number, s in zip(x, scale, strict=True)]
+    elements = [cast(number, s, fmt) for number, s in zip(x, scale, strict=True)]
     return {
         "scale_inv": f32_array(quotient(1.0, s) for s in scale),
-        "code": codes_array([one.code for one in found], fmt),
-        "y": f32_array(one.y for one in found),
+        "code": codes_array([element.code for element in elements], fmt),
+        "y": f32_array(element.y for element in elements),
     }
 
 
@@ -40,13 +40,14 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     x, bits = tensor_of(arrays["x"], "f32"), arrays["scale"]
     code = np.empty(bits.shape, code_dtype(format_of(parameters["format"])))
-    found = {name: np.empty(bits.shape, np.uint32) for name in ("scale_inv", "y")}
-    for one in np.unique(bits):
-        own, scale = bits == one, float(tensor_of(np.array([one], np.uint32), "f32")[0])
-        cast = fp8lm.cast(x[own], scale, fmt=parameters["format"])
-        code[own], found["y"][own] = cast.codes, bits32(cast.y)
-        found["scale_inv"][own] = bits32(np.array([cast.scale_inv]))[0]
-    return {"code": code, **found}
+    by_name = {name: np.empty(bits.shape, np.uint32) for name in ("scale_inv", "y")}
+    for scale_bits in np.unique(bits):
+        has_scale = bits == scale_bits
+        scale = float(tensor_of(np.array([scale_bits], np.uint32), "f32")[0])
+        cast = fp8lm.cast(x[has_scale], scale, fmt=parameters["format"])
+        code[has_scale], by_name["y"][has_scale] = cast.codes, bits32(cast.y)
+        by_name["scale_inv"][has_scale] = bits32(np.array([cast.scale_inv]))[0]
+    return {"code": code, **by_name}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -71,22 +72,22 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     return {"x": np.where(is_plain, bits_of(np.nan_to_num(x)) | xs & _SIGN, xs), "scale": scale}
 
 
-def exact_again(parameters: Parameters, arrays: Arrays) -> Arrays:
+def exact_recast(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute both casts with the exact model."""
     from mor_ref.exact.fp8lm import cast, recast
 
     fmt = format_of(parameters["format"])
     x, scale, shared = (numbers_of(arrays[name], "f32") for name in ("x", "scale", "shared"))
-    found = [recast(*three, fmt) for three in zip(x, scale, shared, strict=True)]
-    own = [cast(number, s, fmt).code for number, s in zip(x, scale, strict=True)]
+    elements = [recast(*triple, fmt) for triple in zip(x, scale, shared, strict=True)]
+    first_codes = [cast(number, s, fmt).code for number, s in zip(x, scale, strict=True)]
     return {
-        "code": codes_array(own, fmt),
-        "recast": codes_array([one.code for one in found], fmt),
-        "y": f32_array(one.y for one in found),
+        "code": codes_array(first_codes, fmt),
+        "recast": codes_array([element.code for element in elements], fmt),
+        "y": f32_array(element.y for element in elements),
     }
 
 
-def engine_again(parameters: Parameters, arrays: Arrays) -> Arrays:
+def engine_recast(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute both casts as the all-reduce does."""
     from mor_ref.fp8lm import codes_and_y
 
@@ -97,17 +98,17 @@ def engine_again(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {"code": code, "recast": recast, "y": bits32(y)}
 
 
-def cuda_again(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+def cuda_recast(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Compute both casts on a device."""
     from mor_ref.cuda.fp8lm import casts
 
     fmt = format_of(parameters["format"])
-    own = casts(device, arrays["x"], arrays["scale"], fmt)
-    again = casts(device, own["y"], arrays["shared"], fmt)
-    return {"code": own["code"], "recast": again["code"], "y": again["y"]}
+    first = casts(device, arrays["x"], arrays["scale"], fmt)
+    second = casts(device, first["y"], arrays["shared"], fmt)
+    return {"code": first["code"], "recast": second["code"], "y": second["y"]}
 
 
-def random_again(parameters: Parameters, draws: Draws) -> Arrays:
+def random_recast(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw numbers and their scales, and shared scales up to 2^15 below, some of any kind."""
     drawn = random_inputs(parameters, draws)
     words = draws.words(5)
@@ -122,10 +123,10 @@ FP8LM_RECAST = Operation(
     kinds("format:fp8lm_format"),
     inputs=fields("n x,scale,shared f32"),
     outputs=fields("n code,recast format; n y f32"),
-    exact=exact_again,
-    engine=engine_again,
-    cuda=cuda_again,
-    random=RandomInputs(random_again, any_row, ANY_NUMBER),
+    exact=exact_recast,
+    engine=engine_recast,
+    cuda=cuda_recast,
+    random=RandomInputs(random_recast, any_row, ANY_NUMBER),
 )
 FP8LM_CAST = Operation(
     "fp8lm_cast",

@@ -29,8 +29,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt, margin = format_of(parameters["format"]), parameters["margin"]
     pairs = zip(*(numbers_of(arrays[n], "f32") for n in ("amax", "previous")), strict=True)
-    found = [scale_of(a, p, fmt, margin, parameters["profile"]) for a, p in pairs]
-    return {name: f32_array(getattr(one, name) for one in found) for name in _NAMES}
+    scales = [scale_of(a, p, fmt, margin, parameters["profile"]) for a, p in pairs]
+    return {name: f32_array(getattr(scale, name) for scale in scales) for name in _NAMES}
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -38,14 +38,14 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import fp8lm
 
     amax, previous = (tensor_of(arrays[name], "f32") for name in ("amax", "previous"))
-    found = fp8lm.scale(
+    scales = fp8lm.scale(
         amax,
         previous,
         fmt=parameters["format"],
         margin=parameters["margin"],
         profile=parameters["profile"],
     )
-    return {name: bits32(getattr(found, name)) for name in _NAMES}
+    return {name: bits32(getattr(scales, name)) for name in _NAMES}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -53,8 +53,8 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.fp8lm import scales
 
     fmt = format_of(parameters["format"])
-    given = arrays["amax"], arrays["previous"]
-    return scales(device, *given, fmt, parameters["margin"], parameters["profile"])
+    amaxes = arrays["amax"], arrays["previous"]
+    return scales(device, *amaxes, fmt, parameters["margin"], parameters["profile"])
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
@@ -65,13 +65,13 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     lost = _SPECIALS[share(bits_at(words, 0, 8), 8, _SPECIALS.size)]
     amax = np.where(bits_at(words, 8, 4) == 0, lost, amax)
     powers = (share(bits_at(words, 16, 16), 16, 254) + np.uint64(1)) << np.uint64(23)
-    other = _SPECIALS[share(bits_at(words, 40, 8), 8, _SPECIALS.size)]
-    return {"amax": amax, "previous": np.where(bits_at(words, 32, 4) == 0, other, powers)}
+    special = _SPECIALS[share(bits_at(words, 40, 8), 8, _SPECIALS.size)]
+    return {"amax": amax, "previous": np.where(bits_at(words, 32, 4) == 0, special, powers)}
 
 
 def _is_amax(_: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = arrays["amax"] < 1 << 31
-    return found
+    inside: NDArray[np.bool_] = arrays["amax"] < 1 << 31
+    return inside
 
 
 FP8LM_SCALE = Operation(

@@ -24,14 +24,14 @@ def exact_shared(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute the scales of ranks with the exact model."""
     from mor_ref.exact.fp8lm import shared_scales
 
-    fmt, how = format_of(parameters["format"]), (parameters["reduction"], parameters["profile"])
-    found = [shared_scales(numbers_of(row, "f32"), fmt, *how) for row in arrays["amax"]]
+    fmt, choices = format_of(parameters["format"]), (parameters["reduction"], parameters["profile"])
+    shared = [shared_scales(numbers_of(row, "f32"), fmt, *choices) for row in arrays["amax"]]
     shape = arrays["amax"].shape
     return {
-        "rank_scale": f32_array(s for one in found for s in one.rank_scale).reshape(shape),
-        "scale": f32_array(one.scale for one in found),
-        "scale_inv": f32_array(one.scale_inv for one in found),
-        "requantized": np.array([one.requantized for one in found], np.uint8).reshape(shape),
+        "rank_scale": f32_array(s for scales in shared for s in scales.rank_scale).reshape(shape),
+        "scale": f32_array(scales.scale for scales in shared),
+        "scale_inv": f32_array(scales.scale_inv for scales in shared),
+        "requantized": np.array([scales.requantized for scales in shared], np.uint8).reshape(shape),
     }
 
 
@@ -39,11 +39,11 @@ def engine_shared(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute the scales of ranks as the all-reduce does."""
     from mor_ref.fp8lm import shared_scales
 
-    how = parameters["format"], parameters["reduction"], parameters["profile"]
-    found = [shared_scales(row, *how) for row in arrays["amax"].view(np.float32)]
-    own, shared, back, changed = (list(part) for part in zip(*found, strict=True))
+    choices = parameters["format"], parameters["reduction"], parameters["profile"]
+    rows = [shared_scales(row, *choices) for row in arrays["amax"].view(np.float32)]
+    rank_scales, shared, back, changed = (list(part) for part in zip(*rows, strict=True))
     return {
-        "rank_scale": bits32(np.array(own)),
+        "rank_scale": bits32(np.array(rank_scales)),
         "scale": bits32(np.array(shared)),
         "scale_inv": bits32(np.array(back)),
         "requantized": np.array(changed, np.uint8),
@@ -54,13 +54,13 @@ def cuda_shared(device: "Device", parameters: Parameters, arrays: DeviceArrays) 
     """Compute the scales of ranks on a device."""
     from mor_ref.cuda.fp8lm_state import shared_scales
 
-    how = parameters["reduction"], parameters["profile"]
-    return shared_scales(device, arrays["amax"], format_of(parameters["format"]), *how)
+    choices = parameters["reduction"], parameters["profile"]
+    return shared_scales(device, arrays["amax"], format_of(parameters["format"]), *choices)
 
 
 def random_shared(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes of ranks; those of a row are next to each other in half of the rows."""
-    amax = random_inputs(parameters, draws.of_numbers())["amax"].reshape(-1, draws.width)
+    amax = random_inputs(parameters, draws.per_number())["amax"].reshape(-1, draws.width)
     near = amax[:, :1] + np.arange(draws.width, dtype=np.uint64) % np.uint64(3)
     is_near = (draws.words(5)[:, np.newaxis] & np.uint64(1) == 1) & (amax[:, :1] < 0x7F000000)
     return {"amax": np.where(is_near, near, amax)}
@@ -78,8 +78,11 @@ def exact_stored(_: Parameters, arrays: Arrays) -> Arrays:
 
     names = (*(f"{name}_amax" for name in _STATE), "previous")
     columns = [numbers_of(arrays[name], "f32") for name in names]
-    found = [stored_scales(row[:3], row[3]) for row in zip(*columns, strict=True)]
-    return {f"{name}_scale": f32_array(one[k] for one in found) for k, name in enumerate(_STATE)}
+    scales = [stored_scales(row[:3], row[3]) for row in zip(*columns, strict=True)]
+    return {
+        f"{name}_scale": f32_array(row_scales[k] for row_scales in scales)
+        for k, name in enumerate(_STATE)
+    }
 
 
 def engine_stored(_: Parameters, arrays: Arrays) -> Arrays:
@@ -88,9 +91,9 @@ def engine_stored(_: Parameters, arrays: Arrays) -> Arrays:
 
     names = (*(f"{name}_amax" for name in _STATE), "previous")
     columns = [arrays[name].view(np.float32).tolist() for name in names]
-    found = [stored_scales(row[:3], row[3]) for row in zip(*columns, strict=True)]
-    made = np.array(found, np.float32).reshape(-1, len(_STATE))
-    return {f"{name}_scale": bits32(made[:, k]) for k, name in enumerate(_STATE)}
+    scales = [stored_scales(row[:3], row[3]) for row in zip(*columns, strict=True)]
+    table = np.array(scales, np.float32).reshape(-1, len(_STATE))
+    return {f"{name}_scale": bits32(table[:, k]) for k, name in enumerate(_STATE)}
 
 
 def cuda_stored(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -103,8 +106,8 @@ def cuda_stored(device: "Device", _: Parameters, arrays: DeviceArrays) -> Device
 
 def random_stored(_: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes of both moments and of the weights, and scales of the weights before."""
-    three = Draws(draws.first * len(_STATE), draws.count * len(_STATE), draws.seed)
-    drawn = {fmt: random_inputs({"format": fmt}, three) for fmt in ("e4m3", "f16")}
+    wider = Draws(draws.first * len(_STATE), draws.count * len(_STATE), draws.seed)
+    drawn = {fmt: random_inputs({"format": fmt}, wider) for fmt in ("e4m3", "f16")}
     first, second, master = (drawn[fmt] for fmt in ("e4m3", "f16", "f16"))
     return {
         "first_amax": first["amax"][0::3],

@@ -27,13 +27,13 @@ def exact_windows(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute the windows with the exact model."""
     from mor_ref.exact.fp8lm import history, largest_after
 
-    found = []
-    for own, steps in zip(arrays["window"], arrays["amax"], strict=True):
-        window = tuple(numbers_of(own, "f32"))
+    largest = []
+    for first_window, steps in zip(arrays["window"], arrays["amax"], strict=True):
+        window = tuple(numbers_of(first_window, "f32"))
         for amax in numbers_of(steps, "f32"):
             before, window = window, history(window, amax)
-            found.append(largest_after(before, window))
-    return {"largest": f32_array(found).reshape(arrays["amax"].shape)}
+            largest.append(largest_after(before, window))
+    return {"largest": f32_array(largest).reshape(arrays["amax"].shape)}
 
 
 def engine_windows(_: Parameters, arrays: Arrays) -> Arrays:
@@ -41,13 +41,13 @@ def engine_windows(_: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import fp8lm
 
     window, amax = (arrays[name].view(np.float32) for name in ("window", "amax"))
-    found = np.empty(amax.shape, np.float32)
+    largest = np.empty(amax.shape, np.float32)
     for row in range(len(amax)):
         state = fp8lm.History(tuple(window[row].tolist()))
         for step in range(amax.shape[1]):
             state = fp8lm.history(state, float(amax[row, step]))
-            found[row, step] = max(state.window)
-    return {"largest": bits32(found)}
+            largest[row, step] = max(state.window)
+    return {"largest": bits32(largest)}
 
 
 def cuda_windows(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -61,16 +61,16 @@ def exact_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute mu with the exact model."""
     from mor_ref.exact.fp8lm import next_mu
 
-    given = parameters["automatic"], _THRESHOLD, parameters["steps"]
-    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *given))
+    rules = parameters["automatic"], _THRESHOLD, parameters["steps"]
+    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *rules))
 
 
 def engine_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute mu with the public function."""
     from mor_ref.fp8lm import next_mu
 
-    given = parameters["automatic"], _THRESHOLD, parameters["steps"]
-    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *given))
+    rules = parameters["automatic"], _THRESHOLD, parameters["steps"]
+    return _mu(arrays, lambda mu, count, size: next_mu(mu, count, size, *rules))
 
 
 def cuda_mu(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -78,20 +78,23 @@ def cuda_mu(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> D
     from mor_ref.cuda.fp8lm_state import mus
 
     saturated, size, mu = (arrays[name] for name in ("saturated", "size", "mu"))
-    how = parameters["automatic"], _THRESHOLD, parameters["steps"]
-    return {"next_mu": mus(device, saturated, size, mu, *how)}
+    rules = parameters["automatic"], _THRESHOLD, parameters["steps"]
+    return {"next_mu": mus(device, saturated, size, mu, *rules)}
 
 
 def _mu(arrays: Arrays, next_mu: Callable[[float, int, int], float]) -> Arrays:
     """Return mu after each step; a gradient has so many codes, and so many of them saturate."""
-    found = []
-    given = (numbers_of(arrays["mu"], "f32"), *(arrays[n].tolist() for n in ("size", "saturated")))
-    for first, size, steps in zip(*given, strict=True):
+    mus = []
+    columns = (
+        numbers_of(arrays["mu"], "f32"),
+        *(arrays[n].tolist() for n in ("size", "saturated")),
+    )
+    for first, size, steps in zip(*columns, strict=True):
         mu = first
         for count in steps:
             mu = next_mu(mu, count, size)
-            found.append(mu)
-    return {"next_mu": f32_array(found).reshape(arrays["saturated"].shape)}
+            mus.append(mu)
+    return {"next_mu": f32_array(mus).reshape(arrays["saturated"].shape)}
 
 
 def exact_rates(_: Parameters, arrays: Arrays) -> Arrays:
@@ -100,9 +103,9 @@ def exact_rates(_: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.fp8lm import square_root
     from mor_ref.exact.fp8lm_adam import correction
 
-    given = [numbers_of(arrays[name], "f32") for name in ("lr", "beta1", "beta2")]
+    numbers = [numbers_of(arrays[name], "f32") for name in ("lr", "beta1", "beta2")]
     rates, roots = [], []
-    for lr, beta1, beta2, step in zip(*given, arrays["step"].tolist(), strict=True):
+    for lr, beta1, beta2, step in zip(*numbers, arrays["step"].tolist(), strict=True):
         rates.append(quotient(lr, correction(beta1, step)))
         roots.append(square_root(correction(beta2, step)))
     return {"rate": f32_array(rates), "root": f32_array(roots)}
@@ -112,10 +115,10 @@ def engine_rates(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute the numbers of Adam as its steps do."""
     from mor_ref.engine.fp8lm import rate_and_root
 
-    given = [arrays[name].view(np.float32).tolist() for name in ("lr", "beta1", "beta2")]
-    rows = zip(*given, arrays["step"].tolist(), strict=True)
-    found = np.array([rate_and_root(*row) for row in rows], np.float32)
-    return {"rate": bits32(found[:, 0]), "root": bits32(found[:, 1])}
+    numbers = [arrays[name].view(np.float32).tolist() for name in ("lr", "beta1", "beta2")]
+    rows = zip(*numbers, arrays["step"].tolist(), strict=True)
+    rates = np.array([rate_and_root(*row) for row in rows], np.float32)
+    return {"rate": bits32(rates[:, 0]), "root": bits32(rates[:, 1])}
 
 
 def exact_ranks(_: Parameters, arrays: Arrays) -> Arrays:
@@ -139,23 +142,23 @@ def engine_ranks(_: Parameters, arrays: Arrays) -> Arrays:
 
 def random_windows(_: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes, some of them infinite or NaN, and windows of finite numbers."""
-    each = draws.of_numbers()
-    amax = random_scales({"format": "e4m3"}, each)["amax"]
-    window = np.minimum(bits_at(each.words(4), 0, 31), np.uint64(_LARGEST))
+    per_number = draws.per_number()
+    amax = random_scales({"format": "e4m3"}, per_number)["amax"]
+    window = np.minimum(bits_at(per_number.words(4), 0, 31), np.uint64(_LARGEST))
     return {name: x.reshape(-1, draws.width) for name, x in (("amax", amax), ("window", window))}
 
 
 def _is_window(_: Parameters, arrays: Arrays) -> Rows:
-    each = (arrays["amax"] < 1 << 31) & (arrays["window"] <= _LARGEST)
-    inside: Rows = np.all(each, axis=1)
+    is_taken = (arrays["amax"] < 1 << 31) & (arrays["window"] <= _LARGEST)
+    inside: Rows = np.all(is_taken, axis=1)
     return inside
 
 
 def random_mu(_: Parameters, draws: Draws) -> Arrays:
     """Draw sizes of gradients, and how many codes saturate: few, and none in most steps."""
-    words, each = draws.words(0), draws.of_numbers().words(1).reshape(-1, draws.width)
+    words, per_step = draws.words(0), draws.per_number().words(1).reshape(-1, draws.width)
     size = share(bits_at(words, 0, 16), 16, _DRAWN_CODES) + np.uint64(1)
-    count = np.where(bits_at(each, 8, 2) == 0, bits_at(each, 0, 2), 0)
+    count = np.where(bits_at(per_step, 8, 2) == 0, bits_at(per_step, 0, 2), 0)
     saturated = np.minimum(count, size[:, np.newaxis])
     return {"saturated": saturated, "size": size, "mu": bits_at(words, 32, 30)}
 
@@ -186,8 +189,8 @@ def _is_rate(_: Parameters, arrays: Arrays) -> Rows:
 
 def random_ranks(_: Parameters, draws: Draws) -> Arrays:
     """Draw sizes of tensors, many of them equal, and numbers of ranks."""
-    each = draws.of_numbers().words(0).reshape(-1, draws.width)
-    numel = bits_at(each, 0, 3) << (bits_at(each, 8, 2) * np.uint64(4))
+    per_tensor = draws.per_number().words(0).reshape(-1, draws.width)
+    numel = bits_at(per_tensor, 0, 3) << (bits_at(per_tensor, 8, 2) * np.uint64(4))
     return {"numel": numel, "ranks": share(bits_at(draws.words(1), 0, 8), 8, 16) + np.uint64(1)}
 
 
@@ -195,9 +198,9 @@ def _is_partition(_: Parameters, arrays: Arrays) -> Rows:
     return (arrays["ranks"] > 0) & (arrays["ranks"] <= _MOST_RANKS)
 
 
-_OF_WINDOWS = "an amax has no sign bit, and a window is finite"
-_OF_MU = f"a gradient has 1 to {_MOST_CODES} codes, and mu is finite and has no sign bit"
-_OF_RATES = f"numbers are finite, betas are below 1, and step is 1 to {_MOST_STEPS}"
+_WINDOW_TAKES = "an amax has no sign bit, and a window is finite"
+_MU_TAKES = f"a gradient has 1 to {_MOST_CODES} codes, and mu is finite and has no sign bit"
+_RATE_TAKES = f"numbers are finite, betas are below 1, and step is 1 to {_MOST_STEPS}"
 
 
 FP8LM_WINDOW = Operation(
@@ -208,7 +211,7 @@ FP8LM_WINDOW = Operation(
     exact=exact_windows,
     engine=engine_windows,
     cuda=cuda_windows,
-    random=RandomInputs(random_windows, _is_window, _OF_WINDOWS),
+    random=RandomInputs(random_windows, _is_window, _WINDOW_TAKES),
 )
 FP8LM_MU = Operation(
     "fp8lm_mu",
@@ -218,7 +221,7 @@ FP8LM_MU = Operation(
     exact=exact_mu,
     engine=engine_mu,
     cuda=cuda_mu,
-    random=RandomInputs(random_mu, _is_mu, _OF_MU),
+    random=RandomInputs(random_mu, _is_mu, _MU_TAKES),
 )
 FP8LM_RATE = Operation(
     "fp8lm_rate",
@@ -228,7 +231,7 @@ FP8LM_RATE = Operation(
     exact=exact_rates,
     engine=engine_rates,
     cuda=None,
-    random=RandomInputs(random_rates, _is_rate, _OF_RATES),
+    random=RandomInputs(random_rates, _is_rate, _RATE_TAKES),
 )
 FP8LM_PARTITION = Operation(
     "fp8lm_partition",

@@ -45,13 +45,15 @@ def exact(_: Parameters, arrays: Arrays) -> Arrays:
         for k, name in enumerate(_GRADIENTS, 1):
             state = adam(state, numbers_of(arrays[name][row], "f32"), Adam(*numbers))
             states[k].append(state)
-    shape, found = arrays["weight"].shape, {}
-    for k, ones in states.items():
+    shape, by_name = arrays["weight"].shape, {}
+    for k, states_after in states.items():
         for place, (name, kind) in enumerate(KINDS.items()):
-            codes = [code for one in ones for code in getattr(one, name)]
-            found[f"{name}_{k}"] = codes_array(codes, formats[kind]).reshape(shape)
-            found[f"{name}_scale_{k}"] = f32_array(one.scales[place] for one in ones)
-    return _without_first_moments(found)
+            codes = [code for moments in states_after for code in getattr(moments, name)]
+            by_name[f"{name}_{k}"] = codes_array(codes, formats[kind]).reshape(shape)
+            by_name[f"{name}_scale_{k}"] = f32_array(
+                moments.scales[place] for moments in states_after
+            )
+    return _without_first_moments(by_name)
 
 
 def engine(_: Parameters, arrays: Arrays) -> Arrays:
@@ -60,41 +62,41 @@ def engine(_: Parameters, arrays: Arrays) -> Arrays:
 
     states: dict[int, list[fp8lm.AdamState]] = {k: [] for k in range(STEPS + 1)}
     names = ("weight", *_GRADIENTS, *Adam._fields)
-    given = {name: tensor_of(arrays[name], "f32") for name in names}
-    for row, weight in enumerate(given["weight"]):
-        rates = {name: float(given[name][row]) for name in Adam._fields}
+    inputs = {name: tensor_of(arrays[name], "f32") for name in names}
+    for row, weight in enumerate(inputs["weight"]):
+        rates = {name: float(inputs[name][row]) for name in Adam._fields}
         state = fp8lm.begin_adam(weight)
         states[0].append(state)
         for k, name in enumerate(_GRADIENTS, 1):
-            state = fp8lm.adam(state, given[name][row], **rates)
+            state = fp8lm.adam(state, inputs[name][row], **rates)
             states[k].append(state)
-    found = {}
-    for k, ones in states.items():
+    by_name = {}
+    for k, states_after in states.items():
         for name in KINDS:
-            parts = [getattr(one, name) for one in ones]
-            found[f"{name}_{k}"] = np.array([part.codes for part in parts])
-            found[f"{name}_scale_{k}"] = bits32(np.array([part.scale for part in parts]))
-    return _without_first_moments(found)
+            parts = [getattr(state_after, name) for state_after in states_after]
+            by_name[f"{name}_{k}"] = np.array([part.codes for part in parts])
+            by_name[f"{name}_scale_{k}"] = bits32(np.array([part.scale for part in parts]))
+    return _without_first_moments(by_name)
 
 
-def _without_first_moments(found: Mapping[str, NDArray[np.unsignedinteger]]) -> Arrays:
+def _without_first_moments(by_name: Mapping[str, NDArray[np.unsignedinteger]]) -> Arrays:
     """Return states without the moments before the first step, which are 0 with the scale 1."""
     zeros = {"first_0", "first_scale_0", "second_0", "second_scale_0"}
-    return {name: array for name, array in found.items() if name not in zeros}
+    return {name: array for name, array in by_name.items() if name not in zeros}
 
 
 def random_inputs(_: Parameters, draws: Draws) -> Arrays:
     """Draw tensors, gradients near a magnitude of each step, and the numbers of training."""
-    each, words = draws.of_numbers(), [draws.words(k) for k in range(8, 14)]
+    per_number, words = draws.per_number(), [draws.words(k) for k in range(8, 14)]
 
     def tensor(stream: int, center: Words, spread: int) -> Words:
-        own = each.words(stream)
-        steps = share(bits_at(own, 32, 12), 12, spread).astype(np.int64).reshape(-1, draws.width)
-        drawn = own.reshape(-1, draws.width)
-        found = magnitudes_of(center[:, np.newaxis].astype(np.int64) - steps, drawn, _F32)
-        is_lost = bits_at(drawn, 44, 8) == 0
-        lost = _LOST[bits_at(drawn, 52, 2).astype(np.int64)]
-        signed: Words = np.where(is_lost, lost, found) | drawn >> np.uint64(63) << np.uint64(31)
+        bits = per_number.words(stream)
+        steps = share(bits_at(bits, 32, 12), 12, spread).astype(np.int64).reshape(-1, draws.width)
+        rows = bits.reshape(-1, draws.width)
+        magnitudes = magnitudes_of(center[:, np.newaxis].astype(np.int64) - steps, rows, _F32)
+        is_lost = bits_at(rows, 44, 8) == 0
+        lost = _LOST[bits_at(rows, 52, 2).astype(np.int64)]
+        signed: Words = np.where(is_lost, lost, magnitudes) | rows >> np.uint64(63) << np.uint64(31)
         return signed
 
     def center(k: int) -> Words:

@@ -45,9 +45,9 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows of codes in few binades, so that sums are ties, and some codes of any kind."""
-    fmt, each = format_of(parameters["format"]), draws.of_numbers()
+    fmt, per_number = format_of(parameters["format"]), draws.per_number()
     shape = (draws.count, draws.width)
-    words, choices = each.words(0).reshape(shape), draws.words(1)[:, np.newaxis]
+    words, choices = per_number.words(0).reshape(shape), draws.words(1)[:, np.newaxis]
     step = _U(1 << fmt.mantissa_bits)
     lowest = share(bits_at(choices, 0, 16), 16, fmt.largest_code // int(step)) * step
     binades = share(bits_at(choices, 16, 8), 8, 4) + _U(1)

@@ -24,7 +24,7 @@ class IntegersError(ValueError):
 
 @dataclass(frozen=True)
 class Integers:
-    """The integers that a field takes: so many bytes wide, and of a grid if they can be negative.
+    """The integers that a field takes: `size` bytes wide, and of a grid if they can be negative.
 
     `sign_is_open` if the numbers of a tensor decide whether its integers are signed (AFF-005).
 
@@ -40,17 +40,17 @@ class Integers:
     grid: IntegerGrid | None = None
     sign_is_open: bool = False
 
-    def taken(self, given: NDArray[Any]) -> Unsigned:
+    def taken(self, array: NDArray[Any]) -> Unsigned:
         """Return integers with an unsigned dtype; refuse those that a field does not take.
 
         No entry is copied, unless the order of its bytes is not that of the machine.
         """
-        if not given.dtype.isnative:
-            given = given.astype(given.dtype.newbyteorder("="))
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         has_negative = self.grid is not None or self.sign_is_open
-        dtype, lowest = given.dtype, -(1 << 8 * self.size - 1) if has_negative else 0
-        if dtype.kind == "i" and dtype.itemsize != self.size and given.size:
-            least = int(given.min())
+        dtype, lowest = array.dtype, -(1 << 8 * self.size - 1) if has_negative else 0
+        if dtype.kind == "i" and dtype.itemsize != self.size and array.size:
+            least = int(array.min())
             if least < lowest:
                 raise IntegersError(f"holds {least}; {_GIVE}")
         is_narrow = dtype.kind == "u" and dtype.itemsize < self.size
@@ -59,20 +59,20 @@ class Integers:
                 f"has dtype {dtype}, which does not hold the integers of {self.grid.name}; give "
                 f"{self.grid.dtype}, or uint32 in two's complement"
             )
-        return given.view(f"u{dtype.itemsize}")
+        return array.view(f"u{dtype.itemsize}")
 
-    def bits(self, given: NDArray[Any]) -> NDArray[np.integer[Any]]:
+    def bits(self, array: NDArray[Any]) -> NDArray[np.integer[Any]]:
         """Return integers as the bits of the field, or refuse what `taken` refuses.
 
         An integer that no word of the field holds stays as it is.
         """
-        found = self.taken(given)
-        size = found.dtype.itemsize
-        if given.dtype.kind == "u" and size < self.size:
-            return self.extended(found, 8 * size)
-        if given.dtype.kind == "u" and (self.grid is None or size == self.size):
-            return found
-        signed = found.view(f"i{size}")
+        words = self.taken(array)
+        size = words.dtype.itemsize
+        if array.dtype.kind == "u" and size < self.size:
+            return self.extended(words, 8 * size)
+        if array.dtype.kind == "u" and (self.grid is None or size == self.size):
+            return words
+        signed = words.view(f"i{size}")
         if size <= self.size:
             return signed.astype(f"i{self.size}").view(f"u{self.size}")
         is_word = (signed < 0) & (signed >= -(1 << 8 * self.size - 1))

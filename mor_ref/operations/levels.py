@@ -12,11 +12,11 @@ from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 
@@ -36,10 +36,10 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     kind = level_kind(parameters["kind"])
     rows = rows_of(arrays, parameters["source"])
-    found = [level_row(row, kind, None, parameters["arithmetic"]) for row in rows]
+    quantized = [level_row(row, kind, None, parameters["arithmetic"]) for row in rows]
     return {
-        "alpha": f32_array(row.alpha for row in found).reshape(-1, 1),
-        **element_fields([e for row in found for e in row.elements], arrays["x"].shape),
+        "alpha": f32_array(row.alpha for row in quantized).reshape(-1, 1),
+        **element_fields([e for row in quantized for e in row.elements], arrays["x"].shape),
     }
 
 
@@ -60,15 +60,15 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import quantize_levels
 
     w = tensor_of(arrays["x"], parameters["source"])
-    found = quantize_levels(w, parameters["kind"], arithmetic=parameters["arithmetic"])
-    return stored(found)
+    record = quantize_levels(w, parameters["kind"], arithmetic=parameters["arithmetic"])
+    return stored(record)
 
 
-def stored(found: "Levels") -> dict[str, Any]:
+def stored(record: "Levels") -> dict[str, Any]:
     """Return the fields that a record has."""
-    numbers = {name: bits32(getattr(found, name)) for name in _NUMBERS}
-    alpha = bits32(found.alpha).reshape(-1, 1)
-    return {"alpha": alpha, **numbers, "inside": found.inside, "code": found.codes}
+    numbers = {name: bits32(getattr(record, name)) for name in _NUMBERS}
+    alpha = bits32(record.alpha).reshape(-1, 1)
+    return {"alpha": alpha, **numbers, "inside": record.inside, "code": record.codes}
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -90,8 +90,8 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
         return (codes << np.uint32(16)).view(np.float32)
 
     with np.errstate(all="ignore"):
-        found = rounded((level.astype(np.float32) / steps).astype(np.float32))
-        return bits32(rounded(found * alpha))
+        ratio = rounded((level.astype(np.float32) / steps).astype(np.float32))
+        return bits32(rounded(ratio * alpha))
 
 
 def codes(parameters: Parameters) -> tuple[int, int]:
@@ -110,8 +110,8 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     numbers = numbers_from(tensor_of(arrays["x"], parameters["source"]), "x")
     words, shape = words_of(numbers, arithmetic), arrays["x"].shape
     alpha = np.ascontiguousarray(arrays["alpha"], np.uint32).reshape(-1)
-    _, found = levels.quantize_levels(words, shape, kind, alpha, arithmetic, 1)
-    return found.code.reshape(shape)
+    _, quantized = levels.quantize_levels(words, shape, kind, alpha, arithmetic, 1)
+    return quantized.code.reshape(shape)
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -121,13 +121,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     x, kind = Bits(arrays["x"], parameters["source"]), level_kind(parameters["kind"])
     alpha = levels.first_alphas(device, x, kind, parameters["arithmetic"])
-    found = levels.quantize_levels(device, x, alpha, kind, parameters["arithmetic"])
-    return {**found._asdict(), "alpha": found.alpha.reshape(-1, 1)}
+    quantized = levels.quantize_levels(device, x, alpha, kind, parameters["arithmetic"])
+    return {**quantized._asdict(), "alpha": quantized.alpha.reshape(-1, 1)}
 
 
-def asked_of(found: "Levels") -> Parameters:
-    """Return the parameters that gave a record."""
-    return {"kind": found.kind, "arithmetic": found.arithmetic, "block": "row"}
+def parameters_of(record: "Levels") -> Parameters:
+    """Return the parameters that made a record."""
+    return {"kind": record.kind, "arithmetic": record.arithmetic, "block": "row"}
 
 
 LEVELS = Operation(
@@ -142,6 +142,6 @@ LEVELS = Operation(
     cuda=cuda,
     optional=kinds(RECIPE),
     way_back=WayBack(lambda _: (("code",), ("alpha",)), restore, coded),
-    record=OfRecord(of_class("Levels"), asked_of, stored),
+    record=PublicRecord(instance_test("Levels"), parameters_of, stored),
     codes=codes,
 )

@@ -40,10 +40,10 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     kind, arithmetic = level_kind(parameters["kind"]), parameters["arithmetic"]
     w, alphas = (numbers_of(arrays[name], "f32") for name in ("x", "alpha"))
-    found = [level_row([x], kind, a, arithmetic) for x, a in zip(w, alphas, strict=True)]
-    elements = [row.elements[0] for row in found]
+    rows = [level_row([x], kind, a, arithmetic) for x, a in zip(w, alphas, strict=True)]
+    elements = [row.elements[0] for row in rows]
     return {
-        "used_alpha": f32_array(row.alpha for row in found),
+        "used_alpha": f32_array(row.alpha for row in rows),
         **levels.element_fields(elements, arrays["x"].shape),
     }
 
@@ -53,10 +53,10 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import quantize_levels
 
     w, alpha = (tensor_of(arrays[name], "f32") for name in ("x", "alpha"))
-    found = quantize_levels(
+    record = quantize_levels(
         w.reshape(-1, 1), parameters["kind"], alpha=alpha, arithmetic=parameters["arithmetic"]
     )
-    flat = {name: array.reshape(-1) for name, array in levels.stored(found).items()}
+    flat = {name: array.reshape(-1) for name, array in levels.stored(record).items()}
     return {"used_alpha": flat.pop("alpha"), **flat}
 
 
@@ -67,16 +67,16 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     x, alpha = Bits(arrays["x"].reshape(-1, 1), "f32"), arrays["alpha"]
     kind, arithmetic = level_kind(parameters["kind"]), parameters["arithmetic"]
-    found = quantize_levels(device, x, alpha, kind, arithmetic)._asdict()
-    used = found.pop("alpha")
-    return {"used_alpha": used, **{name: array.reshape(-1) for name, array in found.items()}}
+    by_name = quantize_levels(device, x, alpha, kind, arithmetic)._asdict()
+    used = by_name.pop("alpha")
+    return {"used_alpha": used, **{name: array.reshape(-1) for name, array in by_name.items()}}
 
 
 def points_of(kind: LevelKind) -> list[float]:
     """Return ratios at which levels or gradients turn: ties and limits."""
     if kind.grid == "integers":
         whole = range(int(kind.lowest) - 2, int(kind.highest) + 3)
-        return [one for n in whole for one in (n, n + 0.5)]
+        return [ratio for n in whole for ratio in (n, n + 0.5)]
     return [0.0, 1 / 3, 0.5, 2 / 3, CLIP, 1.0, 1 / 4, 3 / 4, -1 / 3, -0.5, -2 / 3, -CLIP, -1.0]
 
 

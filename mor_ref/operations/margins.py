@@ -1,4 +1,4 @@
-"""How far from the threshold of a decision sums are that differ: of means, and with a policy."""
+"""The distance of differing sums from the threshold of a decision: of means, and of a policy."""
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
@@ -12,7 +12,7 @@ from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.operation import Arrays, Compared, Parameters
 from mor_ref.operations.parameters import as_cut
-from mor_ref.operations.shapes import of_numbers
+from mor_ref.operations.shapes import spread_to_numbers
 from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 
 
@@ -24,7 +24,10 @@ def margin_of_policy(
 ) -> Fraction | None:
     """Return the largest margin of a policy; None if an output differs without its choice."""
     policy = as_policy(parameters["policy"])
-    is_close = all(one in ("choice", "output") or one.endswith(".sum") for one in differing)
+    is_close = all(
+        field_name in ("choice", "output") or field_name.endswith(".sum")
+        for field_name in differing
+    )
     if not is_close or "choice" not in compared or not _needed(policy) <= {*arrays}:
         return None  # sums alone say nothing of decisions
     choice = compared["choice"]
@@ -40,13 +43,13 @@ def margin_of_policy(
     ]
     for place in np.argwhere(choice.differs):
         at = tuple(place.tolist())
-        margins.append(_of_unit(policy, arrays, at, int(choice.actual[at])))
+        margins.append(_margin_of_unit(policy, arrays, at, int(choice.actual[at])))
     return largest(margins)
 
 
 def _needed(policy: Policy) -> set[str]:
     """Return the choice of a policy, and the fields that it depends on."""
-    sums = {f"{one.name}.{field}" for one in policy.tried for field in SUMS}
+    sums = {f"{representation.name}.{field}" for representation in policy.tried for field in SUMS}
     return {"choice", "amax", "amin", *sums}
 
 
@@ -65,24 +68,28 @@ def _least_limit() -> int:
 
 def _is_off_elsewhere(output: Compared, choice: Compared, unit: tuple[int, ...]) -> bool:
     """Return whether an output differs in a unit whose choice does not."""
-    same = of_numbers(~choice.differs, unit, output.differs.shape)
+    same = spread_to_numbers(~choice.differs, unit, output.differs.shape)
     return bool((output.differs & same).any())
 
 
-def _of_unit(policy: Policy, arrays: Arrays, unit: tuple[int, ...], given: int) -> Fraction | None:
+def _margin_of_unit(
+    policy: Policy, arrays: Arrays, unit: tuple[int, ...], choice: int
+) -> Fraction | None:
     """Return the largest margin of the decisions that led a unit to another choice.
 
     No decisions lead beyond the ladder.
     """
-    if given > len(policy.ladder):
+    if choice > len(policy.ladder):
         return None
     errors = {
-        one.name: ErrorSum(*(int(arrays[f"{one.name}.{field}"][unit]) for field in SUMS))
-        for one in policy.tried
+        representation.name: ErrorSum(
+            *(int(arrays[f"{representation.name}.{field}"][unit]) for field in SUMS)
+        )
+        for representation in policy.tried
     }
-    expected = [_decision(rung, errors, arrays, unit) for rung in policy.ladder[: given + 1]]
+    expected = [_decision(rung, errors, arrays, unit) for rung in policy.ladder[: choice + 1]]
     margins = [
-        distance for k, (accepts, distance) in enumerate(expected) if accepts != (k == given)
+        distance for k, (accepts, distance) in enumerate(expected) if accepts != (k == choice)
     ]
     return largest(margins) if margins else None
 
@@ -97,14 +104,14 @@ def _decision(
     rung: Rung, errors: Mapping[str, ErrorSum], arrays: Arrays, unit: tuple[int, ...]
 ) -> tuple[bool, Fraction | None]:
     """Return whether a rung accepts a unit, and its distance from a threshold, if any."""
-    own, metric = errors[rung.name], rung.metric
-    if own.nonfinite:
+    error, metric = errors[rung.name], rung.metric
+    if error.nonfinite:
         return False, None
     amax, amin = (numbers_of(arrays[name][unit], "f32")[0] for name in ("amax", "amin"))
-    turn = metric.turning_point(own, errors)
-    return rung.accepts(own, errors, amax, amin), distance(own.sum, turn)
+    turn = metric.turning_point(error, errors)
+    return rung.accepts(error, errors, amax, amin), distance(error.sum, turn)
 
 
-def distance(found: int, threshold: int | None) -> Fraction | None:
+def distance(total: int, threshold: int | None) -> Fraction | None:
     """Return the relative distance of a sum from a threshold, if there is one."""
-    return None if threshold is None else Fraction(abs(found - threshold), max(threshold, 1))
+    return None if threshold is None else Fraction(abs(total - threshold), max(threshold, 1))

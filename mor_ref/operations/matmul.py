@@ -36,10 +36,10 @@ def admit(parameters: Parameters) -> None:
         raise ValueError(
             f"{profile.name} multiplies none of {', '.join(CHOICES)}; give another profile"
         )
-    given = record.scale_format, parameters["scale_block"]
-    if profile.needs_scales and given not in profile.scales:
+    scales = record.scale_format, parameters["scale_block"]
+    if profile.needs_scales and scales not in profile.scales:
         raise ValueError(
-            f"{profile.name} takes no scales of {record.name} for blocks of {given[1]}; it takes "
+            f"{profile.name} takes no scales of {record.name} for blocks of {scales[1]}; it takes "
             f"{' or '.join(f'{fmt} for {size}' for fmt, size in profile.scales)}"
         )
 
@@ -63,12 +63,12 @@ def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Blo
     rows = []
     for n, choice in enumerate(arrays[f"choice_{name}"].tolist()):
         scales = numbers_of(arrays[f"scale_{name}"][n], "f32")
-        found = []
+        blocks = []
         for k, (index, scale) in enumerate(zip(choice, scales, strict=True)):
             part, fmt = slice(k * block, (k + 1) * block), formats[CHOICES[index]]
-            two = (1.0, 1.0) if index == WIDEST else (scale, overall[n])
-            found.append(Block(codes[n][part], fmt, *two, upcast[n][part], divides))
-        rows.append(found)
+            factors = (1.0, 1.0) if index == WIDEST else (scale, overall[n])
+            blocks.append(Block(codes[n][part], fmt, *factors, upcast[n][part], divides))
+        rows.append(blocks)
     return rows
 
 
@@ -76,21 +76,21 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Multiply with the engine."""
     profile = profile_of(parameters)
     if profile.family == "exact":
-        found = _exact_sums(parameters, arrays, profile)
+        results = _exact_sums(parameters, arrays, profile)
     elif profile.needs_scales:
-        found = _of_instruction(parameters, arrays, profile)
+        results = _scaled_by_instruction(parameters, arrays, profile)
     else:
-        found = _in_pieces(parameters, arrays, profile)
-    return {"result": bits32(found)}
+        results = _in_pieces(parameters, arrays, profile)
+    return {"result": bits32(results)}
 
 
 def _factors(parameters: Parameters, arrays: Arrays, name: str) -> NDArray[np.float32]:
     """Return the scale of each block as codes are multiplied by it."""
     from mor_ref.engine.matmul import decode_scales
 
-    given = np.ascontiguousarray(arrays[f"scale_{name}"]).view(np.float32)
-    found = decode_scales(given) if RECORD_KINDS[parameters["record"]].divides else given
-    return np.where(arrays[f"choice_{name}"] == WIDEST, np.float32(1), found)
+    scales = np.ascontiguousarray(arrays[f"scale_{name}"]).view(np.float32)
+    factors = decode_scales(scales) if RECORD_KINDS[parameters["record"]].divides else scales
+    return np.where(arrays[f"choice_{name}"] == WIDEST, np.float32(1), factors)
 
 
 def _overall(arrays: Arrays, name: str) -> NDArray[np.float32]:
@@ -105,21 +105,21 @@ def _exact_sums(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> 
     from mor_ref.engine.dot_operands import Operand, numbers_of
 
     block = parameters["scale_block"]
-    two = []
+    operands = []
     for name in "ab":
         codes = arrays[name]
-        each = np.repeat(arrays[f"choice_{name}"], block, axis=1)[:, : codes.shape[1]]
+        choice = np.repeat(arrays[f"choice_{name}"], block, axis=1)[:, : codes.shape[1]]
         value = np.zeros(codes.shape)
         for index, known in enumerate(CHOICES):
             fmt = formats[known]
             taken = numbers_of((codes & (fmt.code_count - 1)).astype(code_dtype(fmt)), fmt)
-            value = np.where(each == index, taken, value)
+            value = np.where(choice == index, taken, value)
         scale = _factors(parameters, arrays, name).astype(np.float64) * _overall(arrays, name)
-        two.append(Operand(value, formats["f32"], scale, block, *_RANGE_OF_SCALES))
-    return dot(two[0], two[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+        operands.append(Operand(value, formats["f32"], scale, block, *_RANGE_OF_SCALES))
+    return dot(operands[0], operands[1], np.zeros(len(arrays["a"]), np.float32), profile).c
 
 
-def _of_instruction(
+def _scaled_by_instruction(
     parameters: Parameters, arrays: Arrays, profile: DotProfile
 ) -> NDArray[np.float32]:
     """Return dot products whose instruction takes the scales."""
@@ -129,38 +129,42 @@ def _of_instruction(
     from mor_ref.engine.matmul import multiply_by_scales
 
     fmt = formats[RECORD_KINDS[parameters["record"]].scale_format]
-    two = []
+    operands = []
     for name in "ab":
-        of = formats[CHOICES[int(arrays[f"choice_{name}"][0, 0])]]
+        element_format = formats[CHOICES[int(arrays[f"choice_{name}"][0, 0])]]
         scales = encode(arrays[f"scale_{name}"].view(np.float32), fmt)
         codes = arrays[name].astype(np.uint8)
-        two.append(operand_of(codes, of, profile, scales, fmt, parameters["scale_block"]))
-    found = dot(two[0], two[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+        operands.append(
+            operand_of(codes, element_format, profile, scales, fmt, parameters["scale_block"])
+        )
+    results = dot(operands[0], operands[1], np.zeros(len(arrays["a"]), np.float32), profile).c
     overall = [arrays[f"overall_{name}"].view(np.float32) for name in "ab"]
-    for n in range(found.size):
-        multiply_by_scales(found[n : n + 1, np.newaxis], *(one[n : n + 1] for one in overall))
-    return found
+    for n in range(results.size):
+        multiply_by_scales(
+            results[n : n + 1, np.newaxis], *(factors[n : n + 1] for factors in overall)
+        )
+    return results
 
 
 def _in_pieces(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> NDArray[np.float32]:
     """Return sums of pieces, each times its factors."""
     from mor_ref.engine.matmul import add_segment
 
-    found = np.zeros((len(arrays["a"]), 1, 1), np.float32)
+    results = np.zeros((len(arrays["a"]), 1, 1), np.float32)
     factors = {name: _factors(parameters, arrays, name) * _overall(arrays, name) for name in "ab"}
     for n, k in np.ndindex(arrays["choice_a"].shape):
         taken = [CHOICES[int(arrays[f"choice_{name}"][n, k])] for name in "ab"]
-        by, is_upcast = profile, not set(taken) <= set(profile.formats)
+        piece_profile, is_upcast = profile, not set(taken) <= set(profile.formats)
         if is_upcast:
-            by, taken = DOT_PROFILES[profile.wide], ["bf16", "bf16"]
+            piece_profile, taken = DOT_PROFILES[profile.wide], ["bf16", "bf16"]
         part = slice(k * parameters["scale_block"], (k + 1) * parameters["scale_block"])
         pieces = []
-        for name, known in zip("ab", taken, strict=True):
+        for name, fmt_name in zip("ab", taken, strict=True):
             codes = arrays[f"y_{name}" if is_upcast else name][n : n + 1, part]
             factor = np.float32(1) if is_upcast else factors[name][n, k]
-            pieces.append(_piece(codes, formats[known], factor))
-        add_segment(pieces[0], pieces[1], found[n], by, 1)
-    return found[:, 0, 0]
+            pieces.append(_piece(codes, formats[fmt_name], factor))
+        add_segment(pieces[0], pieces[1], results[n], piece_profile, 1)
+    return results[:, 0, 0]
 
 
 def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
@@ -182,8 +186,8 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     )
     record, known = RECORD_KINDS[parameters["record"]], [formats[name] for name in CHOICES]
     scale_format = None if record.divides else formats[record.scale_format]
-    own = record.divides, record.has_overall
-    blocks = Blocks(known, parameters["scale_block"], *own, scale_format)
+    rules = record.divides, record.has_overall
+    blocks = Blocks(known, parameters["scale_block"], *rules, scale_format)
     return {"result": entries(device, a, b, profile_of(parameters), blocks)}
 
 

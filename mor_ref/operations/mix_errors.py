@@ -34,8 +34,8 @@ def exact(_: Parameters, arrays: Arrays) -> Arrays:
     errors = {
         f"{name}_u": np.array(
             [
-                [error_in_units(*pair, unit.amax) for pair in zip(row, own, strict=True)]
-                for row, own, unit in zip(x, y, units, strict=True)
+                [error_in_units(*pair, unit.amax) for pair in zip(row, y_row, strict=True)]
+                for row, y_row, unit in zip(x, y, units, strict=True)
             ],
             np.uint32,
         )
@@ -72,7 +72,10 @@ def engine(_: Parameters, arrays: Arrays) -> Arrays:
         squares.append(joined(squared_errors(numbers, units, amax, fill, None)))
     return {
         "amax": amax[:, 0],
-        **{f"{name}_squares": one[:, 0] for name, one in zip(CANDIDATES, squares, strict=True)},
+        **{
+            f"{name}_squares": squared[:, 0]
+            for name, squared in zip(CANDIDATES, squares, strict=True)
+        },
         "choice": least(squares)[:, 0],
     }
 
@@ -98,16 +101,17 @@ def cuda(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
 
     amax, errors = squares_of(device, arrays)
     squares = {
-        f"{name}_squares": one.joined[:, 0] for name, one in zip(CANDIDATES, errors, strict=True)
+        f"{name}_squares": squared.joined[:, 0]
+        for name, squared in zip(CANDIDATES, errors, strict=True)
     }
     return {"amax": amax[:, 0], **squares, "choice": least(device, errors)[:, 0]}
 
 
 def random_inputs(_: Parameters, draws: Draws) -> Arrays:
     """Draw rows below an amax, a y next to x or far from it, and a second y that is near a tie."""
-    each, amaxes = draws.of_numbers(), amaxes_at(draws, 0, _FRACTIONS, 1.0)
+    per_number, amaxes = draws.per_number(), amaxes_at(draws, 0, _FRACTIONS, 1.0)
     shape = (draws.count, draws.width)
-    words, more = (each.words(stream).reshape(shape) for stream in (3, 4))
+    words, more = (per_number.words(stream).reshape(shape) for stream in (3, 4))
     tops = np.broadcast_to(amaxes[:, np.newaxis], shape)
     depth = share(bits_at(words, 0, 8), 8, 24).astype(_U) << _U(23)
     x = np.where(tops > depth, tops - depth, tops >> _U(1)) ^ bits_at(words, 8, 20)
@@ -119,7 +123,7 @@ def random_inputs(_: Parameters, draws: Draws) -> Arrays:
     few = bits_at(more, 3, 5) == 0
     second = np.where(few, more >> _U(32) & _U(0x7FFFFFFF), second)
     signs = bits_at(words, 63, 1) << _U(31)
-    signed = [one | signs for one in (x, first, second)]
+    signed = [magnitudes | signs for magnitudes in (x, first, second)]
     special = with_a_special(draws, 6, signed[0], amaxes)
     return {"x": special, "first": signed[1], "second": signed[2]}
 

@@ -33,13 +33,13 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     del parameters
     tensors = []
     for which in ("", OTHER):
-        own = {name: row_by_row(array) for name, array in _tensor(arrays, which).items()}
-        rows = zip(*own.values(), strict=True)
+        rows_by_name = {name: row_by_row(array) for name, array in _tensor(arrays, which).items()}
+        rows = zip(*rows_by_name.values(), strict=True)
         tensors.append([mixed_unit(x, list(ys)).squared_error for x, *ys in rows])
     sums = [layer_errors(list(errors)) for errors in zip(*tensors, strict=True)]
     return {
-        **{name: np.array([one[k] for one in sums], np.uint64) for k, name in enumerate(_SUMS)},
-        "choice": np.array([least(one) for one in sums], np.uint8),
+        **{name: np.array([layer[k] for layer in sums], np.uint64) for k, name in enumerate(_SUMS)},
+        "choice": np.array([least(layer) for layer in sums], np.uint8),
     }
 
 
@@ -47,8 +47,8 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Add the squared errors of both tensors."""
     from mor_ref.engine.mixed import least
 
-    found = [mix_errors.engine(parameters, _tensor(arrays, which)) for which in ("", OTHER)]
-    sums = {name: found[0][name] + found[1][name] for name in _SUMS}
+    tensors = [mix_errors.engine(parameters, _tensor(arrays, which)) for which in ("", OTHER)]
+    sums = {name: tensors[0][name] + tensors[1][name] for name in _SUMS}
     choice = least([sums[name].reshape(-1, 1) for name in _SUMS])[:, 0]
     return {**sums, "choice": choice}
 
@@ -58,13 +58,15 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.mixed import Squares, least
 
     del parameters
-    found = [mix_errors.squares_of(device, _tensor(arrays, which))[1] for which in ("", OTHER)]
+    tensors = [mix_errors.squares_of(device, _tensor(arrays, which))[1] for which in ("", OTHER)]
     sums = [
-        Squares(*(a + b for a, b in zip(one, other, strict=True)))
-        for one, other in zip(*found, strict=True)
+        Squares(*(a + b for a, b in zip(first, second, strict=True)))
+        for first, second in zip(*tensors, strict=True)
     ]
-    own = {name: one.joined[:, 0] for name, one in zip(_SUMS, sums, strict=True)}
-    return {**own, "choice": least(device, sums)[:, 0]}
+    fields_of_squares = {
+        name: squares.joined[:, 0] for name, squares in zip(_SUMS, sums, strict=True)
+    }
+    return {**fields_of_squares, "choice": least(device, sums)[:, 0]}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:

@@ -8,18 +8,18 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import listed, rows_of
-from mor_ref.operations.fields import Fields, LateFields, fields, of_each
+from mor_ref.operations.fields import Fields, LateFields, each_field, fields
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
-from mor_ref.operations.way_back import chosen_ones
+from mor_ref.operations.way_back import chosen_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,9 +43,9 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     shape, candidates = arrays["x"].shape, candidates_of(parameters)
     cut = partition(shape, as_cut(parameters["block"]))
-    found = mixed(rows_of(arrays, parameters["source"]), candidates, cut)
-    units = listed(found.units, cut.grid)
-    flat = [element for row in found.elements for element in row]
+    tensor = mixed(rows_of(arrays, parameters["source"]), candidates, cut)
+    units = listed(tensor.units, cut.grid)
+    flat = [element for row in tensor.elements for element in row]
     return {
         **unit_fields(units, candidates, cut.grid),
         "code": np.array([e.code for e in flat], np.uint8).reshape(shape),
@@ -58,8 +58,8 @@ def unit_fields(
 ) -> dict[str, Unsigned]:
     """Return the fields of units."""
     squares = {
-        f"{one.name}.squares": np.array([u.squared_error[k] for u in units], np.uint64)
-        for k, one in enumerate(candidates)
+        f"{candidate.name}.squares": np.array([u.squared_error[k] for u in units], np.uint64)
+        for k, candidate in enumerate(candidates)
     }
     return {
         "amax": f32_array(unit.amax for unit in units).reshape(shape),
@@ -77,16 +77,16 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     return stored(mix_formats(x, MIXTURES[parameters["mixture"]].candidates, block=block))
 
 
-def stored(found: "Mixed") -> Arrays:
+def stored(record: "Mixed") -> Arrays:
     """Return the fields that a record has."""
-    squares = {f"{name}.squares": errors for name, errors in found.squared_error.items()}
-    codes = {} if found.codes is None else {"code": found.codes}
+    squares = {f"{name}.squares": errors for name, errors in record.squared_error.items()}
+    codes = {} if record.codes is None else {"code": record.codes}
     return {
-        "amax": bits32(found.amax),
+        "amax": bits32(record.amax),
         **squares,
-        "choice": found.choice,
+        "choice": record.choice,
         **codes,
-        "y": bits32(found.y),
+        "y": bits32(record.y),
     }
 
 
@@ -97,16 +97,17 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     candidates = candidates_of(parameters)
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
-    found = mix(device, Bits(arrays["x"], parameters["source"]), candidates, cut)
+    tensor = mix(device, Bits(arrays["x"], parameters["source"]), candidates, cut)
     squares = {
-        f"{one.name}.squares": errors for one, errors in zip(candidates, found.errors, strict=True)
+        f"{candidate.name}.squares": errors
+        for candidate, errors in zip(candidates, tensor.errors, strict=True)
     }
     return {
-        "amax": found.amax,
+        "amax": tensor.amax,
         **squares,
-        "choice": found.choice,
-        "code": found.codes,
-        "y": found.y,
+        "choice": tensor.choice,
+        "code": tensor.codes,
+        "y": tensor.y,
     }
 
 
@@ -120,10 +121,10 @@ def by_candidates(parameters: Parameters, arrays: Arrays, field: str) -> Arrays:
     from mor_ref import mix_formats
 
     x, names = tensor_of(arrays["x"], parameters["source"]), candidates_of(parameters)
-    found = mix_formats(x, names, block=as_cut(parameters["block"])).quantized
+    quantized = mix_formats(x, names, block=as_cut(parameters["block"])).quantized
     return {
-        f"{k}": bits32(one.dequantize()) if field == "y" else one.codes
-        for k, one in enumerate(found.values())
+        f"{k}": bits32(record.dequantize()) if field == "y" else record.codes
+        for k, record in enumerate(quantized.values())
     }
 
 
@@ -134,17 +135,17 @@ def names_of_candidates() -> list[str]:
 
 def _outputs() -> Fields:
     """Return the fields of results, with the squared errors of every candidate."""
-    squares = of_each(names_of_candidates(), "squares")
+    squares = each_field(names_of_candidates(), "squares")
     return fields(f"grid amax f32; grid {squares} u64; grid choice u8; rc code u8; rc y f32")
 
 
-def asked_of(found: "Mixed") -> Parameters:
-    """Return the parameters that gave a record."""
+def parameters_of(record: "Mixed") -> Parameters:
+    """Return the parameters that made a record."""
     for name, row in MIXTURES.items():
-        if row.candidates == found.candidates:
-            return {"mixture": name, "block": list(found.units.block)}
+        if row.candidates == record.candidates:
+            return {"mixture": name, "block": list(record.units.block)}
     raise ValueError(
-        f"candidates are {', '.join(found.candidates)}, which no mixture has; give those of one "
+        f"candidates are {', '.join(record.candidates)}, which no mixture has; give those of one "
         f"of {', '.join(MIXTURES)}"
     )
 
@@ -160,7 +161,7 @@ MIX = Operation(
     optional=kinds(RECIPE),
     tried=lambda parameters: MIXTURES[parameters["mixture"]].candidates,
     way_back=WayBack(
-        lambda _: (("y",),), restore, chosen_ones, known=by_candidates, chosen=("code", "y")
+        lambda _: (("y",),), restore, chosen_entries, known=by_candidates, chosen=("code", "y")
     ),
-    record=OfRecord(of_class("Mixed"), asked_of, stored),
+    record=PublicRecord(instance_test("Mixed"), parameters_of, stored),
 )

@@ -14,19 +14,19 @@ from mor_ref.exact.errors import SUMS
 from mor_ref.metrics.mean import Limit
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, numbers_of, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
-from mor_ref.operations.fields import Fields, LateFields, fields, of_each
+from mor_ref.operations.fields import Fields, LateFields, each_field, fields
 from mor_ref.operations.margins import margin_of_policy
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
-from mor_ref.operations.way_back import chosen_ones
+from mor_ref.operations.way_back import chosen_entries
 from mor_ref.policies import POLICIES, Rung, as_policy
 from mor_ref.representations import formulas_of
 
@@ -49,15 +49,15 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     if arrays["x"].size >= MANY:
         return _one_unit_of_many(parameters, arrays["x"])
-    policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
+    policy, own_codes = as_policy(parameters["policy"]), arrays["x"].tolist()
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
     x = rows_of(arrays, parameters["source"])
-    bits = (lambda i, j: int(own[i][j])) if parameters["source"] == "bf16" else None
-    found = policies.mix(x, policy, parameters["scaling"], cut, bits)
+    bits = (lambda i, j: int(own_codes[i][j])) if parameters["source"] == "bf16" else None
+    tensor = policies.mix(x, policy, parameters["scaling"], cut, bits)
     grid = cut.grid if policy.unit == "block" else cut.group_grid
-    decisions = listed(found.decisions, grid)
-    output = np.array(found.output, np.uint16).reshape(arrays["x"].shape)
-    return {**_decided(found.tried, decisions, grid), "output": output}
+    decisions = listed(tensor.decisions, grid)
+    output = np.array(tensor.output, np.uint16).reshape(arrays["x"].shape)
+    return {**_decided(tensor.tried, decisions, grid), "output": output}
 
 
 def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -68,16 +68,19 @@ def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     policy, scaling, bits = as_policy(parameters["policy"]), parameters["scaling"], arrays["x"]
     cut = partition(bits.shape, as_cut(parameters["block"]))
-    formulas = {one.name: formulas_of(one, scaling, cut) for one in policy.tried}
+    formulas = {
+        representation.name: formulas_of(representation, scaling, cut)
+        for representation in policy.tried
+    }
     if bits.size >= MANY or None in formulas.values():
         return exact(parameters, arrays)
     units = cut if policy.unit == "block" else cut.groups
     numbers, order = numbers_of(bits, parameters["source"]), InBlocks(units)
     words = array("f", numbers).tobytes()
-    tried = {name: _tried(words, units, one) for name, one in formulas.items() if one}
+    tried = {name: _tried(words, units, formula) for name, formula in formulas.items() if formula}
     x = order.taken(numbers)
     amins = map(policies.amin, order.blocks(x))
-    errors_of_units = zip(*(own.errors for own in tried.values()), strict=True)
+    errors_of_units = zip(*(outcome.errors for outcome in tried.values()), strict=True)
     measured = zip(amaxes(x, order, "finite"), amins, errors_of_units, strict=True)
     decisions = [
         policies.decide(policy, dict(zip(tried, errors, strict=True)), amax, amin)
@@ -96,7 +99,7 @@ def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 
 class _Tried(NamedTuple):
-    """What the numbers of a tensor stand for in a representation, and the errors, unit by unit."""
+    """The y of a tensor with a representation, and its errors, unit by unit."""
 
     y: "Sequence[float]"
     errors: "list[ErrorSum]"
@@ -131,39 +134,39 @@ def _decided(
 
 
 def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
-    """Decide on a tensor that is one block and one unit, in which equal numbers become equal."""
+    """Decide on a tensor that is one block and one unit, and compute each distinct number once."""
     from mor_ref.exact import policies, quantization
 
     policy = as_policy(parameters["policy"])
     if policy.unit != "tensor" or parameters["block"] != "tensor" or x.dtype != np.uint16:
         raise ValueError(f"{MANY} or more numbers are one block and one unit, and have 16 bits")
-    of_each = np.bincount(x.ravel(), minlength=1 << 16)
-    (distinct,) = np.nonzero(of_each)
+    counts = np.bincount(x.ravel(), minlength=1 << 16)
+    (distinct,) = np.nonzero(counts)
     numbers = rows_of({"x": distinct.astype(x.dtype).reshape(1, -1)}, parameters["source"])
     parts = partition((1, distinct.size), "tensor")
-    found = policies.mix(numbers, policy, parameters["scaling"], parts)
+    tensor = policies.mix(numbers, policy, parameters["scaling"], parts)
     errors = {
-        name: _counted(zip(numbers[0], elements[0], of_each[distinct].tolist(), strict=True))
-        for name, elements in found.tried.items()
+        name: _counted(zip(numbers[0], elements[0], counts[distinct].tolist(), strict=True))
+        for name, elements in tensor.tried.items()
     }
-    extremes = found.decisions[0, 0]
+    extremes = tensor.decisions[0, 0]
     decision = policies.decide(policy, errors, extremes.amax, extremes.amin)
-    taken = found.tried.get(policy.names[decision.choice])
+    taken = tensor.tried.get(policy.names[decision.choice])
     if taken is None:
         raise ValueError("a unit of so many numbers is one that a representation is accepted for")
-    output = np.zeros(of_each.size, np.uint16)
+    output = np.zeros(counts.size, np.uint16)
     output[distinct] = [quantization.to_bf16(element.y) for element in taken[0]]
     return {**_decided(errors, [decision], (1, 1)), "output": output[x]}
 
 
-def _counted(found: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":
+def _counted(elements: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":
     """Return the error sum of numbers, each with its count."""
     from mor_ref.exact.errors import ErrorSum, error_sum
 
     total = ErrorSum()
-    for number, element, count in found:
-        one = error_sum([(number, element.y)])
-        total += ErrorSum(one.sum * count, one.nonzero * count, one.nonfinite * count)
+    for number, element, count in elements:
+        error = error_sum([(number, element.y)])
+        total += ErrorSum(error.sum * count, error.nonzero * count, error.nonfinite * count)
     return total
 
 
@@ -171,27 +174,27 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide with the public function."""
     from mor_ref import mor
 
-    found = mor(
+    result = mor(
         tensor_of(arrays["x"], parameters["source"]),
         parameters["policy"],
         block=as_cut(parameters["block"]),
         scaling=parameters["scaling"],
     )
-    return stored(found)
+    return stored(result)
 
 
-def stored(found: "MorResult") -> Arrays:
+def stored(record: "MorResult") -> Arrays:
     """Return the fields that a record has."""
     errors = {
         f"{name}.{field}": getattr(error, field)
-        for name, error in found.error.items()
+        for name, error in record.error.items()
         for field in SUMS
     }
     return {
-        "choice": found.choice,
-        "output": found.output,
-        "amax": bits32(found.amax),
-        "amin": bits32(found.amin),
+        "choice": record.choice,
+        "output": record.output,
+        "amax": bits32(record.amax),
+        "amin": bits32(record.amin),
         **errors,
     }
 
@@ -203,16 +206,16 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     policy, x = as_policy(parameters["policy"]), Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
-    found = policies.mor(device, x, policy, parameters["scaling"], cut)
+    result = policies.mor(device, x, policy, parameters["scaling"], cut)
     errors = {
         f"{name}.{field}": array
-        for name, error in found.error.items()
+        for name, error in result.error.items()
         for field, array in error._asdict().items()
     }
     return {
-        "choice": found.choice,
-        "output": found.output,
-        **found.extremes._asdict(),
+        "choice": result.choice,
+        "output": result.output,
+        **result.extremes._asdict(),
         **errors,
     }
 
@@ -234,26 +237,28 @@ def outputs_of_rungs(parameters: Parameters, arrays: Arrays, _: str) -> Arrays:
     policy, block = as_policy(parameters["policy"]), as_cut(parameters["block"])
     x, scaling = tensor_of(arrays["x"], parameters["source"]), parameters["scaling"]
     alone = [Rung(rung.representation, Limit(_ANY)) for rung in policy.ladder]
-    each = [
+    outputs = [
         mor(x, replace(policy, ladder=(rung,)), block=block, scaling=scaling).output
         for rung in alone
     ]
     is_kept = parameters["source"] == "bf16"
-    each.append(arrays["x"] if is_kept else encode(x, "bf16", overflow="ieee"))
-    return {f"{rung}": output for rung, output in enumerate(each)}
+    outputs.append(arrays["x"] if is_kept else encode(x, "bf16", overflow="ieee"))
+    return {f"{rung}": output for rung, output in enumerate(outputs)}
 
 
 def _outputs() -> Fields:
     """Return the fields of results, with the sums of every representation that a policy tries."""
-    tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
-    sums = of_each(tried, *SUMS)
+    tried = sorted(
+        {representation.name for policy in POLICIES.values() for representation in policy.tried}
+    )
+    sums = each_field(tried, *SUMS)
     return fields(f"unit amax,amin f32; unit {sums} u64; unit choice u8; rc output bf16")
 
 
-def asked_of(found: "MorResult") -> Parameters:
-    """Return the parameters that gave a record."""
-    block = list(found.blocks.block)
-    return {"policy": found.policy, "scaling": found.scaling, "block": block}
+def parameters_of(record: "MorResult") -> Parameters:
+    """Return the parameters that made a record."""
+    block = list(record.blocks.block)
+    return {"policy": record.policy, "scaling": record.scaling, "block": block}
 
 
 MOR = Operation(
@@ -272,9 +277,9 @@ MOR = Operation(
     way_back=WayBack(
         lambda _: (("output",), ("choice",)),
         restore,
-        chosen_ones,
+        chosen_entries,
         known=outputs_of_rungs,
         chosen=("output",),
     ),
-    record=OfRecord(of_class("MorResult"), asked_of, stored),
+    record=PublicRecord(instance_test("MorResult"), parameters_of, stored),
 )

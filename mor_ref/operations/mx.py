@@ -16,11 +16,11 @@ from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import coded_with, restored
@@ -36,11 +36,11 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
     x = rows_of(arrays, parameters["source"])
-    found = mx.mx(x, fmt, parameters["scale_rule"], block, words_of(parameters, arrays))
+    tensor = mx.mx(x, fmt, parameters["scale_rule"], block, words_of(parameters, arrays))
     cut = partition(shape, (1, block))
     return {
-        "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
-        **tensor_fields(found.elements, fmt, shape),
+        "scale": np.array(listed(tensor.scale, cut.grid), np.uint8).reshape(cut.grid),
+        **tensor_fields(tensor.elements, fmt, shape),
     }
 
 
@@ -50,12 +50,12 @@ def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt, shape = as_format(parameters["format"]), arrays["x"].shape
     formulas = mx_formulas(fmt, parameters["scale_rule"], parameters["block"])
-    found = quantize(numbers_of(arrays["x"], parameters["source"]), shape, formulas)
-    scales = found.scales["s"]
+    blocks = quantize(numbers_of(arrays["x"], parameters["source"]), shape, formulas)
+    scales = blocks.scales["s"]
     return {
         "scale": np.array(scales.codes, np.uint8).reshape(scales.parts.grid),
-        "code": codes_array(found.codes, fmt).reshape(shape),
-        "y": f32_array(found.y).reshape(shape),
+        "code": codes_array(blocks.codes, fmt).reshape(shape),
+        "y": f32_array(blocks.y).reshape(shape),
     }
 
 
@@ -63,19 +63,19 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the public function."""
     from mor_ref import quantize_mx
 
-    found = quantize_mx(
+    record = quantize_mx(
         tensor_of(arrays["x"], parameters["source"]),
         parameters["format"],
         scale_rule=parameters["scale_rule"],
         block=parameters["block"],
         **words_for_engine(parameters, arrays),
     )
-    return stored(found)
+    return stored(record)
 
 
-def stored(found: "Mx") -> Arrays:
+def stored(record: "Mx") -> Arrays:
     """Return the fields that a record has."""
-    return {"code": found.codes, "scale": found.scale, "y": found.dequantize().view(np.uint32)}
+    return {"code": record.codes, "scale": record.scale, "y": record.dequantize().view(np.uint32)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -85,9 +85,9 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     refuse_words(parameters)
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
-    found = mx.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
-    y = mx.dequantize(device, found, fmt, parameters["block"])
-    return {"code": found.codes, "scale": found.scale, "y": y}
+    tensor = mx.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
+    y = mx.dequantize(device, tensor, fmt, parameters["block"])
+    return {"code": tensor.codes, "scale": tensor.scale, "y": y}
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -118,10 +118,10 @@ def admit(parameters: Parameters) -> None:
     mx_element(parameters["format"])
 
 
-def asked_of(found: "Mx") -> Parameters:
-    """Return the parameters that gave a record."""
-    own = {"format": found.fmt.name, "scale_rule": found.scale_rule}
-    return {**own, "block": found.tile[1]}
+def parameters_of(record: "Mx") -> Parameters:
+    """Return the parameters that made a record."""
+    parameters = {"format": record.fmt.name, "scale_rule": record.scale_rule}
+    return {**parameters, "block": record.tile[1]}
 
 
 MX = Operation(
@@ -138,5 +138,5 @@ MX = Operation(
     optional_inputs=GIVEN,
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
-    record=OfRecord(of_class("Mx"), asked_of, stored),
+    record=PublicRecord(instance_test("Mx"), parameters_of, stored),
 )

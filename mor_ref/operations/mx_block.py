@@ -46,14 +46,14 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize a tensor whose rows are one block each."""
-    found = mx.engine({**parameters, "block": arrays["x"].shape[1]}, arrays)
-    return {**found, "scale": found["scale"][:, 0]}
+    by_name = mx.engine({**parameters, "block": arrays["x"].shape[1]}, arrays)
+    return {**by_name, "scale": by_name["scale"][:, 0]}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize a tensor whose rows are one block each."""
-    found = mx.cuda(device, {**parameters, "block": arrays["x"].shape[1]}, arrays)
-    return {**found, "scale": found["scale"][:, 0]}
+    by_name = mx.cuda(device, {**parameters, "block": arrays["x"].shape[1]}, arrays)
+    return {**by_name, "scale": by_name["scale"][:, 0]}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:

@@ -23,8 +23,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt = as_format(parameters["format"])
     rows = zip(arrays["code"].tolist(), arrays["scale"].tolist(), strict=True)
-    found = [decoded(code, scale, fmt) for row, scale in rows for code in row]
-    return {"y": f32_array(found).reshape(arrays["code"].shape)}
+    numbers = [decoded(code, scale, fmt) for row, scale in rows for code in row]
+    return {"y": f32_array(numbers).reshape(arrays["code"].shape)}
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -39,13 +39,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.mx import MxArrays, dequantize
 
     fmt, code = as_format(parameters["format"]), arrays["code"]
-    given = MxArrays(code, arrays["scale"].reshape(-1, 1), no_errors(device, (1, 1)))
-    return {"y": dequantize(device, given, fmt, code.shape[1])}
+    tensor = MxArrays(code, arrays["scale"].reshape(-1, 1), no_errors(device, (1, 1)))
+    return {"y": dequantize(device, tensor, fmt, code.shape[1])}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw any codes, and any scales."""
-    codes = bits_at(draws.of_numbers().words(0), 0, as_format(parameters["format"]).bits)
+    codes = bits_at(draws.per_number().words(0), 0, as_format(parameters["format"]).bits)
     return {"code": codes.reshape(-1, draws.width), "scale": bits_at(draws.words(1), 0, 8)}
 
 

@@ -24,12 +24,12 @@ from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
     WholeAmax,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.way_back import coded_with, restored, unpacked
@@ -48,13 +48,13 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     rows, columns = parameters["tile"]
     profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
     x, given = rows_of(arrays, parameters["source"]), _given(parameters)
-    found = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
+    tensor = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
     cut = partition(shape, (rows, columns))
-    tiles = listed(found.scale, cut.grid)
-    elements = tensor_fields(found.elements, E2M1, shape)
+    tiles = listed(tensor.scale, cut.grid)
+    elements = tensor_fields(tensor.elements, E2M1, shape)
     return {
-        "global_encode_scale": f32_array(s.encode for s in found.global_scale),
-        "global_decode_scale": f32_array(s.decode for s in found.global_scale),
+        "global_encode_scale": f32_array(s.encode for s in tensor.global_scale),
+        "global_decode_scale": f32_array(s.decode for s in tensor.global_scale),
         "block_scale": np.array([tile.code for tile in tiles], np.uint8).reshape(cut.grid),
         **elements,
         "packed": _pairs_packed(elements["code"]),
@@ -69,17 +69,17 @@ def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     rows, width = parameters["tile"]
     shape, profile = arrays["x"].shape, PROFILES[parameters["profile"]]
     numbers = numbers_of(arrays["x"], parameters["source"])
-    found = quantize(numbers, shape, nvfp4_formulas(profile, (rows, width)))
-    above, tiles = found.scales.values()
-    whole = [global_scale(profile, amax) for amax in above.numbers["amax"]]
-    code = codes_array(found.codes, E2M1).reshape(shape)
+    blocks = quantize(numbers, shape, nvfp4_formulas(profile, (rows, width)))
+    above, tiles = blocks.scales.values()
+    global_scales = [global_scale(profile, amax) for amax in above.numbers["amax"]]
+    code = codes_array(blocks.codes, E2M1).reshape(shape)
     high = np.pad(code, ((0, 0), (0, 1)))[:, 1::2]
     return {
-        "global_encode_scale": f32_array(scale.encode for scale in whole),
-        "global_decode_scale": f32_array(scale.decode for scale in whole),
+        "global_encode_scale": f32_array(scale.encode for scale in global_scales),
+        "global_decode_scale": f32_array(scale.decode for scale in global_scales),
         "block_scale": np.array(tiles.codes, np.uint8).reshape(tiles.parts.grid),
         "code": code,
-        "y": f32_array(found.y).reshape(shape),
+        "y": f32_array(blocks.y).reshape(shape),
         "packed": code[:, ::2] | high << np.uint8(4),
     }
 
@@ -105,20 +105,22 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    given = {name: parameters[name] for name in ("amax", "global_scale") if name in parameters}
-    given |= words_for_engine(parameters, arrays)
-    return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), **given))
+    arguments = {name: parameters[name] for name in ("amax", "global_scale") if name in parameters}
+    arguments |= words_for_engine(parameters, arrays)
+    return stored(
+        quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), **arguments)
+    )
 
 
-def stored(found: "Nvfp4") -> Arrays:
+def stored(record: "Nvfp4") -> Arrays:
     """Return the fields that a record has."""
     return {
-        "code": found.codes,
-        "packed": found.packed,
-        "block_scale": found.block_scale,
-        "global_encode_scale": bits32(np.atleast_1d(found.global_encode_scale)),
-        "global_decode_scale": bits32(np.atleast_1d(found.global_decode_scale)),
-        "y": found.dequantize().view(np.uint32),
+        "code": record.codes,
+        "packed": record.packed,
+        "block_scale": record.block_scale,
+        "global_encode_scale": bits32(np.atleast_1d(record.global_encode_scale)),
+        "global_decode_scale": bits32(np.atleast_1d(record.global_decode_scale)),
+        "y": record.dequantize().view(np.uint32),
     }
 
 
@@ -130,19 +132,19 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     refuse_words(parameters)
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
     x = Bits(arrays["x"], parameters["source"])
-    whole = nvfp4.given_scales(device, x, profile, _given(parameters))
-    found = nvfp4.nvfp4(device, x, profile, tile, whole)
+    global_scales = nvfp4.given_scales(device, x, profile, _given(parameters))
+    tensor = nvfp4.nvfp4(device, x, profile, tile, global_scales)
     return {
-        "code": found.codes,
-        "packed": found.packed,
-        "y": nvfp4.dequantize(device, found, profile, tile),
-        "block_scale": found.tiles.codes,
-        "global_encode_scale": found.whole.encode.reshape(-1),
-        "global_decode_scale": found.whole.decode.reshape(-1),
+        "code": tensor.codes,
+        "packed": tensor.packed,
+        "y": nvfp4.dequantize(device, tensor, profile, tile),
+        "block_scale": tensor.tiles.codes,
+        "global_encode_scale": tensor.whole.encode.reshape(-1),
+        "global_decode_scale": tensor.whole.decode.reshape(-1),
     }
 
 
-def _needed(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+def _needed_for_y(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from."""
     by_g = PROFILES[parameters["profile"]].scales.global_scale == "G"
     whole = "global_encode_scale" if by_g else "global_decode_scale"
@@ -194,9 +196,9 @@ def admit(parameters: Parameters) -> None:
     given_in(profile, parameters.get("amax"), parameters.get("global_scale"))
 
 
-def asked_of(found: "Nvfp4") -> Parameters:
-    """Return the parameters that gave a record."""
-    return {"profile": found.profile.name, "tile": list(found.tile)}
+def parameters_of(record: "Nvfp4") -> Parameters:
+    """Return the parameters that made a record."""
+    return {"profile": record.profile.name, "tile": list(record.tile)}
 
 
 NVFP4 = Operation(
@@ -218,6 +220,6 @@ NVFP4 = Operation(
         lambda parameters: not PROFILES[parameters["profile"]].per_row, counts_infinity=True
     ),
     ignores_zeros=True,
-    way_back=WayBack(_needed, restore, coded),
-    record=OfRecord(of_class("Nvfp4"), asked_of, stored),
+    way_back=WayBack(_needed_for_y, restore, coded),
+    record=PublicRecord(instance_test("Nvfp4"), parameters_of, stored),
 )

@@ -38,10 +38,10 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     profile = PROFILES[parameters["profile"]]
     x, amaxes = row_by_row(arrays["x"]), numbers_of(arrays["amax"], "f32")
-    ends = [nvfp4.global_scale(profile, whole) for whole in amaxes]
+    global_scales = [nvfp4.global_scale(profile, tensor_amax) for tensor_amax in amaxes]
     scales = [
-        nvfp4.tile_scale(profile, [row], whole, end)
-        for row, whole, end in zip(x, amaxes, ends, strict=True)
+        nvfp4.tile_scale(profile, [row], tensor_amax, tensor_scale)
+        for row, tensor_amax, tensor_scale in zip(x, amaxes, global_scales, strict=True)
     ]
     elements = [
         [nvfp4.quantize_element(number, scale, profile) for number in row]
@@ -50,9 +50,9 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     encode = [scale.encode for scale in scales if scale.encode is not None]
     return {
         "block_amax": f32_array(nvfp4.amax_of(row) for row in x),
-        "global_encode_scale": f32_array(end.encode for end in ends),
-        "global_decode_scale": f32_array(end.decode for end in ends),
-        **(_candidates(profile, x, amaxes, ends) if profile.scales.error else {}),
+        "global_encode_scale": f32_array(tensor_scale.encode for tensor_scale in global_scales),
+        "global_decode_scale": f32_array(tensor_scale.decode for tensor_scale in global_scales),
+        **(_candidates(profile, x, amaxes, global_scales) if profile.scales.error else {}),
         "block_scale": np.array([scale.code for scale in scales], np.uint8),
         **({} if profile.divides else {"encode_scale": f32_array(encode)}),
         "decode_scale": f32_array(scale.decode for scale in scales),
@@ -72,24 +72,24 @@ def _candidates(
     profile: Nvfp4Profile,
     x: list[list[float]],
     amaxes: list[float],
-    ends: "list[GlobalScale]",
+    global_scales: "list[GlobalScale]",
 ) -> dict[str, Unsigned]:
     """Return the scales, codes and errors of both candidates of each tile (NVF-006)."""
     from mor_ref.exact.nvfp4 import amax_of, four_over_six_candidates
 
-    tried = []
-    for row, whole, end in zip(x, amaxes, ends, strict=True):
-        scales = four_over_six_candidates(amax_of(row), end)
-        tried.append([_candidate(profile, row, scale, whole) for scale in scales])
-    found: dict[str, Unsigned] = {}
-    for name, side in zip(("six", "four"), zip(*tried, strict=True), strict=True):
-        codes = codes_array([code for one in side for code in one.codes], E2M1)
-        found |= {
-            f"{name}.block_scale": np.array([one.scale.code for one in side], np.uint8),
+    candidates = []
+    for row, tensor_amax, tensor_scale in zip(x, amaxes, global_scales, strict=True):
+        scales = four_over_six_candidates(amax_of(row), tensor_scale)
+        candidates.append([_candidate(profile, row, scale, tensor_amax) for scale in scales])
+    by_name: dict[str, Unsigned] = {}
+    for name, tiles in zip(("six", "four"), zip(*candidates, strict=True), strict=True):
+        codes = codes_array([code for tile in tiles for code in tile.codes], E2M1)
+        by_name |= {
+            f"{name}.block_scale": np.array([tile.scale.code for tile in tiles], np.uint8),
             f"{name}.code": codes.reshape(len(x), -1),
-            f"{name}.error": f32_array(one.error for one in side),
+            f"{name}.error": f32_array(tile.error for tile in tiles),
         }
-    return found
+    return by_name
 
 
 def _candidate(
@@ -113,18 +113,18 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     tensors[:, 0, 0] = arrays["amax"]
     tensors[:, :, columns:] = x.reshape(-1, rows, columns)
     asked = {"profile": parameters["profile"], "tile": (rows, columns)}
-    found = [quantize_nvfp4(tensor.view(np.float32), **asked) for tensor in tensors]
-    ends = [
-        [np.ravel(one.global_encode_scale)[0], np.ravel(one.global_decode_scale)[0]]
-        for one in found
+    records = [quantize_nvfp4(tensor.view(np.float32), **asked) for tensor in tensors]
+    global_scales = [
+        [np.ravel(record.global_encode_scale)[0], np.ravel(record.global_decode_scale)[0]]
+        for record in records
     ]
-    scales = bits32(np.array(ends, np.float32))
+    scales = bits32(np.array(global_scales, np.float32))
     return {
         "global_encode_scale": scales[:, 0],
         "global_decode_scale": scales[:, 1],
-        "block_scale": np.array([one.block_scale[0, 1] for one in found]),
-        "code": np.stack([one.codes[:, columns:].ravel() for one in found]),
-        "y": bits32(np.stack([one.dequantize()[:, columns:].ravel() for one in found])),
+        "block_scale": np.array([record.block_scale[0, 1] for record in records]),
+        "code": np.stack([record.codes[:, columns:].ravel() for record in records]),
+        "y": bits32(np.stack([record.dequantize()[:, columns:].ravel() for record in records])),
     }
 
 
@@ -134,16 +134,16 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.launching import Bits
 
     profile = PROFILES[parameters["profile"]]
-    whole = nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
+    global_scales = nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
     x = Bits(arrays["x"], parameters["source"])
-    found = nvfp4.nvfp4(device, x, profile, ROW_TILE, whole)
+    tensor = nvfp4.nvfp4(device, x, profile, ROW_TILE, global_scales)
     return {
-        "global_encode_scale": whole.encode,
-        "global_decode_scale": whole.decode,
-        "block_scale": found.tiles.codes[:, 0],
-        "decode_scale": found.tiles.decode[:, 0],
-        "code": found.codes,
-        "y": nvfp4.dequantize(device, found, profile, ROW_TILE),
+        "global_encode_scale": global_scales.encode,
+        "global_decode_scale": global_scales.decode,
+        "block_scale": tensor.tiles.codes[:, 0],
+        "decode_scale": tensor.tiles.decode[:, 0],
+        "code": tensor.codes,
+        "y": nvfp4.dequantize(device, tensor, profile, ROW_TILE),
     }
 
 

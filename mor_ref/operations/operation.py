@@ -108,11 +108,11 @@ class WayBack:
 
 
 @dataclass(frozen=True)
-class OfRecord:
+class PublicRecord:
     """The record of a public function that has the fields of an operation.
 
-    `holds` says whether a value is such a record. `parameters` returns those of the operation that
-    gave it, but for the source, and `stored` returns its fields.
+    `holds` says whether a value is such a record. `parameters` returns the parameters of the
+    operation that made it, except the source, and `stored` returns its fields.
     """
 
     holds: Callable[[Any], bool]
@@ -120,13 +120,13 @@ class OfRecord:
     stored: Callable[[Any], Arrays]
 
 
-def of_class(name: str) -> Callable[[Any], bool]:
-    """Return whether values are of a class of `mor_ref`, which is imported when it is needed."""
+def instance_test(name: str) -> Callable[[Any], bool]:
+    """Return a test for values of a class of `mor_ref`, which is imported when it is needed."""
 
-    def holds(one: Any) -> bool:
+    def holds(value: Any) -> bool:
         import mor_ref
 
-        return isinstance(one, getattr(mor_ref, name))
+        return isinstance(value, getattr(mor_ref, name))
 
     return holds
 
@@ -175,7 +175,7 @@ class Operation:
     random: RandomInputs | None = None
     widths: tuple[int, int] | None = None
     way_back: WayBack | None = None
-    record: OfRecord | None = None
+    record: PublicRecord | None = None
     whole_amax: WholeAmax | None = None
     needs_all: Callable[[Parameters], bool] = _never
     ignores_zeros: bool = False
@@ -207,4 +207,4 @@ class Operation:
     def inputs_for(self, names: Collection[str]) -> Fields:
         """Return the inputs of a case, given the names of its parameters."""
         more = (fields for name, fields in self.optional_inputs.items() if name in names)
-        return {**self.inputs, **{key: one for fields in more for key, one in fields.items()}}
+        return {**self.inputs, **{key: axes for fields in more for key, axes in fields.items()}}

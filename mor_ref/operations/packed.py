@@ -27,7 +27,7 @@ def exact_blocks(parameters: Parameters, arrays: Arrays) -> Arrays:
     kind = shared_kind(parameters["kind"])
     return _bytes(
         [
-            packed(SharedBlock(e, tau, [SharedElement(0, 0, one, 0.0) for one in codes]), kind)
+            packed(SharedBlock(e, tau, [SharedElement(0, 0, code, 0.0) for code in codes]), kind)
             for codes, tau, e in zip(
                 arrays["code"].tolist(),
                 arrays["tau"].tolist(),
@@ -45,8 +45,8 @@ def engine_blocks(parameters: Parameters, arrays: Arrays) -> Arrays:
     code = arrays["code"].astype(np.uint8)
     y = np.zeros(code.shape, np.float32)
     exponent, tau = arrays["shared_exponent"].reshape(-1, 1), arrays["tau"]
-    found = Shared(parameters["kind"], "quark_torch", exponent, tau, code, code, code, y)
-    return {"packed": found.packed}
+    record = Shared(parameters["kind"], "quark_torch", exponent, tau, code, code, code, y)
+    return {"packed": record.packed}
 
 
 def cuda_blocks(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -59,10 +59,10 @@ def cuda_blocks(device: "Device", parameters: Parameters, arrays: DeviceArrays) 
 
 def random_blocks(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw exponents, shifts and codes."""
-    kind, each = shared_kind(parameters["kind"]), draws.of_numbers()
+    kind, per_number = shared_kind(parameters["kind"]), draws.per_number()
     shape = (draws.count, draws.width)
-    codes = bits_at(each.words(0), 0, kind.code_bits).reshape(shape)
-    tau = bits_at(each.words(1), 0, 1).reshape(shape)[:, ::PAIR] * np.uint64(kind.shifts)
+    codes = bits_at(per_number.words(0), 0, kind.code_bits).reshape(shape)
+    tau = bits_at(per_number.words(1), 0, 1).reshape(shape)[:, ::PAIR] * np.uint64(kind.shifts)
     return {"code": codes, "tau": tau, "shared_exponent": bits_at(draws.words(2), 0, 8)}
 
 
@@ -79,8 +79,8 @@ def engine_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import quantize_levels
 
     code = arrays["code"].astype(np.uint8)
-    found = quantize_levels(np.zeros(code.shape, np.float32), parameters["kind"])
-    return {"packed": replace(found, codes=code).packed}
+    record = quantize_levels(np.zeros(code.shape, np.float32), parameters["kind"])
+    return {"packed": replace(record, codes=code).packed}
 
 
 def cuda_rows(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -92,9 +92,9 @@ def cuda_rows(device: "Device", parameters: Parameters, arrays: DeviceArrays) ->
 
 def random_rows(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw codes."""
-    kind, each = level_kind(parameters["kind"]), draws.of_numbers()
+    kind, per_number = level_kind(parameters["kind"]), draws.per_number()
     count = 1 << kind.bits if kind.bits else 3
-    return {"code": share(each.words(0) >> np.uint64(32), 32, count).reshape(-1, draws.width)}
+    return {"code": share(per_number.words(0) >> np.uint64(32), 32, count).reshape(-1, draws.width)}
 
 
 SHARED_PACKED = Operation(

@@ -112,12 +112,12 @@ def _is_recipe(value: Any) -> bool:
 
 def _are_placed(value: Any, shape: Any) -> bool:
     return isinstance(value, list) and len(value) <= _MOST_PLACED and all(
-        isinstance(one, list)
-        and len(one) > 2
-        and is_int(one[0], 0, shape[0] - 1)
-        and is_int(one[1], 0, shape[1] - len(one) + 2)
-        and all(is_int(bits, 0, 0xFFFFFFFF) for bits in one[2:])
-        for one in value
+        isinstance(entry, list)
+        and len(entry) > 2
+        and is_int(entry[0], 0, shape[0] - 1)
+        and is_int(entry[1], 0, shape[1] - len(entry) + 2)
+        and all(is_int(bits, 0, 0xFFFFFFFF) for bits in entry[2:])
+        for entry in value
     )  # fmt: skip
 
 
@@ -179,4 +179,4 @@ KINDS: Mapping[str, Kind] = {
 def kinds(text: str) -> dict[str, Kind]:
     """Return the parameters of a text such as "format block:side": names, maybe with a kind."""
     pairs = (word.partition(":") for word in text.split())
-    return {name: KINDS[other or name] for name, _, other in pairs}
+    return {name: KINDS[kind_name or name] for name, _, kind_name in pairs}

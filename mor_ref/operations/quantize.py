@@ -23,12 +23,12 @@ from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
     WholeAmax,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.scale import admit
@@ -49,18 +49,18 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
     x = rows_of(arrays, parameters["source"])
-    given = parameters.get("amax"), parameters.get("scale"), words_of(parameters, arrays)
-    found = quantization.quantize(x, fmt, parameters["scaling"], cut, *given)
-    scales = listed(found.scale, cut.grid)
-    mantissas = [m if is_gam else 0 for m in listed(found.mantissa, cut.group_grid)]
+    arguments = parameters.get("amax"), parameters.get("scale"), words_of(parameters, arrays)
+    tensor = quantization.quantize(x, fmt, parameters["scaling"], cut, *arguments)
+    scales = listed(tensor.scale, cut.grid)
+    mantissas = [m if is_gam else 0 for m in listed(tensor.mantissa, cut.group_grid)]
     return {
-        "amax": f32_array(listed(found.amax, cut.grid)).reshape(cut.grid),
+        "amax": f32_array(listed(tensor.amax, cut.grid)).reshape(cut.grid),
         "mantissa": np.array(mantissas, np.uint32).reshape(cut.group_grid),
         "exponent": np.array([s.exponent_code or 0 for s in scales], np.uint8).reshape(cut.grid),
         "scale": f32_array(s.value for s in scales).reshape(cut.grid),
-        **tensor_fields(found.elements, fmt, shape),
-        **(error_fields(x, found.elements, shape) if has_steps(shape) else {}),
-        **sums(listed(found.error, cut.grid), cut.grid),
+        **tensor_fields(tensor.elements, fmt, shape),
+        **(error_fields(x, tensor.elements, shape) if has_steps(shape) else {}),
+        **sums(listed(tensor.error, cut.grid), cut.grid),
     }
 
 
@@ -73,22 +73,22 @@ def columns(parameters: Parameters, arrays: Arrays) -> Arrays:
     cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     x = numbers_of(arrays["x"], parameters["source"])
     formulas = scaled_formulas(fmt, parameters["scaling"], cut.block, cut.group)
-    found = block_formulas.quantize(x, shape, formulas)
-    order, scale = block_formulas.InBlocks(cut), found.scales["s"]
-    errors = error_sums(order.taken(x), order.taken(found.y), order)
+    blocks = block_formulas.quantize(x, shape, formulas)
+    order, scale = block_formulas.InBlocks(cut), blocks.scales["s"]
+    errors = error_sums(order.taken(x), order.taken(blocks.y), order)
     mantissa, exponent = np.zeros(cut.group_grid, np.uint32), np.zeros(cut.grid, np.uint8)
     if scale.codes:
         exponent = np.array(scale.codes, np.uint8).reshape(cut.grid)
-    if "m" in found.scales:
-        bits = f32_array(found.scales["m"].numbers["m"])
+    if "m" in blocks.scales:
+        bits = f32_array(blocks.scales["m"].numbers["m"])
         mantissa = (bits & _MANTISSA).reshape(cut.group_grid)
     return {
         "amax": f32_array(scale.numbers["amax"]).reshape(cut.grid),
         "mantissa": mantissa,
         "exponent": exponent,
         "scale": f32_array(scale.numbers["encode"]).reshape(cut.grid),
-        "code": codes_array(found.codes, fmt).reshape(shape),
-        "y": f32_array(found.y).reshape(shape),
+        "code": codes_array(blocks.codes, fmt).reshape(shape),
+        "y": f32_array(blocks.y).reshape(shape),
         **sums(errors, cut.grid),
     }
 
@@ -99,7 +99,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     x = tensor_of(arrays["x"], parameters["source"])
     block, group = as_cut(parameters["block"]), as_cut(parameters["group"])
-    found = quantize(
+    record = quantize(
         x,
         parameters["format"],
         scaling=parameters["scaling"],
@@ -109,23 +109,23 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         scale=parameters.get("scale"),
         **words_for_engine(parameters, arrays),
     )
-    return stored(found)
+    return stored(record)
 
 
-def stored(found: "Quantized") -> Arrays:
+def stored(record: "Quantized") -> Arrays:
     """Return the fields that a record has; 0 for the parts of a scale that its kind lacks."""
-    cut = found.partition
-    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    cut = record.partition
+    exponent, mantissa = record.scale_exponent, record.scale_mantissa
     return {
-        "code": found.codes,
-        "y": found.dequantize().view(np.uint32),
-        "amax": bits32(found.amax),
-        "scale": bits32(found.scale),
+        "code": record.codes,
+        "y": record.dequantize().view(np.uint32),
+        "amax": bits32(record.amax),
+        "scale": bits32(record.scale),
         "exponent": np.zeros(cut.grid, np.uint8) if exponent is None else exponent,
         "mantissa": np.zeros(cut.group_grid, np.uint32) if mantissa is None else mantissa,
-        "sum": found.error.sum,
-        "nonzero": found.error.nonzero,
-        "nonfinite": found.error.nonfinite,
+        "sum": record.error.sum,
+        "nonzero": record.error.nonzero,
+        "nonfinite": record.error.nonfinite,
     }
 
 
@@ -138,13 +138,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     given = AmaxOrScale(parameters.get("amax"), parameters.get("scale"))
-    found = quantization.quantize(device, x, fmt, parameters["scaling"], cut, given)
+    tensor = quantization.quantize(device, x, fmt, parameters["scaling"], cut, given)
     return {
-        "amax": found.amax,
-        **found.scales._asdict(),
-        "code": found.codes,
-        "y": quantization.dequantize(device, found, fmt, cut),
-        **found.error._asdict(),
+        "amax": tensor.amax,
+        **tensor.scales._asdict(),
+        "code": tensor.codes,
+        "y": quantization.dequantize(device, tensor, fmt, cut),
+        **tensor.error._asdict(),
     }
 
 
@@ -167,11 +167,11 @@ def admit_given(parameters: Parameters) -> None:
     given_for(parameters["scaling"], parameters.get("amax"), parameters.get("scale"))
 
 
-def asked_of(found: "Quantized") -> Parameters:
-    """Return the parameters that gave a record."""
-    block, group = (list(sides) for sides in (found.partition.block, found.partition.group))
-    own = {"format": found.fmt.name, "scaling": found.scaling}
-    return {**own, "block": block, "group": group}
+def parameters_of(record: "Quantized") -> Parameters:
+    """Return the parameters that made a record."""
+    block, group = (list(sides) for sides in (record.partition.block, record.partition.group))
+    names = {"format": record.fmt.name, "scaling": record.scaling}
+    return {**names, "block": block, "group": group}
 
 
 QUANTIZE = Operation(
@@ -192,5 +192,5 @@ QUANTIZE = Operation(
     whole_amax=WholeAmax(lambda parameters: parameters["scaling"] == "gam"),
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
-    record=OfRecord(of_class("Quantized"), asked_of, stored),
+    record=PublicRecord(instance_test("Quantized"), parameters_of, stored),
 )

@@ -42,15 +42,16 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     amaxes = [amax(row) for row in x]
     shared = [group_mantissa(fmt.largest, group) if kind == "gam" else 0 for group in groups]
     scales = [
-        scale_of_block(kind, fmt.largest, own, m) for own, m in zip(amaxes, shared, strict=True)
+        scale_of_block(kind, fmt.largest, block_amax, m)
+        for block_amax, m in zip(amaxes, shared, strict=True)
     ]
     elements = [
         [quantize_element(number, scale.value, fmt) for number in row]
         for row, scale in zip(x, scales, strict=True)
     ]
     errors = [
-        error_sum((number, e.y) for number, e in zip(row, found, strict=True))
-        for row, found in zip(x, elements, strict=True)
+        error_sum((number, e.y) for number, e in zip(row, row_elements, strict=True))
+        for row, row_elements in zip(x, elements, strict=True)
     ]
     return {
         "amax": f32_array(amaxes),
@@ -70,7 +71,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     x, width = arrays["x"], arrays["x"].shape[1]
     first = np.zeros_like(x)
     first[:, 0] = arrays["group_amax"]
-    found = quantize(
+    record = quantize(
         np.concatenate([first, x], axis=1).view(np.float32),
         parameters["format"],
         scaling=parameters["scaling"],
@@ -78,17 +79,17 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         group="row" if parameters["scaling"] == "gam" else "tensor",
     )
     nothing = np.zeros(len(x), np.uint32)
-    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    exponent, mantissa = record.scale_exponent, record.scale_mantissa
     return {
-        "amax": bits32(found.amax[:, 1]),
+        "amax": bits32(record.amax[:, 1]),
         "mantissa": nothing if mantissa is None else mantissa[:, 0],
         "exponent": nothing.astype(np.uint8) if exponent is None else exponent[:, 1],
-        "scale": bits32(found.scale[:, 1]),
-        "code": found.codes[:, width:],
-        "y": bits32(found.dequantize()[:, width:]),
-        "sum": found.error.sum[:, 1],
-        "nonzero": found.error.nonzero[:, 1],
-        "nonfinite": found.error.nonfinite[:, 1],
+        "scale": bits32(record.scale[:, 1]),
+        "code": record.codes[:, width:],
+        "y": bits32(record.dequantize()[:, width:]),
+        "sum": record.error.sum[:, 1],
+        "nonzero": record.error.nonzero[:, 1],
+        "nonfinite": record.error.nonfinite[:, 1],
     }
 
 
@@ -102,16 +103,16 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     pairs[:, 0], pairs[:, width:] = arrays["group_amax"], arrays["x"]
     cut = partition(pairs.shape, (1, width), "row" if is_gam else "tensor")
     fmt = as_format(parameters["format"])
-    found = quantization.quantize(device, Bits(pairs, "f32"), fmt, parameters["scaling"], cut)
+    tensor = quantization.quantize(device, Bits(pairs, "f32"), fmt, parameters["scaling"], cut)
     nothing = device.filled((len(pairs),), np.uint32, 0)
     return {
-        "amax": found.amax[:, 1],
-        "scale": found.scales.scale[:, 1],
-        "exponent": found.scales.exponent[:, 1],
-        "mantissa": found.scales.mantissa[:, 0] if is_gam else nothing,
-        "code": found.codes[:, width:],
-        "y": quantization.dequantize(device, found, fmt, cut)[:, width:],
-        **{name: array[:, 1] for name, array in found.error._asdict().items()},
+        "amax": tensor.amax[:, 1],
+        "scale": tensor.scales.scale[:, 1],
+        "exponent": tensor.scales.exponent[:, 1],
+        "mantissa": tensor.scales.mantissa[:, 0] if is_gam else nothing,
+        "code": tensor.codes[:, width:],
+        "y": quantization.dequantize(device, tensor, fmt, cut)[:, width:],
+        **{name: array[:, 1] for name, array in tensor.error._asdict().items()},
     }
 
 

@@ -60,8 +60,8 @@ def amaxes_at(draws: Draws, stream: int, fractions: Sequence[int], largest: floa
     turns = points[share(words >> _U(32), 32, points.size)]
     is_turn = bits_at(choices, 2, 2) != 0
     chosen = np.where(is_turn, turns, edge_fractions(draws, stream + 2, largest))
-    at = magnitudes_of(fields, chosen, _F32)
-    return moved(at, share(bits_at(choices, 8, 16), 16, 5), _F32.largest)
+    magnitudes = magnitudes_of(fields, chosen, _F32)
+    return moved(magnitudes, share(bits_at(choices, 8, 16), 16, 5), _F32.largest)
 
 
 def filled(draws: Draws, stream: int, fmt: Format, amaxes: Words, units: Floats) -> Words:
@@ -69,11 +69,11 @@ def filled(draws: Draws, stream: int, fmt: Format, amaxes: Words, units: Floats)
 
     Rows of zeros have another amax.
     """
-    each, choices = draws.of_numbers(), draws.words(stream)
+    per_number, choices = draws.per_number(), draws.words(stream)
     shape = (draws.count, draws.width)
     tops, unit = amaxes[:, np.newaxis], units[:, np.newaxis]
     style = _STYLES[share(bits_at(choices, 0, 16), 16, _STYLES.size)][:, np.newaxis]
-    words, more = (each.words(stream + k).reshape(shape) for k in (1, 2))
+    words, more = (per_number.words(stream + k).reshape(shape) for k in (1, 2))
     at_points = _points(fmt, words, more, unit)
     anywhere = _below(tops, words, more)
     close = moved(tops, share(bits_at(more, 24, 16), 16, 5), _F32.largest)
@@ -102,9 +102,11 @@ def with_a_special(
     special = np.where(bits_at(words, 16, 1) == 0, np.minimum(finite, amaxes), lost)
     place = share(bits_at(words, 32, 16), 16, draws.width)
     rows, signs = np.arange(draws.count), bits_at(words, 17, 1) << _U(31)
-    found = x.copy()
-    found[rows, place] = np.where(bits_at(words, 18, 2) == 0, special | signs, x[rows, place])
-    return found
+    with_special = x.copy()
+    with_special[rows, place] = np.where(
+        bits_at(words, 18, 2) == 0, special | signs, x[rows, place]
+    )
+    return with_special
 
 
 def values_of(bits: Words) -> Floats:
@@ -122,15 +124,15 @@ def bits_of(values: Floats) -> Words:
 def amaxes_of(x: NDArray[Any], most: int) -> NDArray[Any]:
     """Return the largest magnitude of each row among those up to `most`, or 0."""
     magnitudes = x & x.dtype.type(0x7FFFFFFF)
-    found: NDArray[Any] = np.where(magnitudes <= most, magnitudes, 0).max(axis=1, initial=0)
-    return found
+    amaxes: NDArray[Any] = np.where(magnitudes <= most, magnitudes, 0).max(axis=1, initial=0)
+    return amaxes
 
 
 @functools.cache
 def points_of(fmt: Format) -> Floats:
     """Return the positive values of a format and their midpoints, the largest value last."""
-    found = {v for v in map(fmt.value, range(fmt.code_count)) if 0 < v <= fmt.largest}
-    values = np.array(sorted(found))
+    positive = {v for v in map(fmt.value, range(fmt.code_count)) if 0 < v <= fmt.largest}
+    values = np.array(sorted(positive))
     below = np.concatenate([[0.0], values[:-1]])
     points = np.sort(np.concatenate([values, (values + below) / 2]))
     points.setflags(write=False)
@@ -145,13 +147,13 @@ def fraction_of(value: float) -> int:
 def _points(fmt: Format, words: Words, more: Words, unit: Floats) -> Words:
     """Return values and midpoints of the format times the unit, and numbers next to them."""
     points = points_of(fmt)
-    found = bits_of(points[share(bits_at(words, 0, 32), 32, points.size)] * unit)
+    at_points = bits_of(points[share(bits_at(words, 0, 32), 32, points.size)] * unit)
     steps = share(bits_at(more, 0, 16), 16, 5)
     # One in four is some bits away, as a product that is rounded once more can be.
-    far = found ^ (_U(1) << share(bits_at(more, 16, 8), 8, 20))
+    far = at_points ^ (_U(1) << share(bits_at(more, 16, 8), 8, 20))
     is_at = bits_at(more, 48, 2)
-    near = np.where(is_at == 1, moved(found, steps, _F32.largest), far)
-    return np.where(is_at >= 2, found, near)
+    near = np.where(is_at == 1, moved(at_points, steps, _F32.largest), far)
+    return np.where(is_at >= 2, at_points, near)
 
 
 def _below(tops: Words, words: Words, more: Words) -> Words:

@@ -23,28 +23,28 @@ _CHARGES = np.array([-2, -1, -1, 0, 0, 0, 1, 1, 2])  # exponents next to the mid
 
 
 def rows(
-    draws: Draws, stream: int, profile: DotProfile, of: tuple[Format, Format]
+    draws: Draws, stream: int, profile: DotProfile, fmts: tuple[Format, Format]
 ) -> tuple[Words, Words]:
     """Draw codes of two operands; use six streams."""
-    each, shape = draws.of_numbers(), (draws.count, draws.width)
+    per_number, shape = draws.per_number(), (draws.count, draws.width)
     choices = draws.words(stream)
     style = _STYLES[share(bits_at(choices, 0, 16), 16, _STYLES.size)][:, np.newaxis]
     pairs = []
-    for k, fmt in enumerate(of):
-        words = each.words(stream + 1 + k).reshape(shape)
+    for k, fmt in enumerate(fmts):
+        words = per_number.words(stream + 1 + k).reshape(shape)
         near = _near(fmt, words, draws.words(stream + 3 + k))
         anywhere = words & _U(fmt.code_count - 1)
         pairs.append(np.where(style == _ANY, anywhere, near))
     a, b = pairs
     opposite = (style == _OPPOSITE) & (np.arange(draws.width) % 2 == 1)
     a = np.where(opposite, np.roll(a, 1, axis=1), a)
-    b = np.where(opposite, np.roll(b, 1, axis=1) ^ _U(of[1].sign_bit), b)
-    more = each.words(stream + 5).reshape(shape)
-    edge_a, edge_b = _edge(profile, of, more)
+    b = np.where(opposite, np.roll(b, 1, axis=1) ^ _U(fmts[1].sign_bit), b)
+    more = per_number.words(stream + 5).reshape(shape)
+    edge_a, edge_b = _edge(profile, fmts, more)
     a, b = np.where(style == _EDGE, edge_a, a), np.where(style == _EDGE, edge_b, b)
     is_zero = (style == _FEW) & (bits_at(more, 60, 3) != 0) | (bits_at(more, 56, 4) == 0)
-    a = np.where(is_zero & (style != _OPPOSITE), a & _U(of[0].sign_bit), a)
-    return _with_a_special(a, of[0], choices), b
+    a = np.where(is_zero & (style != _OPPOSITE), a & _U(fmts[0].sign_bit), a)
+    return _with_a_special(a, fmts[0], choices), b
 
 
 def _codes(fmt: Format, fields: NDArray[np.int64], words: Words) -> Words:
@@ -68,9 +68,9 @@ def _near(fmt: Format, words: Words, choices: Words) -> Words:
     return _codes(fmt, fields, words)
 
 
-def _edge(profile: DotProfile, of: tuple[Format, Format], words: Words) -> tuple[Words, Words]:
+def _edge(profile: DotProfile, fmts: tuple[Format, Format], words: Words) -> tuple[Words, Words]:
     """Return one large product, and others that are F binades below it, about."""
-    first, second = of
+    first, second = fmts
     span = (1 << first.exponent_bits) + (1 << second.exponent_bits) - 4
     depth = min(profile.fraction_bits or 24, span)
     below = depth + share(bits_at(words, 8, 16), 16, 5).astype(np.int64) - 2
@@ -79,16 +79,16 @@ def _edge(profile: DotProfile, of: tuple[Format, Format], words: Words) -> tuple
     below = np.where(np.arange(words.shape[1]) == place.astype(np.int64), 0, below)
     top_a = (1 << first.exponent_bits) - 2 if first.bits <= 8 else first.bias + 6
     top_b = (1 << second.exponent_bits) - 2 if second.bits <= 8 else second.bias + 6
-    of_a = np.minimum(below // 2, top_a)
+    depth_a = np.minimum(below // 2, top_a)
     return (
-        _codes(first, top_a - of_a, words << _U(1)),
-        _codes(second, top_b - (below - of_a), words >> _U(26)),
+        _codes(first, top_a - depth_a, words << _U(1)),
+        _codes(second, top_b - (below - depth_a), words >> _U(26)),
     )
 
 
 def _with_a_special(codes: Words, fmt: Format, choices: Words) -> Words:
     """Put a NaN, an infinity or a zero into one row of eight."""
-    found = codes.copy()
+    with_special = codes.copy()
     place = share(bits_at(choices, 32, 16), 16, codes.shape[1])
     specials = [0, fmt.sign_bit]
     if fmt.canonical_nan_code is not None:
@@ -96,16 +96,16 @@ def _with_a_special(codes: Words, fmt: Format, choices: Words) -> Words:
     if fmt.infinity_code is not None:
         specials += [fmt.infinity_code, fmt.infinity_code | fmt.sign_bit]
     which = np.array(specials, _U)[share(bits_at(choices, 16, 12), 12, len(specials))]
-    at = np.arange(len(codes))
+    row_numbers = np.arange(len(codes))
     is_special = bits_at(choices, 28, 3) == 0
-    found[at, place] = np.where(is_special, which, found[at, place])
-    return found
+    with_special[row_numbers, place] = np.where(is_special, which, with_special[row_numbers, place])
+    return with_special
 
 
 def scales(draws: Draws, stream: int, fmt: Format, blocks: int, kinds: Words) -> Words:
     """Draw codes of scales near 1, far below it, or any; `kinds` chooses for a row."""
-    each = Draws(draws.first * blocks, draws.count * blocks, draws.seed)
-    words = each.words(stream).reshape(draws.count, blocks)
+    per_block = Draws(draws.first * blocks, draws.count * blocks, draws.seed)
+    words = per_block.words(stream).reshape(draws.count, blocks)
     middle = (fmt.bias << fmt.mantissa_bits) + (4 << fmt.mantissa_bits if fmt.mantissa_bits else 0)
     width = 8 << fmt.mantissa_bits
     near = _U(middle - width // 2) + share(bits_at(words, 0, 16), 16, width)
@@ -113,15 +113,15 @@ def scales(draws: Draws, stream: int, fmt: Format, blocks: int, kinds: Words) ->
     kind = bits_at(kinds, 0, 3)[:, np.newaxis]
     anywhere = np.where(bits_at(words, 40, 2) == 0, _U(0), words & _U(fmt.code_count - 1))
     low = _U(max(middle - (_FAR << fmt.mantissa_bits), 1)) + bits_at(words, 1, 5)
-    found: Words = np.select([kind == 0, kind < 3, kind < 5], [anywhere, alike, low], near)
-    return found
+    codes: Words = np.select([kind == 0, kind < 3, kind < 5], [anywhere, alike, low], near)
+    return codes
 
 
 @functools.cache
 def _values(fmt: Format) -> NDArray[np.float64]:
-    found = np.array([fmt.value(code) for code in range(fmt.code_count)])
-    found.setflags(write=False)
-    return found
+    values = np.array([fmt.value(code) for code in range(fmt.code_count)])
+    values.setflags(write=False)
+    return values
 
 
 def values_of(codes: Words, fmt: Format) -> NDArray[np.float64]:
@@ -150,8 +150,8 @@ def addends(draws: Draws, stream: int, profile: DotProfile, terms: NDArray[np.fl
         codes = np.where(is_any, words & _U(0xFFFF), small)
         with np.errstate(all="ignore"):
             wide = codes.astype(np.uint16).view(np.float16).astype(np.float32)
-        found: Words = wide.view(np.uint32).astype(_U)
-        return found
+        numbers_of_f16: Words = wide.view(np.uint32).astype(_U)
+        return numbers_of_f16
     steps = share(bits_at(choices, 16, 16), 16, 5)
     near: Words = numbers.view(np.uint32).astype(_U)
     is_moved = (kind == 2) & (near & _U(0x7FFFFFFF) > _U(2))
@@ -161,9 +161,9 @@ def addends(draws: Draws, stream: int, profile: DotProfile, terms: NDArray[np.fl
 
 
 def terms_of(
-    a: Words, b: Words, of: tuple[Format, Format], factors: Any = 1.0
+    a: Words, b: Words, fmts: tuple[Format, Format], factors: Any = 1.0
 ) -> NDArray[np.float64]:
     """Return the products of codes in binary64, about."""
     with np.errstate(all="ignore"):
-        found: NDArray[np.float64] = values_of(a, of[0]) * values_of(b, of[1]) * factors
-    return found
+        terms: NDArray[np.float64] = values_of(a, fmts[0]) * values_of(b, fmts[1]) * factors
+    return terms

@@ -73,7 +73,7 @@ class Draws:
     seed: int
     width: int = 1
 
-    def of_numbers(self) -> "Draws":
+    def per_number(self) -> "Draws":
         """Return the draws for each number of the rows."""
         return Draws(self.first * self.width, self.count * self.width, self.seed)
 
@@ -83,7 +83,7 @@ class Draws:
 
 
 def share(words: Words, bits: int, limit: int | Words) -> Words:
-    """Return integers below `limit`, from words of so many bits."""
+    """Return integers below `limit`, from words of `bits` bits."""
     return words * np.asarray(limit, _U) >> _U(bits)
 
 
@@ -94,8 +94,8 @@ def bits_at(words: Words, place: int, count: int) -> Words:
 
 def moved(magnitudes: Words, steps: Words, most: int) -> Words:
     """Move magnitudes by `steps - 2`, and limit them to 0 to `most`; `steps` is 0 to 4."""
-    found: Words = np.minimum(np.maximum(magnitudes + steps, _U(2)) - _U(2), _U(most))
-    return found
+    limited: Words = np.minimum(np.maximum(magnitudes + steps, _U(2)) - _U(2), _U(most))
+    return limited
 
 
 def magnitudes_of(fields: Integers, fractions: Words, layout: Layout) -> Words:
@@ -130,8 +130,8 @@ def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:
     near = _near_a_point(in_range, fields, target, layout, draws.words(stream + 2))
     kind = bits_at(choices, 0, 8)
     special = _specials(layout)[share(bits_at(choices, 8, 16), 16, 9)]
-    other = np.where(kind < _ANY, patterns & _U(layout.infinity + layout.hidden - 1), special)
-    magnitudes: Words = np.where(kind < _IN_RANGE, in_range, np.where(kind < _NEAR, near, other))
+    rest = np.where(kind < _ANY, patterns & _U(layout.infinity + layout.hidden - 1), special)
+    magnitudes: Words = np.where(kind < _IN_RANGE, in_range, np.where(kind < _NEAR, near, rest))
     signs = patterns >> _U(63) << _U(layout.bits - 1)
     return magnitudes | signs
 
@@ -151,16 +151,18 @@ def _near_a_point(
     """Return values and midpoints of the target, within two steps, or with a few lower bits set."""
     dropped = _dropped_bits(fields, target, layout)
     points = magnitudes >> dropped << dropped
-    some = [_U(1) << share(bits_at(words, place, 8), 8, dropped) for place in (8, 16)]
+    extra_bits = [_U(1) << share(bits_at(words, place, 8), 8, dropped) for place in (8, 16)]
     steps = moved(points, share(bits_at(words, 24, 16), 16, 5), layout.infinity)
-    return np.where(bits_at(words, 0, 2) == 0, points | some[0] | some[1], steps)
+    return np.where(bits_at(words, 0, 2) == 0, points | extra_bits[0] | extra_bits[1], steps)
 
 
 def _dropped_bits(fields: Integers, target: Format, layout: Layout) -> Words:
     """Return how many low bits of a number of the source lie below half a step of the target."""
-    own = np.maximum(fields, 1) - layout.bias
-    step = np.maximum(own, target.smallest_exponent) - target.mantissa_bits
-    dropped: Integers = np.clip(step - 1 - own + layout.fraction_bits, 0, layout.fraction_bits)
+    exponents = np.maximum(fields, 1) - layout.bias
+    step = np.maximum(exponents, target.smallest_exponent) - target.mantissa_bits
+    dropped: Integers = np.clip(
+        step - 1 - exponents + layout.fraction_bits, 0, layout.fraction_bits
+    )
     return dropped.astype(_U)
 
 

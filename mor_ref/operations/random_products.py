@@ -27,11 +27,11 @@ _NEAR = 9  # exponents of scales near 1
 def usable(profile: DotProfile) -> list[int]:
     """Return the choices that a profile multiplies, or upcasts."""
     known = profile.formats or CHOICES
-    found = [n for n, name in enumerate(CHOICES) if name in known]
+    multiplied = [n for n, name in enumerate(CHOICES) if name in known]
     if not profile.wide:
-        return found
-    of_8_bits = found if set(found) - {WIDEST} else list(range(WIDEST))  # all are upcast
-    return sorted({*of_8_bits, WIDEST})
+        return multiplied
+    narrow = multiplied if set(multiplied) - {WIDEST} else list(range(WIDEST))  # all are upcast
+    return sorted({*narrow, WIDEST})
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
@@ -41,10 +41,10 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     fmt = formats[record.element or "e4m3"]
     codes = rows(draws, 0, profile, (fmt, fmt))
     count = -(-draws.width // block)
-    each = Draws(draws.first * count, draws.count * count, draws.seed)
-    found: dict[str, NDArray[Any]] = {}
+    per_block = Draws(draws.first * count, draws.count * count, draws.seed)
+    drawn: dict[str, NDArray[Any]] = {}
     for n, name in enumerate("ab"):
-        words = each.words(6 + n).reshape(draws.count, count)
+        words = per_block.words(6 + n).reshape(draws.count, count)
         kinds = draws.words(8 + n)
         choice = _choice(record, profile, words)
         scale = _scales(record, words, kinds)
@@ -52,16 +52,16 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
         overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record.has_overall else ones
         blocks = Blocks(choice, scale, overall, block, record)
         is_narrow = blocks.each(draws.width) == CHOICES.index("e2m1")
-        found |= operand(name, np.where(is_narrow, codes[n] & _U(15), codes[n]), blocks)
-    return {name: array.astype(_U) for name, array in found.items()}
+        drawn |= operand(name, np.where(is_narrow, codes[n] & _U(15), codes[n]), blocks)
+    return {name: array.astype(_U) for name, array in drawn.items()}
 
 
 def _choice(record: RecordKind, profile: DotProfile, words: Words) -> NDArray[np.int64]:
     """Return the choice of each block: a record whose blocks are not mixed has one format."""
     taken = usable(profile)
     if not record.are_mixed:
-        one = CHOICES.index(record.element) if record.element else taken[0]
-        return np.full(words.shape, one)
+        choice = CHOICES.index(record.element) if record.element else taken[0]
+        return np.full(words.shape, choice)
     return np.array(taken)[share(bits_at(words, 0, 16), 16, len(taken)).astype(np.int64)]
 
 
@@ -80,8 +80,8 @@ def _scales(record: RecordKind, words: Words, kinds: Words) -> Words:
 
 
 def _is_odd(kinds: Words) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (bits_at(kinds, 0, 2) == 0)[:, np.newaxis]
-    return found
+    is_odd: NDArray[np.bool_] = (bits_at(kinds, 0, 2) == 0)[:, np.newaxis]
+    return is_odd
 
 
 class Blocks(NamedTuple):
@@ -110,13 +110,13 @@ class Blocks(NamedTuple):
 
 def operand(name: str, codes: NDArray[Any], blocks: Blocks) -> dict[str, NDArray[Any]]:
     """Return the fields of an operand; blocks in bfloat16 have y as their codes."""
-    each, columns = blocks.each(codes.shape[1]), codes.shape[1]
+    choice, columns = blocks.each(codes.shape[1]), codes.shape[1]
     with np.errstate(all="ignore"):
         factor = np.repeat(blocks.factor, blocks.size, axis=1)[:, :columns]
-        y = (values_of_choices(codes, each) * factor).astype(np.float32)
+        y = (values_of_choices(codes, choice) * factor).astype(np.float32)
     upcast = to_bf16(y)
     return {
-        name: np.where(each == WIDEST, upcast, codes), f"y_{name}": upcast,
+        name: np.where(choice == WIDEST, upcast, codes), f"y_{name}": upcast,
         f"choice_{name}": blocks.choice, f"scale_{name}": blocks.scale,
         f"overall_{name}": blocks.overall,
     }  # fmt: skip
@@ -124,12 +124,12 @@ def operand(name: str, codes: NDArray[Any], blocks: Blocks) -> dict[str, NDArray
 
 def values_of_choices(codes: NDArray[Any], choice: NDArray[Any]) -> NDArray[np.float64]:
     """Return the numbers of codes, each in the format of its choice; bfloat16 is drawn as FP8."""
-    found = np.zeros(codes.shape)
+    values = np.zeros(codes.shape)
     for index, name in enumerate(CHOICES):
         fmt = formats["e4m3" if index == WIDEST else name]
         part = values_of(codes.astype(_U) & _U(fmt.code_count - 1), fmt)
-        found = np.where(choice == index, part, found)
-    return found
+        values = np.where(choice == index, part, values)
+    return values
 
 
 def to_bf16(y: NDArray[np.float32]) -> NDArray[np.uint16]:

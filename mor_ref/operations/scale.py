@@ -35,11 +35,13 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     largest, kind = as_format(parameters["format"]).largest, parameters["scaling"]
     groups, blocks = (numbers_of(arrays[name], "f32") for name in ("group_amax", "block_amax"))
     shared = [group_mantissa(largest, amax) if kind == "gam" else 0 for amax in groups]
-    found = [scale_of_block(kind, largest, amax, m) for amax, m in zip(blocks, shared, strict=True)]
+    scales = [
+        scale_of_block(kind, largest, amax, m) for amax, m in zip(blocks, shared, strict=True)
+    ]
     return {
         "mantissa": np.array(shared, np.uint32),
-        "exponent": np.array([scale.exponent_code or 0 for scale in found], np.uint8),
-        "scale": f32_array(scale.value for scale in found),
+        "exponent": np.array([scale.exponent_code or 0 for scale in scales], np.uint8),
+        "scale": f32_array(scale.value for scale in scales),
     }
 
 
@@ -48,7 +50,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref import quantize
 
     pair = np.stack([arrays["group_amax"], arrays["block_amax"]], axis=1).view(np.float32)
-    found = quantize(
+    record = quantize(
         pair,
         parameters["format"],
         scaling=parameters["scaling"],
@@ -56,9 +58,9 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         group="row" if parameters["scaling"] == "gam" else "tensor",
     )
     nothing = np.zeros(len(pair), np.uint32)
-    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    exponent, mantissa = record.scale_exponent, record.scale_mantissa
     return {
-        "scale": bits32(found.scale[:, 1]),
+        "scale": bits32(record.scale[:, 1]),
         "exponent": nothing.astype(np.uint8) if exponent is None else exponent[:, 1],
         "mantissa": nothing if mantissa is None else mantissa[:, 0],
     }
@@ -79,8 +81,10 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     exponents = share(choices >> _U(32), 32, 254 + 23).astype(np.int64) - 22
     groups = magnitudes_of(exponents, edge_fractions(draws, 1, largest), _F32)
     below = np.where(bits_at(choices, 0, 1) == 0, bits_at(choices, 8, 2), bits_at(choices, 8, 8))
-    is_own = bits_at(choices, 1, 1) == 0
-    fractions = np.where(is_own, groups & _U(_F32.hidden - 1), edge_fractions(draws, 2, largest))
+    is_of_group = bits_at(choices, 1, 1) == 0
+    fractions = np.where(
+        is_of_group, groups & _U(_F32.hidden - 1), edge_fractions(draws, 2, largest)
+    )
     blocks = magnitudes_of(exponents - below.astype(np.int64), fractions, _F32)
     blocks = moved(blocks, share(bits_at(choices, 16, 8), 8, 5), _F32.largest)
     # Now and then a block, or all the group, has nothing but zeros.

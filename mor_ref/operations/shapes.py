@@ -1,4 +1,4 @@
-"""Which part of the first input an entry of a field is of, and so which shape each field has."""
+"""The part of the first input that an entry of a field belongs to, and so each field's shape."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from mor_ref.policies import as_policy
 Shape = tuple[int, ...]
 Sides = tuple[int, ...]  # rows and columns of the first input; rows alone if it has no columns
 
-_OF_ONE_SIZE = ("n", "ends")
+_ONE_SIZE = ("n", "ends")
 
 
 def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sides]:
-    """Return, for each kind of axes, the sides of the part that an entry is of (VEC-012).
+    """Return, for each kind of axes, the sides of the part that an entry belongs to (VEC-012).
 
     `first` is the kind of the first input, and `shape` its shape. An input that cannot be cut into
     blocks raises ValueError or TypeError.
@@ -37,8 +37,8 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
             "bytes": (1, shape[1]),
         }
     if "groups" in parameters:  # each depends on the order, and the order on the whole tensor
-        of_all = dict.fromkeys(("grid", "groups", "order"), shape)
-        return {"rc": (1, 1), "columns": (shape[0], 1), **of_all}
+        tensor_sides = dict.fromkeys(("grid", "groups", "order"), shape)
+        return {"rc": (1, 1), "columns": (shape[0], 1), **tensor_sides}
     block = parameters.get("tile", parameters.get("block", "tensor"))
     cut = partition(
         shape,
@@ -60,15 +60,15 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
 
 def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
     """Return, for each kind of axes, the shape of a field for a first input of this shape."""
-    found = {}
+    shapes = {}
     for axes, sides in sides_of(first, parameters, shape).items():
         sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))
-        found[axes] = sizes[:1] if axes in _OF_ONE_SIZE else sizes
+        shapes[axes] = sizes[:1] if axes in _ONE_SIZE else sizes
     if "groups" in parameters:
-        found |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
-    if "bytes" in found and "kind" in parameters:
-        found["bytes"] = (shape[0], _bytes_of_row(parameters["kind"], shape[1]))
-    return found
+        shapes |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
+    if "bytes" in shapes and "kind" in parameters:
+        shapes["bytes"] = (shape[0], _bytes_of_row(parameters["kind"], shape[1]))
+    return shapes
 
 
 def _bytes_of_row(kind: str, columns: int) -> int:
@@ -79,10 +79,12 @@ def _bytes_of_row(kind: str, columns: int) -> int:
     return -(-columns * bits // 8) if bits else -(-columns // TERNARY_DIGITS)
 
 
-def of_numbers(entries: NDArray[Any], sides: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
+def spread_to_numbers(
+    entries: NDArray[Any], sides: Sequence[int], shape: Sequence[int]
+) -> NDArray[Any]:
     """Return for each number of a tensor the entry of its block.
 
-    >>> of_numbers(np.array([[1, 2]]), (2, 2), (1, 3))
+    >>> spread_to_numbers(np.array([[1, 2]]), (2, 2), (1, 3))
     array([[1, 1, 2]])
     """
     rows = np.repeat(entries, sides[0], axis=0)[: shape[0]]

@@ -19,11 +19,11 @@ from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import (
     Arrays,
     DeviceArrays,
-    OfRecord,
     Operation,
     Parameters,
+    PublicRecord,
     WayBack,
-    of_class,
+    instance_test,
 )
 from mor_ref.operations.parameters import RECIPE, kinds
 
@@ -39,12 +39,12 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     shape = arrays["x"].shape
     kind, profile = shared_kind(parameters["kind"]), shared_profile(parameters["profile"])
-    found = shared(rows_of(arrays, parameters["source"]), kind, profile)
+    tensor = shared(rows_of(arrays, parameters["source"]), kind, profile)
     blocks, pairs = (partition(shape, (1, side)).grid for side in (BLOCK, PAIR))
     return {
-        "shared_exponent": np.array(listed(found.exponent, blocks), np.uint8).reshape(blocks),
-        "tau": np.array(listed(found.tau, pairs), np.uint8).reshape(pairs),
-        **element_fields([e for row in found.elements for e in row], shape),
+        "shared_exponent": np.array(listed(tensor.exponent, blocks), np.uint8).reshape(blocks),
+        "tau": np.array(listed(tensor.tau, pairs), np.uint8).reshape(pairs),
+        **element_fields([e for row in tensor.elements for e in row], shape),
     }
 
 
@@ -65,15 +65,15 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     return stored(quantize_shared(x, parameters["kind"], profile=parameters["profile"]))
 
 
-def stored(found: "Shared") -> Arrays:
+def stored(record: "Shared") -> Arrays:
     """Return the fields that a record has."""
     return {
-        "shared_exponent": found.shared_exponent,
-        "tau": found.tau,
-        "sign": found.sign,
-        "magnitude": found.magnitude,
-        "code": found.codes,
-        "y": bits32(found.y),
+        "shared_exponent": record.shared_exponent,
+        "tau": record.tau,
+        "sign": record.sign,
+        "magnitude": record.magnitude,
+        "code": record.codes,
+        "y": bits32(record.y),
     }
 
 
@@ -122,9 +122,9 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return quantize_shared(device, x, kind, profile)._asdict()
 
 
-def asked_of(found: "Shared") -> Parameters:
-    """Return the parameters that gave a record."""
-    return {"kind": found.kind, "profile": found.profile, "block": BLOCK}
+def parameters_of(record: "Shared") -> Parameters:
+    """Return the parameters that made a record."""
+    return {"kind": record.kind, "profile": record.profile, "block": BLOCK}
 
 
 SHARED = Operation(
@@ -142,6 +142,6 @@ SHARED = Operation(
         coded,
         {"tau": 0, "shared_exponent": 127},
     ),
-    record=OfRecord(of_class("Shared"), asked_of, stored),
+    record=PublicRecord(instance_test("Shared"), parameters_of, stored),
     codes=codes,
 )

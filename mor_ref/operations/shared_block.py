@@ -32,24 +32,24 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     x = arrays["x"]
     kind, profile = shared_kind(parameters["kind"]), shared_profile(parameters["profile"])
-    found = [shared_block(row, kind, profile) for row in row_by_row(x)]
+    blocks = [shared_block(row, kind, profile) for row in row_by_row(x)]
     return {
-        "shared_exponent": np.array([block.exponent for block in found], np.uint8),
-        "tau": np.array([block.tau for block in found], np.uint8),
-        **shared.element_fields([e for block in found for e in block.elements], x.shape),
+        "shared_exponent": np.array([block.exponent for block in blocks], np.uint8),
+        "tau": np.array([block.tau for block in blocks], np.uint8),
+        **shared.element_fields([e for block in blocks for e in block.elements], x.shape),
     }
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize a tensor whose rows are one block each."""
-    found = shared.engine(parameters, arrays)
-    return {**found, "shared_exponent": found["shared_exponent"][:, 0]}
+    by_name = shared.engine(parameters, arrays)
+    return {**by_name, "shared_exponent": by_name["shared_exponent"][:, 0]}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize a tensor whose rows are one block each."""
-    found = shared.cuda(device, parameters, arrays)
-    return {**found, "shared_exponent": found["shared_exponent"][:, 0]}
+    by_name = shared.cuda(device, parameters, arrays)
+    return {**by_name, "shared_exponent": by_name["shared_exponent"][:, 0]}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
@@ -65,7 +65,7 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     exponent = (amaxes >> np.uint64(23)).astype(np.int64)
     unit = np.ldexp(1.0, np.maximum(exponent, 1) - 127 + 1 - bits)
     x = filled(draws, 3, units, amaxes, unit)
-    halves = bits_at(draws.of_numbers().words(6), 0, 1).reshape(x.shape)
+    halves = bits_at(draws.per_number().words(6), 0, 1).reshape(x.shape)
     halves = np.repeat(halves[:, ::2], 2, axis=1)[:, : draws.width]  # both numbers of a pair
     is_normal = (x & ~_SIGN) >= _HIDDEN * np.uint64(2)
     x = np.where((halves != 0) & is_normal, x - _HIDDEN, x)

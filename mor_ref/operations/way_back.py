@@ -28,7 +28,8 @@ def restored(
     from mor_ref.engine.strips import TileScales
 
     plain = (
-        None if one is None else np.ascontiguousarray(one, np.uint32) for one in (encode, decode)
+        None if scale is None else np.ascontiguousarray(scale, np.uint32)
+        for scale in (encode, decode)
     )
     scales = TileScales(Sides(*tile), *plain)
     words = np.ascontiguousarray(code, np.uint8).reshape(-1)
@@ -54,8 +55,8 @@ def coded_with(
     from mor_ref.engine.strips import TileScales
 
     plain = (
-        None if one is None else np.ascontiguousarray(one, np.uint32).reshape(1, -1)
-        for one in (encode, decode)
+        None if scale is None else np.ascontiguousarray(scale, np.uint32).reshape(1, -1)
+        for scale in (encode, decode)
     )
     numbers, scales = numbers_from(x.reshape(1, -1), "x"), TileScales(Sides(1, 1), *plain)
     cut = partition(numbers.shape, (1, 1))
@@ -63,13 +64,13 @@ def coded_with(
     return codes.reshape(x.shape)
 
 
-def chosen_ones(_: Parameters, arrays: Arrays) -> Unsigned:
+def chosen_entries(_: Parameters, arrays: Arrays) -> Unsigned:
     """Return a field of numbers that have a choice each, and one array for each choice."""
     every = {name: array for name, array in arrays.items() if name.isdigit()}
-    found = np.zeros_like(every["0"])
+    chosen = np.zeros_like(every["0"])
     for name, array in every.items():
-        np.copyto(found, array, where=arrays["choice"] == int(name))
-    return found
+        np.copyto(chosen, array, where=arrays["choice"] == int(name))
+    return chosen
 
 
 def rounded_to(source: str, y: Words) -> Words:
@@ -91,8 +92,8 @@ def is_outside(code: NDArray[Any], codes: tuple[int, int]) -> NDArray[np.bool_]:
     integers = code.astype(np.int64)
     if lowest < 0:
         integers = integers.astype(np.uint32).view(np.int32)
-    found: NDArray[np.bool_] = (integers < lowest) | (integers > highest)
-    return found
+    outside: NDArray[np.bool_] = (integers < lowest) | (integers > highest)
+    return outside
 
 
 def signed(code: np.integer[Any]) -> int:

@@ -15,7 +15,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS, bits_of, bytes_of, format_meant
 from mor_ref.operations.integers import IntegersError, integers_of
 from mor_ref.operations.operation import WayBack
-from mor_ref.operations.shapes import of_numbers, shapes_of, sides_of
+from mor_ref.operations.shapes import shapes_of, sides_of, spread_to_numbers
 from mor_ref.operations.way_back import check_codes, rounded_to
 from mor_ref.policies import as_policy
 from mor_ref.recipes import Asked, OwnRecipe, rungs_of
@@ -113,7 +113,7 @@ class WayBackOf:
         """Return the choice of the unit of each number."""
         shape = rows_and_columns(self._whole.shape_of_codes)
         unit = sides_of("rc", self.recipe.asked.parameters, shape)["unit"]
-        return of_numbers(choice, unit, shape)
+        return spread_to_numbers(choice, unit, shape)
 
 
 def _has_codes(asked: Asked) -> bool:

@@ -54,7 +54,7 @@ def casts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[s
 def recasts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[str, Bits]:
     """Return the edges of a format with the scales 1, and random numbers and scales."""
     edges = edges_of(fmt) if fmt.bits <= 8 else np.zeros(0, np.uint32)
-    drawn = fp8lm_cast.random_again(parameters, Draws(0, count * size.factor, size.seed))
+    drawn = fp8lm_cast.random_recast(parameters, Draws(0, count * size.factor, size.seed))
     ones = np.full(edges.size, 0x3F800000, np.uint32)
     own = {"x": edges, "scale": ones, "shared": ones}
     return {n: np.concatenate([one, drawn[n].astype(np.uint32)]) for n, one in own.items()}

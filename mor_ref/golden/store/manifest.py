@@ -12,7 +12,7 @@ from mor_ref.golden.model.checks import OperationError, check_fields, check_para
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.whole_files import read_inside
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import INTEGERS, OF_CASES
+from mor_ref.operations.fields import CASE_FORMATS, INTEGERS
 from mor_ref.operations.parameters import Kind, kind, number, one_of
 
 VERSION = 1
@@ -130,7 +130,7 @@ _FIELD_NAME = _matching(
 # Exports put texts into comments: none can end one.
 _TEXT = _matching(r"(?!.*(\*/|/\*|\\))[ -~]{1,1000}", "a line of ASCII that can be a comment")
 _RULES = _list_of(_matching(r"[A-Z]{3}-[0-9]{3}", "the id of a rule, as ENC-001"))
-_FORMAT = one_of((*formats, *INTEGERS, *OF_CASES))
+_FORMAT = one_of((*formats, *INTEGERS, *CASE_FORMATS))
 _BOOL = kind(lambda value: isinstance(value, bool), "true or false")
 _SHA256 = _matching("[0-9a-f]{64}", "64 hexadecimal digits")
 _AT = {"case": _value(NAME), "field": _value(_FIELD_NAME), "index": _list_of(number(0, _WORD))}

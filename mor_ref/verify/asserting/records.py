@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays, OfRecord
+from mor_ref.operations.operation import Arrays, PublicRecord
 from mor_ref.recipes import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.own_fields import fields_of_operation
@@ -22,7 +22,7 @@ class Recorded(NamedTuple):
 
     record: Any
     operation: str
-    declared: OfRecord
+    declared: PublicRecord
 
     @property
     def fields(self) -> Arrays:

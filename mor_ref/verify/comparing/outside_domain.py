@@ -17,7 +17,7 @@ from mor_ref.golden.model.views import DIGEST, SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Operation, Parameters
-from mor_ref.operations.shapes import of_numbers, sides_of
+from mor_ref.operations.shapes import sides_of, spread_to_numbers
 from mor_ref.recipes import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.integers import bits_given
@@ -42,22 +42,24 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
     sides = sides_of("rc", case.parameters, shape)
     numbers = outside.copy()
     for axes in _BLOCKS:
-        numbers |= of_numbers(_any(outside, sides[axes]), sides[axes], shape)
+        numbers |= spread_to_numbers(_any(outside, sides[axes]), sides[axes], shape)
     fields = {name: axes for name, axes in _outputs(operation).items() if name in case.arrays}
     may_be = {axes: _may_be_amax(operation, case, outside, sides[axes]) for axes in _OF_AMAX}
     for name, axes in fields.items():
         if axes in _OF_AMAX:
             given = _bits(case, name, answer.get(name))
             differs = _differs(case.arrays[name], given).reshape(may_be[axes].shape)
-            numbers |= of_numbers(may_be[axes] & differs, sides[axes], shape)
+            numbers |= spread_to_numbers(may_be[axes] & differs, sides[axes], shape)
     if not any(axes in _OF_AMAX and name in answer for name, axes in fields.items()):
         whole = _axes_of_amax(operation, case.parameters)
         if whole is not None and may_be[whole].any():
             left = {name: _any(numbers, sides[axes]) for name, axes in fields.items()}
             other = np.zeros(shape, np.bool_)
             for name, marks in _differing(case, answer, left):
-                other |= of_numbers(marks, sides[fields[name]], shape)
-            numbers |= of_numbers(may_be[whole] & _any(other, sides[whole]), sides[whole], shape)
+                other |= spread_to_numbers(marks, sides[fields[name]], shape)
+            numbers |= spread_to_numbers(
+                may_be[whole] & _any(other, sides[whole]), sides[whole], shape
+            )
     found = {
         name: _of_axes(may_be[axes] if axes in _OF_AMAX else _any(numbers, sides[axes]), axes)
         for name, axes in fields.items()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.shapes import of_numbers
+from mor_ref.operations.shapes import spread_to_numbers
 
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
 
@@ -76,7 +76,7 @@ def grouped(down: int, right: int) -> Amaxes:
             np.arange(0, size, m) for size, m in zip(own.shape, (down, right), strict=True)
         )
         found = np.maximum.reduceat(np.maximum.reduceat(own, tops, axis=0), lefts, axis=1)
-        return of_numbers(found, (down, right), own.shape)
+        return spread_to_numbers(found, (down, right), own.shape)
 
     return amaxes
 

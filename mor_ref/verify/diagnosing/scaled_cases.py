@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.operations.affine_groups import groups_of_columns
 from mor_ref.operations.operation import Operation, Parameters, WayBack
-from mor_ref.operations.shapes import Sides, of_numbers, sides_of
+from mor_ref.operations.shapes import Sides, sides_of, spread_to_numbers
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.sample import Sample
 
@@ -83,7 +83,7 @@ class _Placed(NamedTuple):
         if axes == "groups":
             found: NDArray[Any] = array.reshape(-1)[self.part[axes]]
             return found
-        return of_numbers(
+        return spread_to_numbers(
             array.reshape(-1, 1) if axes == "ends" else array, self.sides[axes], self.shape
         )
 
@@ -134,7 +134,7 @@ def _placed(parameters: Parameters, order: NDArray[Any] | None, shape: Sides) ->
 def _places_of_parts(sides: Sides, shape: Sides) -> Integers:
     """Return, for each number, the place of its part, row by row."""
     grid = [-(-size // side) for size, side in zip(shape, sides, strict=True)]
-    return of_numbers(np.arange(grid[0] * grid[1]).reshape(grid), sides, shape)
+    return spread_to_numbers(np.arange(grid[0] * grid[1]).reshape(grid), sides, shape)
 
 
 def _of_single_numbers(parameters: Parameters) -> Parameters:

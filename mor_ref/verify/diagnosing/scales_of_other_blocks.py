@@ -8,7 +8,7 @@ import numpy as np
 
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.shapes import Sides, of_numbers, sides_of
+from mor_ref.operations.shapes import Sides, sides_of, spread_to_numbers
 from mor_ref.verify.diagnosing.amaxes_of_blocks import grouped
 from mor_ref.verify.diagnosing.sample import Sample
 from mor_ref.verify.diagnosing.scales_of_other_numbers import is_finite, with_amaxes
@@ -49,11 +49,11 @@ class OtherBlocks(NamedTuple):
             parts = self.of(sides)
             arrays = {**one.question.arrays, "x": _spread(x, sides, parts)}
             found = operation.engine(one.question.parameters, arrays)
-            return {name: of_numbers(found[name], parts, x.shape) for name in names}
+            return {name: spread_to_numbers(found[name], parts, x.shape) for name in names}
         grid = [-(-size // side) for size, side in zip(x.shape, sides, strict=True)]
         amaxes = grouped(*self.times)
         each = {name: with_amaxes(amaxes, one, name).reshape(grid) for name in names}
-        return {name: of_numbers(entries, sides, x.shape) for name, entries in each.items()}
+        return {name: spread_to_numbers(entries, sides, x.shape) for name, entries in each.items()}
 
 
 def _of_blocks(one: Sample, names: Sequence[str], sides: Sides) -> dict[str, Unsigned] | None:
@@ -65,7 +65,7 @@ def _of_blocks(one: Sample, names: Sequence[str], sides: Sides) -> dict[str, Uns
     asked = {**parameters, "block": sides[1] if is_of_columns else list(sides)}
     found = OPERATIONS[one.operation].engine(asked, one.question.arrays)
     each = sides_of("rc", asked, x.shape)["grid"]
-    return {name: of_numbers(found[name], each, x.shape) for name in names}
+    return {name: spread_to_numbers(found[name], each, x.shape) for name in names}
 
 
 def other_block_sizes(sides: Sides) -> Iterator[tuple[str, OtherBlocks]]:

@@ -13,7 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned, tensor_of
 from mor_ref.operations.operation import Operation, Parameters
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.operations.shapes import Sides, of_numbers, sides_of
+from mor_ref.operations.shapes import Sides, sides_of, spread_to_numbers
 from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
 from mor_ref.verify.diagnosing.amaxes_of_blocks import (
     Amaxes,
@@ -162,7 +162,7 @@ def _with_found(found: Unsigned, one: Sample, field: str) -> NDArray[Any]:
     asked, operation = one.question, OPERATIONS[one.operation]
     x, parameters, magnitudes = asked.arrays["x"], asked.parameters, magnitudes_of(one)
     sides = _grid(one)
-    other = np.ascontiguousarray(of_numbers(found, sides, x.shape).astype(x.dtype))
+    other = np.ascontiguousarray(spread_to_numbers(found, sides, x.shape).astype(x.dtype))
     if sides != x.shape and other.max(initial=0) < magnitudes.max(initial=0):
         parameters = _with_whole_amax(operation, parameters, magnitudes.max())
     return operation.engine(parameters, {**asked.arrays, "x": other})[field].ravel()
