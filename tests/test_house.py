@@ -421,7 +421,6 @@ NO_CHAPTERS = {
         "nvrtc": "compiles kernels",
         "packing": "codes as bytes, of the chapters levels and shared",
         "ptx": "checks compiled kernels",
-        "scheme_functions": "the public functions of shared, levels and selection",
         "source": "finds the sources of kernels",
         "streams": "orders what runs at the same time",
         "structures": "the arguments of the kernels of all chapters",

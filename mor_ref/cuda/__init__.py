@@ -26,25 +26,23 @@ if TYPE_CHECKING:
     from mor_ref.cuda.dot_functions import DotChunks, dot, dot_chunks
     from mor_ref.cuda.errors import ErrorSums
     from mor_ref.cuda.functions import (
+        Levels,
         MorResult,
         Mx,
         Nvfp4,
         Quantized,
+        Shared,
         decode,
         encode,
         mor,
         quantize,
+        quantize_levels,
         quantize_mx,
         quantize_nvfp4,
-    )
-    from mor_ref.cuda.matmul_functions import matmul, transposed
-    from mor_ref.cuda.scheme_functions import (
-        Levels,
-        Shared,
-        quantize_levels,
         quantize_shared,
         select,
     )
+    from mor_ref.cuda.matmul_functions import matmul, transposed
     from mor_ref.definitions.finfo import Finfo, finfo
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
@@ -52,13 +50,12 @@ if TYPE_CHECKING:
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "cuda.functions": (
-        "MorResult", "Mx", "Nvfp4", "Quantized", "decode", "encode", "mor", "quantize",
-        "quantize_mx", "quantize_nvfp4",
+        "Levels", "MorResult", "Mx", "Nvfp4", "Quantized", "Shared", "decode", "encode", "mor",
+        "quantize", "quantize_levels", "quantize_mx", "quantize_nvfp4", "quantize_shared", "select",
     ),
     "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
     "cuda.matmul_functions": ("matmul", "transposed"),
     "cuda.affine_functions": ("Affine", "quantize_affine"),
-    "cuda.scheme_functions": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
     "cuda.errors": ("ErrorSums",),
     "definitions.finfo": ("Finfo", "finfo"),
     "policies": ("Policy", "Rung"),

@@ -85,40 +85,45 @@ NOTHING_GIVEN = ScaleAndZero()
 
 
 def quantize_affine(
-    device: Device, x: Bits, how: Choices, cut: Partition, given: ScaleAndZero = NOTHING_GIVEN
+    device: Device, x: Bits, choices: Choices, cut: Partition, given: ScaleAndZero = NOTHING_GIVEN
 ) -> Affine:
     """Quantize a tensor of rows and columns, block by block."""
     ends = _ends(device, x, cut)
     places = _places(cut.block, cut.grid, x.array.shape)
-    return _quantized(device, x, how, ends, cut.grid, places, given)
+    return _quantized(device, x, choices, ends, cut.grid, places, given)
 
 
 def quantize_groups(
-    device: Device, x: Bits, how: Choices, groups: int, given: ScaleAndZero = NOTHING_GIVEN
+    device: Device, x: Bits, choices: Choices, groups: int, given: ScaleAndZero = NOTHING_GIVEN
 ) -> tuple[Order, Affine, ErrorSums]:
-    """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
+    """Sort columns by their ranges, and quantize them in equal groups (AFF-010)."""
     height, width = x.array.shape
-    columns, each = partition((height, width), "column"), width // groups
+    columns, group_columns = partition((height, width), "column"), width // groups
     ends = _ends(device, x, columns)
     order = Order(*(device.empty((1, width), np.uint32) for _ in range(3)))
     launch(device, "affine", "affine_ranges", width, *ends, np.uint64(width), order.range)
     launch(device, "affine", "affine_order", width, order.range, np.uint64(width), *order[1:])
-    of_groups = Ends(*(device.empty((1, groups), np.uint32) for _ in range(2)))
-    sides = np.uint64(groups), np.uint64(each)
-    launch(device, "affine", "affine_group_ends", groups, *ends, order.order, *sides, *of_groups)
-    places = _places((height, each), (1, groups), (height, width), device.address(order.place))
-    found = _quantized(device, x, how, of_groups, (1, groups), places, given)
+    ends_of_groups = Ends(*(device.empty((1, groups), np.uint32) for _ in range(2)))
+    sides = np.uint64(groups), np.uint64(group_columns)
+    launch(
+        device, "affine", "affine_group_ends", groups, *ends, order.order, *sides, *ends_of_groups
+    )
+    places = _places(
+        (height, group_columns), (1, groups), (height, width), device.address(order.place)
+    )
+    quantized = _quantized(device, x, choices, ends_of_groups, (1, groups), places, given)
     sums = no_errors(device, (1, groups))
-    for one, group in zip(errors(device, x, found.y, columns), sums, strict=True):
-        launch(device, "affine", "affine_group_sums", groups, one, order.order, *sides, group)
-    return order, found, sums
+    for column_sums, group_sums in zip(errors(device, x, quantized.y, columns), sums, strict=True):
+        arguments = (column_sums, order.order, *sides, group_sums)
+        launch(device, "affine", "affine_group_sums", groups, *arguments)
+    return order, quantized, sums
 
 
 def errors(device: Device, x: Bits, y: Array, cut: Partition) -> ErrorSums:
     """Return the error sums of each block."""
-    found = no_errors(device, cut.grid)
-    measure(device, x, cut, by_value(device, y), found, by_block=True)
-    return found
+    sums = no_errors(device, cut.grid)
+    measure(device, x, cut, by_value(device, y), sums, by_block=True)
+    return sums
 
 
 def _ends(device: Device, x: Bits, cut: Partition) -> Ends:
@@ -130,32 +135,33 @@ def _ends(device: Device, x: Bits, cut: Partition) -> Ends:
 def _quantized(
     device: Device,
     x: Bits,
-    how: Choices,
+    choices: Choices,
     ends: Ends,
     grid: tuple[int, int],
     places: rows.Row,
     given: ScaleAndZero,
 ) -> Affine:
-    rule, count = _rule(how), np.uint64(grid[0] * grid[1])
+    rule, count = _rule(choices), np.uint64(grid[0] * grid[1])
     is_signed = device.filled((1,), np.uint32, 0)
-    if how.profile.sign_by_numbers and how.symmetric:
+    if choices.profile.sign_by_numbers and choices.symmetric:
         launch(device, "affine", "affine_sign", int(count), *ends, count, is_signed)
     words = [device.empty(grid, np.uint32) for _ in range(6)]
     blocks = AffineArrays._make([*words, device.empty(grid, np.int32)])
     addresses = {name: device.address(array) for name, array in blocks._asdict().items()}
     for name, array in given._asdict().items():
         addresses[f"given_{name}"] = 0 if array is None else device.address(array)
-    of_blocks = rows.row(_BLOCKS, **addresses)
-    launch(device, "affine", "affine_blocks", int(count), *ends, count, rule, is_signed, of_blocks)
+    block_addresses = rows.row(_BLOCKS, **addresses)
+    block_arguments = (*ends, count, rule, is_signed, block_addresses)
+    launch(device, "affine", "affine_blocks", int(count), *block_arguments)
     shape = x.array.shape
     numbers = [device.empty(shape, dtype) for dtype in (np.uint32, np.int32, np.uint32)]
-    found = dict(zip(("xs", "code", "y"), numbers, strict=True))
-    fields = rows.row(_FIELDS, **{name: device.address(array) for name, array in found.items()})
-    kernel = "affine_fused" if how.profile.application == "fuse" else "affine_numbers"
-    kernel = "affine_fused_zeros" if how.profile.float_zeros else kernel
-    arguments = (places, rule, is_signed, of_blocks, fields)
-    launch(device, "affine", f"{kernel}_{x.source}", x.size, x.array, *arguments)
-    return Affine(blocks, **found)
+    arrays = dict(zip(("xs", "code", "y"), numbers, strict=True))
+    fields = rows.row(_FIELDS, **{name: device.address(array) for name, array in arrays.items()})
+    kernel = "affine_fused" if choices.profile.application == "fuse" else "affine_numbers"
+    kernel = "affine_fused_zeros" if choices.profile.float_zeros else kernel
+    number_arguments = (places, rule, is_signed, block_addresses, fields)
+    launch(device, "affine", f"{kernel}_{x.source}", x.size, x.array, *number_arguments)
+    return Affine(blocks, **arrays)
 
 
 def _places(
@@ -172,8 +178,8 @@ def _places(
     )
 
 
-def _rule(how: Choices) -> rows.Row:
-    profile, grid, symmetric, source = how
+def _rule(choices: Choices) -> rows.Row:
+    profile, grid, symmetric, source = choices
     picks_sign = profile.sign_by_numbers and symmetric
     operations = source if profile.in_own_dtype else "f32"
     half = 1 << grid.bits - 1

@@ -8,11 +8,18 @@ import numpy as np
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.cuda import affine as integers
-from mor_ref.cuda.arrays import GivenArray, given, numbers_from, on_gpu_of
+from mor_ref.cuda.arrays import (
+    GivenArray,
+    arrays_among,
+    given,
+    numbers_from,
+    on_gpu_of,
+    words_of,
+)
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.errors import ErrorSums
+from mor_ref.cuda.functions import WithY
 from mor_ref.cuda.launching import Array
-from mor_ref.cuda.scheme_functions import WithY, arrays_among, words_of
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.affine import (
     IntegerGrid,
@@ -83,49 +90,53 @@ def quantize_affine(
     `scale` and `zero_point` are numbers, or arrays on the GPU with an entry for each block, which
     nobody checks: scales are float32, and zero points int32, or float32 if the profile takes them.
     """
-    of, by = integer_grid(grid), affine_profile(profile)
-    check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
-    argument, others = given(x, "x"), arrays_among(scale=scale, zero_point=zero_point)
-    if _is_float(zero_point, others.get("zero_point")):
-        by = with_float_zeros(by)
-    with on_gpu_of(argument, *others.values()) as gpu:
+    target, rule = integer_grid(grid), affine_profile(profile)
+    check_grid(target, rule, symmetric=symmetric, has_zero_point=zero_point is not None)
+    argument, arrays = given(x, "x"), arrays_among(scale=scale, zero_point=zero_point)
+    if _is_float(zero_point, arrays.get("zero_point")):
+        rule = with_float_zeros(rule)
+    with on_gpu_of(argument, *arrays.values()) as gpu:
         numbers = numbers_from(argument)
-        cut = affine_cut(numbers.shape, by, block, groups, permute)
-        how = integers.Choices(by, of, symmetric, _SOURCES.get(numbers.dtype, "f32"))
-        scales = _scales(gpu, scale, others.get("scale"), cut)
-        zeros = _zeros(gpu, zero_point, others.get("zero_point"), of, cut)
-        known = integers.ScaleAndZero(scales, **{"float_zero" if by.float_zeros else "zero": zeros})
+        cut = affine_cut(numbers.shape, rule, block, groups, permute)
+        choices = integers.Choices(rule, target, symmetric, _SOURCES.get(numbers.dtype, "f32"))
+        scales = _scales(gpu, scale, arrays.get("scale"), cut)
+        zeros = _zeros(gpu, zero_point, arrays.get("zero_point"), target, cut)
+        scale_and_zero = integers.ScaleAndZero(
+            scales, **{"float_zero" if rule.float_zeros else "zero": zeros}
+        )
         order = None
         if permute is None:
-            found = integers.quantize_affine(gpu, numbers.bits, how, cut, known)
-            error = integers.errors(gpu, numbers.bits, found.y, cut)
+            quantized = integers.quantize_affine(gpu, numbers.bits, choices, cut, scale_and_zero)
+            error = integers.errors(gpu, numbers.bits, quantized.y, cut)
         else:
             count = math.prod(cut.grid)
-            order, found, error = integers.quantize_groups(gpu, numbers.bits, how, count, known)
-        return _affine(how, found, error, cut, order, numbers.shape)
+            order, quantized, error = integers.quantize_groups(
+                gpu, numbers.bits, choices, count, scale_and_zero
+            )
+        return _affine(choices, quantized, error, cut, order, numbers.shape)
 
 
 def _affine(
-    how: integers.Choices,
-    found: integers.Affine,
+    choices: integers.Choices,
+    quantized: integers.Affine,
     error: ErrorSums,
     cut: Partition,
     order: integers.Order | None,
     shape: tuple[int, ...],
 ) -> Affine:
-    blocks = found.blocks
+    blocks = quantized.blocks
     return Affine(
-        how.profile.name,
-        how.symmetric,
+        choices.profile.name,
+        choices.symmetric,
         blocks.minimum.view(np.float32),
         blocks.maximum.view(np.float32),
         blocks.scale.view(np.float32),
         blocks.inverse_scale.view(np.float32),
         blocks.zero_float.view(np.float32),
-        blocks.zero.view(np.float32) if how.profile.float_zeros else blocks.zero_point,
-        found.xs.view(np.float32).reshape(shape),
-        found.code.reshape(shape),
-        found.y.view(np.float32).reshape(shape),
+        blocks.zero.view(np.float32) if choices.profile.float_zeros else blocks.zero_point,
+        quantized.xs.view(np.float32).reshape(shape),
+        quantized.code.reshape(shape),
+        quantized.y.view(np.float32).reshape(shape),
         error,
         cut,
         None if order is None else order.range.view(np.float32).reshape(-1),

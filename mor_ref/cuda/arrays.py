@@ -47,20 +47,20 @@ class GivenArray(NamedTuple):
 @contextmanager
 def on_gpu_of(x: GivenArray, *others: GivenArray) -> Iterator[Gpu]:
     """Make the GPU and the stream of an argument current, to read it and others."""
-    for other in others:
-        places = other.array.device.id, x.array.device.id
+    for argument in others:
+        places = argument.array.device.id, x.array.device.id
         if places[0] != places[1]:
             raise ValueError(
-                f"{other.argument} lies on GPU {places[0]}, but {x.argument} on GPU {places[1]}; "
-                "give both on one"
+                f"{argument.argument} lies on GPU {places[0]}, but {x.argument} on GPU "
+                f"{places[1]}; give both on one"
             )
     with x.array.device, current(x.stream), ExitStack() as after_others:
-        for other in others:
-            after_others.enter_context(after(now(other.stream)))
+        for argument in others:
+            after_others.enter_context(after(now(argument.stream)))
         try:
             yield Gpu()
         finally:
-            if any(each.is_lent for each in (x, *others)):
+            if any(lent.is_lent for lent in (x, *others)):
                 with explained(*USING_MEMORY):
                     x.stream.synchronize()
 
@@ -118,6 +118,26 @@ def given(x: object, argument: str) -> GivenArray:
         ) from error
 
 
+def arrays_among(**arguments: Any) -> dict[str, GivenArray]:
+    """Return those arguments that are arrays on a GPU."""
+    return {
+        name: given(value, name)
+        for name, value in arguments.items()
+        if value is not None and not isinstance(value, float | int)
+    }
+
+
+def words_of(array: GivenArray, dtype: str, count: int, places: str) -> Array:
+    """Return an array with an entry for each of `count` blocks or rows, as words."""
+    if array.dtype != dtype or array.array.size != count:
+        raise ValueError(
+            f"{array.argument} has {array.array.size} numbers of {array.dtype}; give one of {dtype}"
+            f" for each of the {count} {places}"
+        )
+    kind = np.uint32 if dtype == "float32" else np.int32
+    return in_order(array.array, array.argument).view(kind).reshape(-1)
+
+
 def _is_torch_tensor(x: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
@@ -135,8 +155,8 @@ def _from_torch(x: Any, argument: str) -> GivenArray:
     """Return the tensor's memory and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
-    of_gpu = (cuda.runtime.CUDARuntimeError, *errors_of_torch("AcceleratorError"))
-    with cuda.Device(x.device.index), current(stream), explained(*USING_MEMORY, of_gpu):
+    gpu_errors = (cuda.runtime.CUDARuntimeError, *errors_of_torch("AcceleratorError"))
+    with cuda.Device(x.device.index), current(stream), explained(*USING_MEMORY, gpu_errors):
         plain = x.detach().resolve_neg().contiguous()
         if plain.dtype == torch.bfloat16:
             plain = plain.view(torch.int16)

@@ -15,8 +15,8 @@ _TO_POWERS: dict[Rounding, int] = {"rtp": 6, "rtz": 7}
 @functools.cache
 def conversion(fmt: Format) -> int:
     """Return the instruction that rounds to nearest in a format, and that widens its codes."""
-    found = (number for number, name in enumerate(_CONVERTED, 1) if _is_like(fmt, name))
-    return next(found, WRITTEN_OUT)
+    numbers = (number for number, name in enumerate(_CONVERTED, 1) if _is_like(fmt, name))
+    return next(numbers, WRITTEN_OUT)
 
 
 def conversion_to_powers(fmt: Format, rounding: Rounding) -> int:

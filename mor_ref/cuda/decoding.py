@@ -9,8 +9,8 @@ from mor_ref.definitions.format import Format
 
 def decode(device: Device, codes: Array, fmt: Format) -> Array:
     """Return the binary32 bits of the values of codes."""
-    found = device.empty(codes.shape, np.uint32)
+    values = device.empty(codes.shape, np.uint32)
     name = f"decode_u{8 * codes.itemsize}"
-    arguments = (codes, np.uint64(codes.size), rows.decoding(fmt), found)
-    launch(device, "decoding", name, runs(found), *arguments)
-    return found
+    arguments = (codes, np.uint64(codes.size), rows.decoding(fmt), values)
+    launch(device, "decoding", name, runs(values), *arguments)
+    return values

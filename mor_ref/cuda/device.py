@@ -29,12 +29,12 @@ def explained(
     what: str, advice: str, kinds: tuple[type[Exception], ...] = (RuntimeError,)
 ) -> Iterator[None]:
     """Turn some errors of CuPy or torch into one sentence."""
-    of_memory: tuple[type[Exception], ...] = MemoryError, *errors_of_torch("OutOfMemoryError")
+    memory_errors: tuple[type[Exception], ...] = MemoryError, *errors_of_torch("OutOfMemoryError")
     try:
         yield
     except CudaError:
         raise
-    except of_memory as error:
+    except memory_errors as error:
         raise GpuError(
             f"the GPU has too little memory left ({error}); free some of it, or give less at once"
         ) from error
@@ -56,20 +56,20 @@ USING_MEMORY = (
 def cupy() -> Any:
     """Return CuPy, if it is installed and sees a GPU."""
     try:
-        import cupy as found
+        import cupy as module
     except ImportError as error:
         raise GpuError(
             f"mor_ref.cuda needs CuPy, which cannot be imported ({error}); pip install "
             "'mor-ref[gpu]', or use mor_ref itself, which runs on the CPU"
         ) from error
     with explained("CuPy cannot use the GPU", "check the driver with nvidia-smi, and update it"):
-        is_available = found.is_available()
+        is_available = module.is_available()
     if not is_available:
         raise GpuError(
             "mor_ref.cuda needs an NVIDIA GPU, and CuPy sees none; check the driver with "
             "nvidia-smi, or use mor_ref itself, which runs on the CPU"
         )
-    return found
+    return module
 
 
 def cubin(program: str, capability: int) -> bytes:
@@ -88,9 +88,9 @@ def cubin(program: str, capability: int) -> bytes:
             "nvidia-cuda-nvrtc"
         )
     target = f"sm_{nvrtc.specific(capability)}"
-    made = nvrtc.compiled(source.flattened(program), target, program)
-    ptx.check(made.ptx, program)
-    return made.cubin
+    compiled = nvrtc.compiled(source.flattened(program), target, program)
+    ptx.check(compiled.ptx, program)
+    return compiled.cubin
 
 
 @functools.cache

@@ -47,9 +47,9 @@ def dot(
     Codes are unsigned integers on the GPU. c has an entry for each row: float32, or float16 if the
     profile has results in f16. The host does not look at codes.
     """
-    given = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    found, shape = _summed(given, keeps=False)
-    return found.result.view(np.float32).reshape(shape)
+    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
+    sums, shape = _summed(arguments, keeps=False)
+    return sums.result.view(np.float32).reshape(shape)
 
 
 def dot_chunks(
@@ -64,39 +64,39 @@ def dot_chunks(
     profile: str | DotProfile = "exact",
 ) -> DotChunks:
     """Return every chunk of dot products, with the arguments of `dot`."""
-    given = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    found, rows = _summed(given, keeps=True)
-    rule, shape = given.rule, (*rows, found.c.shape[1])
+    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
+    chunks, rows = _summed(arguments, keeps=True)
+    rule, shape = arguments.rule, (*rows, chunks.c.shape[1])
     return DotChunks(
         rule,
-        found.exponent.view(np.int32).reshape(shape) if rule.is_cut else None,
-        found.cut_sum.view(np.int64).reshape(shape) if rule.has_sums else None,
-        found.c.view(np.float32).reshape(shape),
+        chunks.exponent.view(np.int32).reshape(shape) if rule.is_cut else None,
+        chunks.cut_sum.view(np.int64).reshape(shape) if rule.has_sums else None,
+        chunks.c.view(np.float32).reshape(shape),
     )
 
 
 def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Shape]:
     """Return what the kernels find, and the shape of the results of `dot`."""
     rule = arguments.rule
-    of = checks.operand_formats(arguments.formats, rule)
+    fmts = checks.operand_formats(arguments.formats, rule)
     a, b = on_gpu(arguments.a, "a"), on_gpu(arguments.b, "b")
     shape = tuple(a.array.shape)
     checks.check_shapes(shape, tuple(b.array.shape))
     start = _start(arguments.c, shape[:-1], rule)
-    two = []
+    scale_arrays = []
     if arguments.has_scales:
-        two = [on_gpu(x, f"scales[{n}]") for n, x in enumerate(arguments.scales)]
-    with on_gpu_of(a, b, *start, *two) as gpu:
+        scale_arrays = [on_gpu(x, f"scales[{n}]") for n, x in enumerate(arguments.scales)]
+    with on_gpu_of(a, b, *start, *scale_arrays) as gpu:
         height, width = rows_and_columns(shape)
         codes = [
             codes_from(x, code_dtype(fmt)).reshape(height, width)
-            for x, fmt in zip((a, b), of, strict=True)
+            for x, fmt in zip((a, b), fmts, strict=True)
         ]
-        own = _scales(arguments, two, shape)
-        checks.check_terms(rule, of, own.fmt if own else None)
+        scales = _scales(arguments, scale_arrays, shape)
+        checks.check_terms(rule, fmts, scales.fmt if scales else None)
         c = _first_c(gpu, start, height, rule)
-        found = kernels.dot(gpu, codes[0], codes[1], c, rule, of, own, keeps=keeps)
-    return found, shape[:-1]
+        chunks = kernels.dot(gpu, codes[0], codes[1], c, rule, fmts, scales, keeps=keeps)
+    return chunks, shape[:-1]
 
 
 def _start(c: Any, rows: Shape, profile: DotProfile) -> list[GivenArray]:
@@ -105,12 +105,12 @@ def _start(c: Any, rows: Shape, profile: DotProfile) -> list[GivenArray]:
         return []
     if profile.family in WITHOUT_C:
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")
-    found, wanted = on_gpu(c, "c"), _STARTS[profile.start]
-    if found.dtype != wanted:
-        raise TypeError(f"c has dtype {found.dtype}; give {wanted}, which {profile.name} adds to")
-    if tuple(found.array.shape) != rows:
-        raise ValueError(f"c has the shape {tuple(found.array.shape)}; give {rows}")
-    return [found]
+    start, wanted = on_gpu(c, "c"), _STARTS[profile.start]
+    if start.dtype != wanted:
+        raise TypeError(f"c has dtype {start.dtype}; give {wanted}, which {profile.name} adds to")
+    if tuple(start.array.shape) != rows:
+        raise ValueError(f"c has the shape {tuple(start.array.shape)}; give {rows}")
+    return [start]
 
 
 def _first_c(gpu: Device, start: list[GivenArray], rows: int, profile: DotProfile) -> Array:
@@ -122,13 +122,15 @@ def _first_c(gpu: Device, start: list[GivenArray], rows: int, profile: DotProfil
     return decoding.decode(gpu, bits, fmt)
 
 
-def _scales(arguments: DotArguments, two: list[GivenArray], shape: Shape) -> kernels.Scales | None:
+def _scales(
+    arguments: DotArguments, scale_arrays: list[GivenArray], shape: Shape
+) -> kernels.Scales | None:
     """Return the codes of scales, if there are any."""
-    if not two:
+    if not scale_arrays:
         return None
     fmt = checks.scale_format_of(arguments.scale_format, arguments.rule)
-    one, other = (codes_from(x, code_dtype(fmt)) for x in two)
-    checks.check_scale_shapes(tuple(one.shape), tuple(other.shape), shape[:-1])
-    block = arguments.block_of(one.shape[-1], fmt, shape[-1])
-    whole = rows_and_columns(tuple(one.shape))
-    return kernels.Scales(one.reshape(*whole), other.reshape(*whole), fmt, block)
+    codes_a, codes_b = (codes_from(x, code_dtype(fmt)) for x in scale_arrays)
+    checks.check_scale_shapes(tuple(codes_a.shape), tuple(codes_b.shape), shape[:-1])
+    block = arguments.block_of(codes_a.shape[-1], fmt, shape[-1])
+    whole = rows_and_columns(tuple(codes_a.shape))
+    return kernels.Scales(codes_a.reshape(*whole), codes_b.reshape(*whole), fmt, block)

@@ -109,7 +109,7 @@ def dot(
     b: Array,
     c: Array,
     profile: DotProfile,
-    of: tuple[Format, Format],
+    fmts: tuple[Format, Format],
     scales: Scales | None = None,
     *,
     keeps: bool = False,
@@ -122,29 +122,31 @@ def dot(
     count, length = chunks_of(profile, width)
     shape = (height, count if keeps else 0)
     kinds = (np.uint32, np.uint64, np.uint32)
-    found = Chunks(
+    chunks = Chunks(
         device.empty((height,), np.uint32), *(device.empty(shape, kind) for kind in kinds)
     )
-    named = {"a": (a, of[0]), "b": (b, of[1])}
+    codes_and_fmts = {"a": (a, fmts[0]), "b": (b, fmts[1])}
     read = _ALL >> profile.ignored_bits << profile.ignored_bits
-    operands = {name: codes_of(device, *one, read) for name, one in named.items()}
+    operands = {name: codes_of(device, *pair, read) for name, pair in codes_and_fmts.items()}
     for name in "ab":
         operands[f"scale_{name}"] = _scales(device, scales, name)
-    given = rows.row(
+    operand_row = rows.row(
         _OPERANDS,
         **operands,
         columns=width,
         block=scales.block if scales else 1,
         blocks=scales.a.shape[1] if scales else 0,
     )
-    places = found._asdict()
+    places = chunks._asdict()
     del places["result"]
     address = {name: device.address(x) if keeps else 0 for name, x in places.items()}
     name = f"dot_{kernel_of(profile)}"
     sizes = map(np.uint64, (height, count, length))
     fields = rows.row(_FIELDS, **address)
-    launch(device, "dot", name, height, *sizes, c, given, rule_of(profile), fields, found.result)
-    return found
+    launch(
+        device, "dot", name, height, *sizes, c, operand_row, rule_of(profile), fields, chunks.result
+    )
+    return chunks
 
 
 def _scales(device: Device, scales: Scales | None, name: str) -> rows.Row:

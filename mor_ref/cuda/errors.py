@@ -29,7 +29,7 @@ def addresses(device: Device, sums: ErrorSums) -> rows.Row:
 
 def error_steps(device: Device, x: Array, y: Array) -> dict[str, Array]:
     """Return the error of each number."""
-    found = {name: device.empty(x.shape, np.uint32) for name in ("d", "r", "u")}
+    by_name = {name: device.empty(x.shape, np.uint32) for name in ("d", "r", "u")}
     arguments = (x, y, np.uint64(x.size))
-    launch(device, "quantization", "error_steps", x.size, *arguments, *found.values())
-    return found
+    launch(device, "quantization", "error_steps", x.size, *arguments, *by_name.values())
+    return by_name

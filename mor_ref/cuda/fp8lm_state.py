@@ -29,23 +29,23 @@ def shared_scales(
 ) -> dict[str, Array]:
     """Return the scales of the ranks of each row, and the shared one (FLM-007, FLM-008)."""
     height, ranks = amax.shape
-    found = {
+    by_name = {
         "rank_scale": device.empty((height, ranks), np.uint32),
         "scale": device.empty((height,), np.uint32),
         "scale_inv": device.empty((height,), np.uint32),
         "requantized": device.empty((height, ranks), np.uint8),
     }
     by_root = np.float32(1 / math.sqrt(ranks))
-    how = scaling(fmt, 0, profile), np.uint32(REDUCTIONS.index(reduction)), by_root
-    arguments = (amax, np.uint64(height), np.uint64(ranks), *how, *found.values())
+    rules = scaling(fmt, 0, profile), np.uint32(REDUCTIONS.index(reduction)), by_root
+    arguments = (amax, np.uint64(height), np.uint64(ranks), *rules, *by_name.values())
     launch(device, "fp8lm_state", "fp8lm_shared_scales", height, *arguments)
-    return found
+    return by_name
 
 
 def stored_scales(device: Device, amaxes: list[Array], previous: Array) -> dict[str, Array]:
     """Return the scales of both moments and of the weights, given their amaxes (FLM-014)."""
-    one = device.upload(np.full(previous.shape, _ONE, np.uint32))
-    before = {"first": one, "second": one, "master": previous}
+    ones = device.upload(np.full(previous.shape, _ONE, np.uint32))
+    before = {"first": ones, "second": ones, "master": previous}
     return {
         f"{name}_scale": scales(device, amax, before[name], formats[fmt], 0, "msamp")["scale"]
         for (name, fmt), amax in zip(_FORMATS.items(), amaxes, strict=True)
@@ -66,13 +66,13 @@ def mus(
     No 2^(1/w) of up to 2^16 steps is within 5,000 steps of binary64 of a tie of binary32.
     """
     steps = PAPER_WINDOW if profile == "paper" else window
-    how = rows.row(
+    rule = rows.row(
         _GROWTH, is_paper=profile == "paper", threshold=threshold, growth=2.0 ** (1.0 / steps)
     )
-    found = device.empty(saturated.shape, np.uint32)
+    next_mus = device.empty(saturated.shape, np.uint32)
     sides = [np.uint64(side) for side in saturated.shape]
     launch(
-        device, "fp8lm_state", "fp8lm_mus", saturated.shape[0], saturated, size, mu, *sides, how,
-        found,
+        device, "fp8lm_state", "fp8lm_mus", saturated.shape[0], saturated, size, mu, *sides, rule,
+        next_mus,
     )  # fmt: skip
-    return found
+    return next_mus

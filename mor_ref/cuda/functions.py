@@ -6,26 +6,31 @@ from typing import Any
 import numpy as np
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.cuda import decoding, encoding, policies, quantization
+from mor_ref.cuda import decoding, encoding, packing, policies, quantization, selection
+from mor_ref.cuda import levels as in_levels
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
+from mor_ref.cuda import shared as in_shared
 from mor_ref.cuda.arrays import (
     GivenArray,
+    arrays_among,
     codes_from,
     given,
     numbers_from,
     on_gpu_after,
     on_gpu_of,
     target_of,
+    words_of,
 )
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array
 from mor_ref.cuda.streams import Moment, now
-from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
+from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition, rows_and_columns
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
+from mor_ref.definitions.levels import known_arithmetic, level_kind
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import (
@@ -35,6 +40,8 @@ from mor_ref.definitions.scales import (
     given_for,
     scaled_format,
 )
+from mor_ref.definitions.selection import OUTLIER, check_limit
+from mor_ref.definitions.shared import shared_kind, shared_profile
 from mor_ref.former_names import with_former_name
 from mor_ref.policies import Policy, Thresholds, as_policy
 
@@ -52,14 +59,14 @@ class Quantized:
     fmt: Format
     scaling: Scaling
     partition: Partition
-    _found: quantization.ScaledCodes
+    _scaled_codes: quantization.ScaledCodes
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition, target)
+            y = quantization.dequantize(gpu, self._scaled_codes, self.fmt, self.partition, target)
         return y.view(wanted).reshape(self.codes.shape)
 
 
@@ -75,14 +82,14 @@ class Nvfp4:
     error: ErrorSums
     profile: Nvfp4Profile
     _tile: tuple[int, int]
-    _found: in_nvfp4.Nvfp4Arrays
+    _arrays: in_nvfp4.Nvfp4Arrays
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile, target)
+            y = in_nvfp4.dequantize(gpu, self._arrays, self.profile, self._tile, target)
         return y.view(wanted).reshape(self.codes.shape)
 
 
@@ -96,15 +103,76 @@ class Mx:
     fmt: Format
     scale_rule: str
     _block: int
-    _found: in_mx.MxArrays
+    _arrays: in_mx.MxArrays
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block, target)
+            y = in_mx.dequantize(gpu, self._arrays, self.fmt, self._block, target)
         return y.view(wanted).reshape(self.codes.shape)
+
+
+class WithY:
+    """A record that has y."""
+
+    y: Array
+    _ready: Moment
+
+    def dequantize(self) -> Array:
+        """Return y, as float32, on CuPy's current stream."""
+        with on_gpu_after(self._ready, self.y):
+            return self.y.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(WithY):
+    """A tensor in blocks that share an exponent, on a GPU; its fields are those of `Shared`."""
+
+    kind: str
+    profile: str
+    shared_exponent: Array
+    tau: Array
+    magnitude: Array
+    sign: Array
+    codes: Array
+    y: Array
+    _ready: Moment
+
+    @property
+    def packed(self) -> Array:
+        """The bytes of each row: its blocks, one after the other (SHX-007)."""
+        with on_gpu_after(self._ready, self.codes) as gpu:
+            shape = rows_and_columns(self.codes.shape)
+            return packing.blocks(
+                gpu, self.codes.reshape(shape), self.tau, self.shared_exponent,
+                shared_kind(self.kind),
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Levels(WithY):
+    """Weights as levels on a GPU; its fields are named as in `mor_ref.Levels`."""
+
+    kind: str
+    arithmetic: str
+    alpha: Array
+    ratio: Array
+    clipped: Array
+    level: Array
+    y: Array
+    alpha_term: Array
+    inside: Array
+    codes: Array
+    _ready: Moment
+
+    @property
+    def packed(self) -> Array:
+        """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
+        with on_gpu_after(self._ready, self.codes) as gpu:
+            codes = self.codes.reshape(rows_and_columns(self.codes.shape))
+            return packing.levels(gpu, codes, level_kind(self.kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +215,7 @@ def encode(
     argument, words = given(x, "x"), _random_words(mode, random_bits, n_random_bits)
     with on_gpu_of(argument, *words) as gpu:
         numbers = numbers_from(argument)
-        random = [_random_bits(each, n_random_bits, argument) for each in words]
+        random = [_random_bits(word_array, n_random_bits, argument) for word_array in words]
         codes = encoding.encode(gpu, numbers.bits, target, mode, special, *random)
     return codes.reshape(numbers.shape)
 
@@ -174,8 +242,8 @@ def decode(codes: Any, fmt: str | Format) -> Array:
     width = next(width for width in (8, 16, 32) if source.bits <= width)
     argument = given(codes, "codes")
     with on_gpu_of(argument) as gpu:
-        found = decoding.decode(gpu, codes_from(argument, f"uint{width}"), source)
-    return found.view(np.float32)
+        values = decoding.decode(gpu, codes_from(argument, f"uint{width}"), source)
+    return values.view(np.float32)
 
 
 def quantize(
@@ -191,25 +259,27 @@ def quantize(
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
     known_name("scaling", scaling, SCALINGS)
-    known = given_for(scaling, amax, scale)
+    amax_or_scale = given_for(scaling, amax, scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         parts = partition(numbers.shape, block, group)
         check_group(parts, group, scaling)
-        found = quantization.quantize(gpu, numbers.bits, target, scaling, parts, known)
+        scaled_codes = quantization.quantize(
+            gpu, numbers.bits, target, scaling, parts, amax_or_scale
+        )
         ready = now()
     return Quantized(
-        found.codes.reshape(numbers.shape),
-        found.amax.view(np.float32),
-        found.scales.scale.view(np.float32),
-        None if scaling == "fp32" else found.scales.exponent,
-        found.scales.mantissa if scaling == "gam" else None,
-        found.error,
+        scaled_codes.codes.reshape(numbers.shape),
+        scaled_codes.amax.view(np.float32),
+        scaled_codes.scales.scale.view(np.float32),
+        None if scaling == "fp32" else scaled_codes.scales.exponent,
+        scaled_codes.scales.mantissa if scaling == "gam" else None,
+        scaled_codes.error,
         target,
         scaling,
         parts,
-        found,
+        scaled_codes,
         ready,
     )
 
@@ -225,25 +295,25 @@ def quantize_nvfp4(
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = PROFILES[profile]
     sides = tile_of(rules, tile)
-    known = given_in(rules, amax, global_scale)
+    amax_or_scale = given_in(rules, amax, global_scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
-        whole = in_nvfp4.given_scales(gpu, numbers.bits, rules, known)
-        found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides, whole)
-        error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
+        global_scales = in_nvfp4.given_scales(gpu, numbers.bits, rules, amax_or_scale)
+        arrays = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides, global_scales)
+        error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, arrays.tiles)
         ready = now()
-    encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])
+    encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in arrays.whole[1:])
     return Nvfp4(
-        found.codes.reshape(numbers.shape),
-        found.packed.reshape(*numbers.shape[:-1], found.packed.shape[1]),
-        found.tiles.codes,
+        arrays.codes.reshape(numbers.shape),
+        arrays.packed.reshape(*numbers.shape[:-1], arrays.packed.shape[1]),
+        arrays.tiles.codes,
         encode_scale if rules.per_row else encode_scale[0],
         decode_scale if rules.per_row else decode_scale[0],
         error,
         rules,
         sides,
-        found,
+        arrays,
         ready,
     )
 
@@ -256,10 +326,10 @@ def quantize_mx(x: Any, fmt: str | Format, *, scale_rule: str = "floor", block: 
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
-        found = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
+        arrays = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
         ready = now()
-    codes = found.codes.reshape(numbers.shape)
-    return Mx(codes, found.scale, found.error, element, scale_rule, side, found, ready)
+    codes = arrays.codes.reshape(numbers.shape)
+    return Mx(codes, arrays.scale, arrays.error, element, scale_rule, side, arrays, ready)
 
 
 def mor(
@@ -285,13 +355,78 @@ def mor(
         parts = partition(numbers.shape, rules.block if block is None else block, rules.group)
         check_group(parts, rules.group, scaling)
         check_unit("unit", parts.block if rules.unit == "block" else (parts.rows, parts.columns))
-        found = policies.mor(gpu, numbers.bits, rules, scaling, parts)
+        arrays = policies.mor(gpu, numbers.bits, rules, scaling, parts)
     return MorResult(
         rules,
         rules.names,
-        found.choice,
-        found.output.reshape(numbers.shape),
-        found.error,
-        found.extremes.amax.view(np.float32),
-        found.extremes.amin.view(np.float32),
+        arrays.choice,
+        arrays.output.reshape(numbers.shape),
+        arrays.error,
+        arrays.extremes.amax.view(np.float32),
+        arrays.extremes.amin.view(np.float32),
     )
+
+
+def quantize_shared(x: Any, kind: str, *, profile: str = "quark_torch") -> Shared:
+    """Quantize `x` in blocks that share an exponent, as `mor_ref.quantize_shared` does."""
+    row, profile_rules = shared_kind(kind), shared_profile(profile)
+    argument = given(x, "x")
+    with on_gpu_of(argument) as gpu:
+        numbers = numbers_from(argument)
+        fields = in_shared.quantize_shared(gpu, numbers.bits, row, profile_rules)
+        ready = now()
+    return Shared(
+        row.name,
+        profile_rules.name,
+        fields.shared_exponent,
+        fields.tau,
+        fields.magnitude.reshape(numbers.shape),
+        fields.sign.reshape(numbers.shape),
+        fields.code.reshape(numbers.shape),
+        fields.y.view(np.float32).reshape(numbers.shape),
+        ready,
+    )
+
+
+def quantize_levels(w: Any, kind: str, *, alpha: Any = None, arithmetic: str = "f32") -> Levels:
+    """Quantize weights to levels, as `mor_ref.quantize_levels` does.
+
+    `alpha` is a float32 array on the GPU, with a number for each row.
+    """
+    row, checked = level_kind(kind), known_arithmetic(arithmetic)
+    argument, arrays = given(w, "w"), arrays_among(alpha=alpha)
+    with on_gpu_of(argument, *arrays.values()) as gpu:
+        numbers = numbers_from(argument)
+        height = numbers.bits.array.shape[0]
+        if alpha is None:
+            first = in_levels.first_alphas(gpu, numbers.bits, row, checked)
+        else:
+            first = words_of(arrays["alpha"], "float32", height, "rows")
+        fields = in_levels.quantize_levels(gpu, numbers.bits, first, row, checked)
+        ready = now()
+
+    def shaped(bits: Array) -> Array:
+        return bits.view(np.float32).reshape(numbers.shape)
+
+    return Levels(
+        row.name,
+        checked,
+        fields.alpha.view(np.float32),
+        shaped(fields.ratio),
+        shaped(fields.clipped),
+        shaped(fields.level),
+        shaped(fields.y),
+        shaped(fields.alpha_term),
+        fields.inside.reshape(numbers.shape),
+        fields.code.reshape(numbers.shape),
+        ready,
+    )
+
+
+def select(x: Any, by: str = "column", limit: float = OUTLIER) -> Array:
+    """Return which numbers of `x` keep more bits, as `mor_ref.select` does."""
+    value, argument = check_limit(by, limit), given(x, "x")
+    with on_gpu_of(argument) as gpu:
+        numbers = numbers_from(argument)
+        chosen = selection.by_rank if by == "rank" else selection.by_column
+        return chosen(gpu, numbers.bits, value).view(np.bool_).reshape(numbers.shape)

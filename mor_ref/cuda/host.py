@@ -111,10 +111,12 @@ def file_of(
     flags: tuple[str, ...],
     make: Callable[[], bytes],
 ) -> Path:
-    """Return the file of a library: made once for a text, directories of headers and a compiler."""
-    found = [path.read_text("utf-8") for place in headers for path in sorted(place.glob("*.h"))]
+    """Return the file of a library, made once for each text, headers and compiler."""
+    header_texts = [
+        path.read_text("utf-8") for place in headers for path in sorted(place.glob("*.h"))
+    ]
     made_by = (compiler(), compiler_version(compiler()), platform.machine(), flags)
-    return cached_file(f"{name}-{source.digest(text, *found, made_by)}.so", make)
+    return cached_file(f"{name}-{source.digest(text, *header_texts, made_by)}.so", make)
 
 
 def compiled(path: Path, flags: tuple[str, ...]) -> bytes:
@@ -143,12 +145,12 @@ class Schedule:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are none of a schedule."""
+        """Refuse numbers out of range."""
         bounds = {"order": (0, _MOST_ORDER), "filling": (0, 0xFF), "workers": (1, _MOST_WORKERS)}
         for name, (least, most) in bounds.items():
-            given = getattr(self, name)
-            if not isinstance(given, int | np.integer) or not least <= given <= most:
-                raise HostError(f"{name} is {given!r}; give a whole number from {least} to {most}")
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or not least <= value <= most:
+                raise HostError(f"{name} is {value!r}; give a whole number from {least} to {most}")
 
     def launch_of(self, grid: tuple[int, ...], block: tuple[int, ...]) -> Launch:
         """Return the launch of a grid of blocks, three sides each."""

@@ -59,7 +59,7 @@ class Bits(NamedTuple):
 
 
 def launch(device: Device, program: str, kernel: str, threads: int, *arguments: Any) -> None:
-    """Run a kernel on enough blocks for so many threads; it goes on for more by itself."""
+    """Run a kernel on enough blocks for `threads` threads; each loops over further elements."""
     blocks = min(max(1, -(-threads // THREADS)), _MOST_BLOCKS)
     device.launch(program, kernel, blocks, THREADS, arguments)
 

@@ -77,9 +77,9 @@ def quantize_levels(
     launch(device, "levels", "alphas_used", height, alpha, np.uint64(height), rule, used)
     numbers = [device.empty(x.array.shape, np.uint32) for _ in range(5)]
     small = [device.empty(x.array.shape, np.uint8) for _ in range(2)]
-    found = LevelArrays._make([used, *numbers, *small])
-    places = {name: device.address(array) for name, array in found._asdict().items()}
+    fields = LevelArrays._make([used, *numbers, *small])
+    places = {name: device.address(array) for name, array in fields._asdict().items()}
     del places["alpha"]
     arguments = (np.uint64(height), np.uint64(width), used, rule, rows.row(_FIELDS, **places))
     launch(device, "levels", f"levels_{x.source}", x.size, x.array, *arguments)
-    return found
+    return fields

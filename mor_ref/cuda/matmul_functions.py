@@ -55,23 +55,23 @@ def matmul(
     """
     rule = dot_profile(profile)
     known_name("out", out, OUTPUTS)
-    two = [(x.of, True) if isinstance(x, Transposed) else (x, False) for x in (A, B)]
-    arrays = [given(array_of(x), name) for (x, _), name in zip(two, "AB", strict=True)]
+    sides = [(x.of, True) if isinstance(x, Transposed) else (x, False) for x in (A, B)]
+    arrays = [given(array_of(x), name) for (x, _), name in zip(sides, "AB", strict=True)]
     with ExitStack() as stack:
         gpu = stack.enter_context(on_gpu_of(*arrays))
-        for x, _ in two:
+        for x, _ in sides:
             if is_record(x):
                 stack.enter_context(after(x._ready))  # noqa: SLF001  # of this package
         a, b = (
             operand_of(gpu, x, array, as_y=rule.family in BINARY32_FAMILIES)
-            for (x, _), array in zip(two, arrays, strict=True)
+            for (x, _), array in zip(sides, arrays, strict=True)
         )
-        a, b = a.transposed if two[0][1] else a, b if two[1][1] else b.transposed
-        found = _product(gpu, a, b, rule)
+        a, b = a.transposed if sides[0][1] else a, b if sides[1][1] else b.transposed
+        bits = _product(gpu, a, b, rule)
         if out == "f32":
-            return found.view(np.float32)
+            return bits.view(np.float32)
         special = SpecialCases(overflow="ieee")
-        return encoding.encode(gpu, Bits(found, "f32"), formats[out], "rne", special)
+        return encoding.encode(gpu, Bits(bits, "f32"), formats[out], "rne", special)
 
 
 class _Rows(NamedTuple):
@@ -91,25 +91,25 @@ def _product(gpu: Gpu, a: Operand, b: Operand, profile: DotProfile) -> Array:
             "transposed(...) of B"
         )
     block = length_of_blocks(a, b, profile)
-    one, other = (_rows(gpu, side, block) for side in (a, b))
-    found = gpu.empty((height, columns), np.uint32)
+    rows_a, rows_b = (_rows(gpu, side, block) for side in (a, b))
+    bits = gpu.empty((height, columns), np.uint32)
     count = max(1, _MOST // max(width * columns, 1))
     for first in range(0, height, count):
-        part = _Rows(*(array[first : first + count] for array in one))
-        entries = _entries(gpu, (a, part), (b, other), block, profile)
+        part = _Rows(*(array[first : first + count] for array in rows_a))
+        entries = _entries(gpu, (a, part), (b, rows_b), block, profile)
         with copying("the product"):
-            found[first : first + count] = entries.reshape(len(part.codes), columns)
-    return found
+            bits[first : first + count] = entries.reshape(len(part.codes), columns)
+    return bits
 
 
 def _rows(gpu: Gpu, operand: Operand, block: int) -> _Rows:
     """Return the scales of each row, in blocks of this length; those of an array are 1."""
-    (height, width), one = operand.codes.shape, gpu.upload(_ONE)
+    (height, width), one_as_bits = operand.codes.shape, gpu.upload(_ONE)
     blocks = -(-width // block)
     scale, tile = operand.scale, operand.tile
     if scale is None:
-        scale, tile = one, (height, width)
-    overall = one if operand.overall is None else operand.overall.reshape(-1, 1)
+        scale, tile = one_as_bits, (height, width)
+    overall = one_as_bits if operand.overall is None else operand.overall.reshape(-1, 1)
     shared = height if len(overall) == 1 else 1
     return _Rows(
         operand.codes,
@@ -137,13 +137,13 @@ def _entries(gpu: Gpu, a: Side, b: Side, block: int, profile: DotProfile) -> Arr
     counts = len(b[1].codes), len(a[1].codes)
     size = counts[0] * counts[1]
     if kind is None:
-        one, other = (_paired(gpu, s[1].codes, counts[n], n) for n, s in enumerate((a, b)))
+        codes_a, codes_b = (_paired(gpu, s[1].codes, counts[n], n) for n, s in enumerate((a, b)))
         c = gpu.filled((size,), np.uint32, 0)
-        return dot_products.dot(gpu, one, other, c, profile, (fmt_a, fmt_b)).result
+        return dot_products.dot(gpu, codes_a, codes_b, c, profile, (fmt_a, fmt_b)).result
     rows, columns = (_side(gpu, s[1], counts[n], n) for n, s in enumerate((a, b)))
-    own = None if kind.divides else formats[kind.scale_format]
+    scale_format = None if kind.divides else formats[kind.scale_format]
     choices = fmt_a, fmt_b, fmt_a, formats["bf16"]
-    blocks = kernels.Blocks(choices, block, kind.divides, kind.has_overall, own)
+    blocks = kernels.Blocks(choices, block, kind.divides, kind.has_overall, scale_format)
     return kernels.entries(gpu, rows, columns, profile, blocks)
 
 

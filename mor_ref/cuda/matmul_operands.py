@@ -54,7 +54,7 @@ class Operand:
 
     @property
     def transposed(self) -> "Operand":
-        """The same of the transpose."""
+        """The operand of the transposed matrix."""
         return replace(
             self,
             codes=in_order(self.codes.T, self.argument),
@@ -86,7 +86,7 @@ def operand_of(gpu: Gpu, x: Any, array: GivenArray, *, as_y: bool) -> Operand:
     if is_record(x) and as_y:
         return Operand(array.argument, x.dequantize().view(np.uint32), formats["f32"])
     if isinstance(x, MorResult) or is_record(x):
-        return _of_record(gpu, x, array.argument)
+        return _record_operand(gpu, x, array.argument)
     if array.dtype not in _ARRAYS:
         raise TypeError(
             f"{array.argument} has dtype {array.dtype}; give {', '.join(_ARRAYS)}, or a record of "
@@ -97,7 +97,7 @@ def operand_of(gpu: Gpu, x: Any, array: GivenArray, *, as_y: bool) -> Operand:
     return Operand(array.argument, words.reshape(shape), fmt)
 
 
-def _of_record(gpu: Gpu, x: Any, argument: str) -> Operand:
+def _record_operand(gpu: Gpu, x: Any, argument: str) -> Operand:
     """Return the codes and scales of a record (GEM-003)."""
     if isinstance(x, Quantized):
         scale = x.scale.view(np.uint32).reshape(x.partition.grid)
@@ -119,17 +119,17 @@ def _of_record(gpu: Gpu, x: Any, argument: str) -> Operand:
 
 def length_of_blocks(a: Operand, b: Operand, profile: DotProfile) -> int:
     """Return the length of blocks along K, or refuse operands that no kernel multiplies."""
-    for one in (a, b):
-        if profile.formats and one.fmt.name not in profile.formats:
+    for operand in (a, b):
+        if profile.formats and operand.fmt.name not in profile.formats:
             raise ValueError(
-                f"{one.argument} is of {one.fmt.name}, which {profile.name} does not take; give "
-                f"one of {' or '.join(profile.formats)}"
+                f"{operand.argument} is of {operand.fmt.name}, which {profile.name} does not take; "
+                f"give one of {' or '.join(profile.formats)}"
             )
     if profile.family == "switchback":
         raise ValueError("switchback has scales of its own, which no record has; use dot")
     _check_kinds(a, b, profile)
     width = max(int(a.codes.shape[1]), 1)
-    sizes = [min(one.tile[1] if one.kind else width, width) for one in (a, b)]
+    sizes = [min(operand.tile[1] if operand.kind else width, width) for operand in (a, b)]
     block: int = min(sizes)
     if any(size < width and size % block for size in sizes):
         raise ValueError(
@@ -137,12 +137,12 @@ def length_of_blocks(a: Operand, b: Operand, profile: DotProfile) -> int:
             "those of one as a multiple of the other; quantize in other blocks, or use "
             "mor_ref.matmul"
         )
-    for one in (a, b):
-        is_each = one.overall is not None and one.overall.size > 1 and one.is_flipped
-        is_single = one.kind and one.tile[1] == 1 < width and profile.family != "exact"
+    for operand in (a, b):
+        is_each = operand.overall is not None and operand.overall.size > 1 and operand.is_flipped
+        is_single = operand.kind and operand.tile[1] == 1 < width and profile.family != "exact"
         if is_each or is_single:
             raise ValueError(
-                f"{one.argument} has a scale for each place of K, which no instruction takes; "
+                f"{operand.argument} has a scale for each place of K, which no instruction takes; "
                 f"{TO_QUANTIZE}"
             )
     _check_instruction(a, b, block, profile)
@@ -151,7 +151,7 @@ def length_of_blocks(a: Operand, b: Operand, profile: DotProfile) -> int:
 
 def _check_kinds(a: Operand, b: Operand, profile: DotProfile) -> None:
     """Refuse records of two kinds, and arrays where an instruction takes scales."""
-    names = [one.kind.name if one.kind else "" for one in (a, b)]
+    names = [operand.kind.name if operand.kind else "" for operand in (a, b)]
     if all(names) and names[0] != names[1]:
         raise ValueError(
             f"A and B are records of two kinds, {names[0]} and {names[1]}, which a GPU does not "

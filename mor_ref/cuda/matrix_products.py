@@ -78,11 +78,11 @@ def entries(device: Device, a: Side, b: Side, profile: DotProfile, blocks: Block
         own=rule_of(profile)[0],
         wide=rule_of(wide)[0],
     )
-    two = (
+    sides = (
         rows.row(_SIDE, **{name: device.address(x) for name, x in side._asdict().items()})
         for side in (a, b)
     )
-    found = device.empty((height,), np.uint32)
+    results = device.empty((height,), np.uint32)
     name = f"matmul_{'with_' if profile.needs_scales else ''}{kernel_of(profile)}"
-    launch(device, "matmul", name, height, np.uint64(height), *two, rule, found)
-    return found
+    launch(device, "matmul", name, height, np.uint64(height), *sides, rule, results)
+    return results

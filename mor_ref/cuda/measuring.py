@@ -35,6 +35,6 @@ def measure(
     device: Device, x: Bits, parts: Partition, rule: ErrorRule, sums: ErrorSums, *, by_block: bool
 ) -> None:
     """Add the error sums of each block, or of the tensor (ERR-002)."""
-    own = addresses(device, sums)
-    arguments = (rule.row, np.uint64(by_block), own)
+    sum_addresses = addresses(device, sums)
+    arguments = (rule.row, np.uint64(by_block), sum_addresses)
     run_team(device, "policies", f"measure{rule.suffix}", x, parts, *arguments)

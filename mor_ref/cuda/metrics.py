@@ -9,27 +9,28 @@ from mor_ref.cuda.scales import Extremes
 
 
 def accepted(
-    device: Device, rung: rows.Row, own: ErrorSums, yardstick: ErrorSums, units: Extremes
+    device: Device, rung: rows.Row, error: ErrorSums, yardstick: ErrorSums, units: Extremes
 ) -> Array:
     """Return which units a metric accepts, as bytes (MOR-002 to MOR-004)."""
-    found = device.empty(units.amax.shape, np.uint8)
-    count = int(found.size)
-    sums = (own.sum, own.nonzero, yardstick.sum)
-    launch(device, "policies", "accepted", count, rung, *sums, *units, np.uint64(count), found)
-    return found
+    marks = device.empty(units.amax.shape, np.uint8)
+    count = int(marks.size)
+    sums = (error.sum, error.nonzero, yardstick.sum)
+    launch(device, "policies", "accepted", count, rung, *sums, *units, np.uint64(count), marks)
+    return marks
 
 
-def below_limits(device: Device, own: ErrorSums, limits: Array, units: Extremes) -> Array:
+def below_limits(device: Device, error: ErrorSums, limits: Array, units: Extremes) -> Array:
     """Return which units have a mean relative error below a limit of their own (MOR-002)."""
-    found = device.empty(units.amax.shape, np.uint8)
-    count = int(found.size)
-    arguments = (*own, limits, own.sum, *units, np.uint64(count), rows.rung("mean_relative_error"))
-    launch(device, "policies", "decision_steps", count, *arguments, found)
-    return found
+    below = device.empty(units.amax.shape, np.uint8)
+    count = int(below.size)
+    rung = rows.rung("mean_relative_error")
+    arguments = (*error, limits, error.sum, *units, np.uint64(count), rung)
+    launch(device, "policies", "decision_steps", count, *arguments, below)
+    return below
 
 
-def take(device: Device, rung: int, accepted: Array, own: ErrorSums, choice: Array) -> None:
+def take(device: Device, rung: int, accepted: Array, error: ErrorSums, choice: Array) -> None:
     """Let the units that lose nothing, and that the metric accepts, take a rung (MOR-001)."""
     count = int(choice.size)
-    arguments = (np.uint32(rung), accepted, own.nonfinite, np.uint64(count), choice)
+    arguments = (np.uint32(rung), accepted, error.nonfinite, np.uint64(count), choice)
     launch(device, "policies", "take", count, *arguments)

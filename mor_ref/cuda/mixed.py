@@ -30,10 +30,13 @@ class Mixed(NamedTuple):
 
 
 def mix(device: Device, x: Bits, candidates: Sequence[Quantizer], units: Partition) -> Mixed:
-    """Mix the candidates of a tensor (MFQ-001); codes that are not of scaled formats are 0."""
+    """Quantize a tensor with the best candidate of each unit (MFQ-001).
+
+    Codes are 0 where a candidate is not a scaled format.
+    """
     amax = extremes(device, x, units).amax
     blocks = ScalingBlocks(units, "fp32", amax)
-    rules = [one.cuda(device, x, blocks) for one in candidates]
+    rules = [candidate.cuda(device, x, blocks) for candidate in candidates]
     errors = [squared_errors(device, x, units, rule, amax) for rule in rules]
     choice = least(device, errors)
     shape = x.array.shape
@@ -41,7 +44,7 @@ def mix(device: Device, x: Bits, candidates: Sequence[Quantizer], units: Partiti
     for k, rule in enumerate(rules):
         taken = (rule.row, choice, np.uint32(k), codes, y)
         run_team(device, "mixed", f"write_mixed{rule.suffix}", x, units, *taken)
-    return Mixed(amax, [one.joined for one in errors], choice, codes, y)
+    return Mixed(amax, [squares.joined for squares in errors], choice, codes, y)
 
 
 class Squares(NamedTuple):
@@ -56,12 +59,12 @@ def squared_errors(
     device: Device, x: Bits, units: Partition, rule: ErrorRule, amax: Array
 ) -> Squares:
     """Return the squared error of each unit (MFQ-003)."""
-    found = Squares(*(device.filled(units.grid, np.uint64, 0) for _ in range(3)))
-    own = (rule.row, amax, found.low, found.high)
-    run_team(device, "mixed", f"squares{rule.suffix}", x, units, *own)
+    squares = Squares(*(device.filled(units.grid, np.uint64, 0) for _ in range(3)))
+    arguments = (rule.row, amax, squares.low, squares.high)
+    run_team(device, "mixed", f"squares{rule.suffix}", x, units, *arguments)
     count = units.grid[0] * units.grid[1]
-    launch(device, "mixed", "join_squares", count, np.uint64(count), *found)
-    return found
+    launch(device, "mixed", "join_squares", count, np.uint64(count), *squares)
+    return squares
 
 
 def least(device: Device, errors: Sequence[Squares]) -> Array:
@@ -70,7 +73,7 @@ def least(device: Device, errors: Sequence[Squares]) -> Array:
     choice = device.filled(first.low.shape, np.uint8, 0)
     count = choice.shape[0] * choice.shape[1]
     low, high = (device.empty(first.low.shape, np.uint64) for _ in range(2))
-    for k, one in enumerate(errors):
-        arguments = (np.uint32(k), np.uint64(count), one.low, one.high, low, high, choice)
+    for k, squares in enumerate(errors):
+        arguments = (np.uint32(k), np.uint64(count), squares.low, squares.high, low, high, choice)
         launch(device, "mixed", "take_least", count, *arguments)
     return choice

@@ -33,12 +33,12 @@ def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> MxArrays:
 
 
 def dequantize(
-    device: Device, found: MxArrays, fmt: Format, block: int, to: Target = "f32"
+    device: Device, tensor: MxArrays, fmt: Format, block: int, to: Target = "f32"
 ) -> Array:
     """Return the values of the codes, as bits of the target."""
-    parts = partition(found.codes.shape, (1, block))
-    y = device.empty(found.codes.shape, WORDS[to])
-    codes = Bits(found.codes, "codes")
-    arguments = (found.scale, rows.decoding(fmt), y)
+    parts = partition(tensor.codes.shape, (1, block))
+    y = device.empty(tensor.codes.shape, WORDS[to])
+    codes = Bits(tensor.codes, "codes")
+    arguments = (tensor.scale, rows.decoding(fmt), y)
     run_team(device, "mx", f"mx_dequantize_{to}", codes, parts, *arguments)
     return y

@@ -107,18 +107,18 @@ def strips(x: Bits) -> int:
 
 
 def by_tile(
-    device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
+    device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, scales: TileScales
 ) -> ErrorRule:
     """Return the rule by which each tile has a scale."""
     row = rows.row(
         rows.BY_TILE,
-        encodes=device.address(found.encode),
-        decodes=device.address(found.decode),
+        encodes=device.address(scales.encode),
+        decodes=device.address(scales.decode),
         tile_rows=tile[0],
         tiles_across=partition(x.array.shape, tile).grid[1],
         profile=rows.profile(profile),
     )
-    return ErrorRule("_tiles", row, found)
+    return ErrorRule("_tiles", row, scales)
 
 
 def nvfp4(
@@ -126,27 +126,27 @@ def nvfp4(
     x: Bits,
     profile: Nvfp4Profile,
     tile: tuple[int, int],
-    whole: GlobalScales | None = None,
+    overall: GlobalScales | None = None,
 ) -> Nvfp4Arrays:
     """Quantize a tensor to NVFP4, with the given global scales or its own."""
-    whole = whole or global_scales(device, x, profile)
-    found = tile_scales(device, x, profile, tile, whole)
+    overall = overall or global_scales(device, x, profile)
+    scales = tile_scales(device, x, profile, tile, overall)
     count, columns = x.array.shape
     codes = device.empty((count, columns), np.uint8)
     packed = device.empty((count, -(-columns // 2)), np.uint8)
-    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
+    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, scales)
     arguments = (x.array, tiles, rule.row, codes, packed)
     launch(device, "nvfp4", f"nvfp4_elements_{x.source}", strips(x), *arguments)
-    return Nvfp4Arrays(codes, packed, found, whole)
+    return Nvfp4Arrays(codes, packed, scales, overall)
 
 
 def at_random(
     device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], words: Array
 ) -> Array:
     """Return y of codes by stochastic rounding, with a word for each number (TRN-008)."""
-    found = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
+    scales = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
     y = device.empty(x.array.shape, np.uint32)
-    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
+    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, scales)
     to = rows.encoding(formats["e2m1"], "sr", SpecialCases())
     arguments = (x.array, tiles, rule.row, to, words, y)
     launch(device, "nvfp4", f"nvfp4_at_random_{x.source}", strips(x), *arguments)
@@ -154,28 +154,28 @@ def at_random(
 
 
 def errors(
-    device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], found: TileScales
+    device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], scales: TileScales
 ) -> ErrorSums:
     """Return the error sums of the tensor (ERR-002)."""
     parts = partition(x.array.shape, "tensor")
     sums = no_errors(device, parts.grid)
-    rule = by_tile(device, x, tile, profile, found)
+    rule = by_tile(device, x, tile, profile, scales)
     measure(device, x, parts, rule, sums, by_block=False)
     return sums
 
 
 def dequantize(
     device: Device,
-    found: Nvfp4Arrays,
+    tensor: Nvfp4Arrays,
     profile: Nvfp4Profile,
     tile: tuple[int, int],
     to: Target = "f32",
 ) -> Array:
     """Return the values of the codes, as bits of the target."""
-    codes = Bits(found.codes, "codes")
-    y = device.empty(found.codes.shape, WORDS[to])
+    codes = Bits(tensor.codes, "codes")
+    y = device.empty(tensor.codes.shape, WORDS[to])
     tiles = _tiles(codes, tile, per_row=False)
-    rule = by_tile(device, codes, tile, profile, found.tiles)
-    name, arguments = f"nvfp4_dequantize_{to}", (found.codes, tiles, rule.row, y)
+    rule = by_tile(device, codes, tile, profile, tensor.tiles)
+    name, arguments = f"nvfp4_dequantize_{to}", (tensor.codes, tiles, rule.row, y)
     launch(device, "nvfp4", name, strips(codes), *arguments)
     return y

@@ -38,11 +38,11 @@ def library() -> ctypes.CDLL:
     """Load NVRTC, from its wheel or from a CUDA toolkit."""
     for path in _places():
         try:
-            found = ctypes.CDLL(path)
+            nvrtc = ctypes.CDLL(path)
         except OSError:
             continue
-        found.nvrtcGetErrorString.restype = ctypes.c_char_p
-        return found
+        nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+        return nvrtc
     raise NvrtcError(
         "NVRTC, which compiles the kernels, was not found; pip install nvidia-cuda-nvrtc, or set "
         "CUDA_PATH to a CUDA toolkit"
@@ -57,9 +57,9 @@ def _places() -> Iterator[str]:
                 yield str(path)
     if "CUDA_PATH" in os.environ:
         yield from map(str, Path(os.environ["CUDA_PATH"]).glob("lib64/libnvrtc.so.*"))
-    found = ctypes.util.find_library("nvrtc")
-    if found:
-        yield found
+    library_name = ctypes.util.find_library("nvrtc")
+    if library_name:
+        yield library_name
 
 
 def version() -> tuple[int, int]:
@@ -73,9 +73,9 @@ def architectures() -> tuple[int, ...]:
     """Return the GPUs that it compiles for: 90 is sm_90."""
     count = ctypes.c_int()
     library().nvrtcGetNumSupportedArchs(ctypes.byref(count))
-    found = (ctypes.c_int * count.value)()
-    library().nvrtcGetSupportedArchs(found)
-    return tuple(found)
+    numbers = (ctypes.c_int * count.value)()
+    library().nvrtcGetSupportedArchs(numbers)
+    return tuple(numbers)
 
 
 def specific(capability: int) -> str:

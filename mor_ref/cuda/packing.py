@@ -24,6 +24,8 @@ def blocks(device: Device, codes: Array, tau: Array, exponent: Array, kind: Shar
     """Return the bytes of each row of blocks (SHX-007)."""
     height, width = codes.shape
     packed = device.empty((height, -(-width // BLOCK) * kind.block_bytes), np.uint8)
-    how = np.uint64(height), np.uint64(width), np.uint32(kind.code_bits), np.uint32(kind.shifts)
-    launch(device, "packing", "packed_blocks", int(packed.size), codes, tau, exponent, *how, packed)
+    sizes = np.uint64(height), np.uint64(width), np.uint32(kind.code_bits), np.uint32(kind.shifts)
+    launch(
+        device, "packing", "packed_blocks", int(packed.size), codes, tau, exponent, *sizes, packed
+    )
     return packed

@@ -45,19 +45,19 @@ def instructions(ptx: str) -> dict[str, list[str]]:
     """Return the instructions of each kernel and of each function, without operands."""
     plain = _NO_CODE.sub(" ", ptx)
     _, *parts = _FUNCTION.split(plain)
-    found: dict[str, list[str]] = {}
+    by_function: dict[str, list[str]] = {}
     for function, body in zip(parts[::2], parts[1::2], strict=True):
         words = ("".join(word.split()) for word in _INSTRUCTION.findall(body))
-        found.setdefault(function, []).extend(words)
-    return found
+        by_function.setdefault(function, []).extend(words)
+    return by_function
 
 
 def violations(ptx: str) -> list[Violation]:
     """Return each instruction that is contracted, flushed, approximate, or order-dependent."""
     return [
         Violation(kernel, instruction, _fault(parts))
-        for kernel, all_of_it in instructions(ptx).items()
-        for instruction in all_of_it
+        for kernel, words in instructions(ptx).items()
+        for instruction in words
         if not _is_exact(instruction, parts := re.split(r"\W+", instruction))
         and not (instruction == "fma.rn.f32" and _FUSED.fullmatch(kernel))
     ]
@@ -95,10 +95,10 @@ def check(ptx: str, name: str) -> None:
             f"{name}: its PTX calls {elsewhere.group(1)}, which may be another function than one "
             "that could be checked; nothing was loaded"
         )
-    found = violations(ptx)
-    if found:
-        first = found[0]
+    refused = violations(ptx)
+    if refused:
+        first = refused[0]
         raise PtxError(
             f"{name}: kernel {first.kernel} holds {first.instruction}, and {first.why}"
-            f"{f'; {len(found) - 1} more' if len(found) > 1 else ''}; nothing was loaded"
+            f"{f'; {len(refused) - 1} more' if len(refused) > 1 else ''}; nothing was loaded"
         )

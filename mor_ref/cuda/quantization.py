@@ -32,21 +32,21 @@ def quantize(
 ) -> ScaledCodes:
     """Quantize a tensor with scales."""
     amax = extremes(device, x, parts).amax
-    found = scales(device, kind, amax, fmt, parts, given)
+    block_scales = scales(device, kind, amax, fmt, parts, given)
     codes = device.empty(x.array.shape, np.uint8)
     error = no_errors(device, parts.grid)
-    arguments = (found.scale, rows.scaled(fmt), codes, *error)
+    arguments = (block_scales.scale, rows.scaled(fmt), codes, *error)
     run_team(device, "quantization", "quantize", x, parts, *arguments)
-    return ScaledCodes(codes, amax, found, error)
+    return ScaledCodes(codes, amax, block_scales, error)
 
 
 def dequantize(
-    device: Device, found: ScaledCodes, fmt: Format, parts: Partition, to: Target = "f32"
+    device: Device, quantized: ScaledCodes, fmt: Format, parts: Partition, to: Target = "f32"
 ) -> Array:
     """Return the values of the codes, as bits of the target."""
-    y = device.empty(found.codes.shape, WORDS[to])
-    codes = Bits(found.codes, "codes")
-    arguments = (found.scales.scale, rows.decoding(fmt), y)
+    y = device.empty(quantized.codes.shape, WORDS[to])
+    codes = Bits(quantized.codes, "codes")
+    arguments = (quantized.scales.scale, rows.decoding(fmt), y)
     run_team(device, "quantization", f"dequantize_{to}", codes, parts, *arguments)
     return y
 
@@ -54,7 +54,7 @@ def dequantize(
 def quantize_steps(device: Device, fmt: Format, x: Array, scale: Array) -> dict[str, Array]:
     """Quantize each number with a scale of its own."""
     dtypes = {"xs": np.uint32, "code": np.uint8, "y": np.uint32}
-    found = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
+    by_name = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
     arguments = (x, scale, np.uint64(x.size), rows.scaled(fmt))
-    launch(device, "quantization", "quantize_steps", x.size, *arguments, *found.values())
-    return found
+    launch(device, "quantization", "quantize_steps", x.size, *arguments, *by_name.values())
+    return by_name

@@ -82,7 +82,7 @@ def scales(
 
 
 def scaling_of(kind: Scaling) -> np.uint32:
-    """Return a kind as kernels have it: its place in the list."""
+    """Return the number that a kind has in kernels."""
     return np.uint32(SCALINGS.index(kind))
 
 
@@ -91,12 +91,12 @@ def scale_steps(
 ) -> dict[str, Array]:
     """Return a scale from the amax of a group and of a block in it."""
     count = block_amax.size
-    found = {
+    by_name = {
         "mantissa": device.empty((count,), np.uint32),
         "exponent": device.empty((count,), np.uint8),
         "scale": device.empty((count,), np.uint32),
     }
     largest = np.uint32(rows.bits_of(fmt.largest))
     arguments = (group_amax, block_amax, np.uint64(count), scaling_of(kind), largest)
-    launch(device, "scales", "scale_steps", count, *arguments, *found.values())
-    return found
+    launch(device, "scales", "scale_steps", count, *arguments, *by_name.values())
+    return by_name

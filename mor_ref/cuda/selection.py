@@ -67,9 +67,9 @@ def llm_int8(device: Device, x: Bits, limit: float) -> Array:
 
 def _integers(device: Device, x: Bits, grid: str, profile: str) -> Array:
     """Return y of rows as integers; the numbers count as binary32 (SEL-005)."""
-    of, by = integer_grid(grid), affine_profile(profile)
-    how = Choices(by, of, by.stores_amax, "f32")
-    return quantize_affine(device, x, how, partition(x.array.shape, "row")).y
+    integers, rule = integer_grid(grid), affine_profile(profile)
+    choices = Choices(rule, integers, rule.stores_amax, "f32")
+    return quantize_affine(device, x, choices, partition(x.array.shape, "row")).y
 
 
 def _binary32(x: Bits) -> Array:

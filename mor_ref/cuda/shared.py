@@ -31,7 +31,7 @@ def quantize_shared(
     shape = x.array.shape
     blocks, pairs = (partition(shape, (1, side)).grid for side in (BLOCK, PAIR))
     small = [device.empty(grid, np.uint8) for grid in (blocks, pairs, shape, shape, shape)]
-    found = SharedArrays._make([*small, device.empty(shape, np.uint32)])
+    fields = SharedArrays._make([*small, device.empty(shape, np.uint32)])
     rule = rows.row(
         _RULE,
         magnitude_bits=kind.magnitude_bits,
@@ -40,8 +40,8 @@ def quantize_shared(
         nan_blocks=profile.nan_blocks,
         keeps_signs=profile.keeps_signs,
     )
-    places = {name: device.address(array) for name, array in found._asdict().items()}
+    places = {name: device.address(array) for name, array in fields._asdict().items()}
     arguments = (*map(np.uint64, shape), rule, rows.row(_FIELDS, **places))
     count = blocks[0] * blocks[1]
     launch(device, "shared", f"shared_{x.source}", count, x.array, *arguments)
-    return found
+    return fields

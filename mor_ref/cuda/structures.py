@@ -85,11 +85,11 @@ def row(dtype: np.dtype[np.void], **fields: Any) -> Row:
     """Return a structure with these fields; each has to be given."""
     if set(fields) != set(dtype.names or ()):
         raise TypeError(f"the structure has {dtype.names}, and {tuple(fields)} are given")
-    found = np.zeros(1, dtype)
+    filled = np.zeros(1, dtype)
     for name, value in fields.items():
-        found[name] = value
-    found.flags.writeable = False
-    return found
+        filled[name] = value
+    filled.flags.writeable = False
+    return filled
 
 
 # ---------------------------------------------------------------------- formats
@@ -257,14 +257,14 @@ def team(partition: Partition) -> int:
     return 1 if size <= 64 else 32 if size <= 1024 else 256
 
 
-def profile(found: Nvfp4Profile) -> Row:
+def profile(nvfp4_profile: Nvfp4Profile) -> Row:
     """Return the structure of a profile of NVFP4."""
     e2m1, e4m3 = formats["e2m1"], formats["e4m3"]
     return row(
         PROFILE,
-        rule=_TILE_RULES.index(found.rule),
-        range=found.range,
-        divides=found.divides,
+        rule=_TILE_RULES.index(nvfp4_profile.rule),
+        range=nvfp4_profile.range,
+        divides=nvfp4_profile.divides,
         element_codes=nearest(e2m1),
         scale_codes=nearest(e4m3),
         element_values=decoding(e2m1),

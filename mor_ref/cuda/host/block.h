@@ -218,10 +218,10 @@ MOR_NOT_WATCHED inline void complete_without(Block* block, Warp* warp) {
 MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Where where) {
   Thread* self = current;
   Warp* warp = self->warp;
-  const u32 own = 1u << self->lane;
-  if (!(mask & own)) fail("a lane is not in its own mask", where);
+  const u32 lane_bit = 1u << self->lane;
+  if (!(mask & lane_bit)) fail("a lane is not in its own mask", where);
   warp->requests[self->lane] = {kind, mask, from, where, value};
-  warp->arrived |= own;
+  warp->arrived |= lane_bit;
   MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(warp);)
   if (not_there(warp, mask)) go_on_with_another(self);
   else complete(self->block, warp, warp->requests[self->lane], self->lane);

@@ -15,8 +15,8 @@ struct Memory {
 
 inline char* mapped(size_t size) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* found = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-  return found == MAP_FAILED ? nullptr : static_cast<char*>(found);
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages);
 }
 
 inline bool map_memory(Memory& memory, size_t stacks) {
