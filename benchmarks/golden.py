@@ -29,7 +29,7 @@ _WORDS = {
     "golden make": "the exact model computes all suites, and each witness of a deviation is "
     "checked; `make golden` is this",
     "verify numba": "the engine computes them, too, and is compared; most of it is compiling",
-    "golden check": "the exact model computes each distinct input anew, in several processes",
+    "golden check": "the exact model computes all of them anew, in several processes",
 }
 _SECTION = """\
 {title}
