@@ -1,11 +1,14 @@
 """The sentences on the page of speed follow from the measurements."""
 
+from pathlib import Path
+
 import pytest
 from extras import of_benchmarks
 
 page = of_benchmarks("page")
 table = of_benchmarks("table")
 machine_code = of_benchmarks("machine_code")
+golden = of_benchmarks("golden")
 
 
 def loop(kernel, widest=512, share=1.0):
@@ -113,3 +116,13 @@ def test_what_is_compared_is_said_of_each_row_with_peers():
             assert "scales" in row.compared or not peers, name
         else:
             assert row.compared == ("bits" if name.startswith("matmul") else "codes"), name
+
+
+def test_the_cost_of_golden_vectors_is_the_last_section():
+    docs = Path(__file__).parent.parent / "docs"
+    text, results = (docs / golden.PAGE).read_text(encoding="utf-8"), golden.read(docs)
+    assert golden.with_section(text, results) == text
+    results["seconds"]["golden make"]["processor"] = 1234.5
+    other = golden.with_section(text, results)
+    assert "| 1234 s |" in other
+    assert golden.with_section(other, golden.read(docs)) == text
