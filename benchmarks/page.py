@@ -17,9 +17,9 @@ FULL = 0.5  # the share of the work on numbers that is in the widest vectors of 
 QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
 _ONCE_FOR_A_BLOCK = {
     "compressed_tensors_scales",
+    "fp32_scales",
     "ideal_mantissas",
     "modelopt_scales",
-    "own_scales",
     "powers_of_two",
     "rounded_up_codes",
     "shared_codes",
