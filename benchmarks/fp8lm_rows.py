@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks import eager_schemes, inputs, peers
 from benchmarks.rows import OURS, Contender, Difference, Ratio, Row
 from mor_ref import fp8lm
-from mor_ref.definitions.fp8lm import Adam
-from mor_ref.engine.fp8lm import rate_and_root
 from mor_ref.engine.parallel import one_thread
+from mor_ref.schemes.fp8lm.definition import Adam
+from mor_ref.schemes.fp8lm.engine import rate_and_root
 
 USUAL = 24
 LIMITS = (Ratio(("eager torch",), at_least=5),)

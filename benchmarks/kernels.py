@@ -1,7 +1,5 @@
 """The engine's kernels: which there are, and how long each takes in a call."""
 
-import importlib
-import pkgutil
 import sys
 import time
 from collections import Counter, defaultdict
@@ -11,10 +9,11 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-import mor_ref.engine
-from mor_ref.engine import nvfp4
+from mor_ref.engine import block_formats
+from mor_ref.engine.kernel import engine_modules
 
 REST = "rest"
+OF_FORMULAS = "kernels of formulas"  # whose names are digests
 
 
 class Spent:
@@ -28,33 +27,23 @@ class Spent:
         self.calls: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
 
 
-def load_engine() -> None:
-    """Import all modules of the engine."""
-    for module in pkgutil.iter_modules(mor_ref.engine.__path__):
-        importlib.import_module(f"mor_ref.engine.{module.name}")
-
-
-def engine_modules() -> Iterator[Any]:
-    """Yield the modules that hold kernels, their own or others'."""
-    for name in sorted(sys.modules):
-        if name.startswith("mor_ref.engine."):
-            yield sys.modules[name]
-
-
 def is_kernel(value: object) -> bool:
     """Return whether a value is a kernel: unlike a step, it releases the GIL."""
     return isinstance(value, Dispatcher) and bool(value.targetoptions.get("nogil"))
 
 
 def kernels() -> dict[str, Dispatcher]:
-    """Return all kernels by name."""
-    load_engine()
-    return {
-        name: value
+    """Return all kernels by name, which no two have."""
+    named = [
+        (name, value)
         for module in engine_modules()
-        for name, value in vars(module).items()
-        if is_kernel(value) and value.py_func.__module__ == module.__name__
-    }
+        for name, value in vars(sys.modules[module]).items()
+        if is_kernel(value) and value.py_func.__module__ == module
+    ]
+    twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
+    if twice:
+        raise ValueError(f"kernels of one name: {', '.join(twice)}; give each its own")
+    return dict(named)
 
 
 @contextmanager
@@ -62,15 +51,22 @@ def timed_kernels() -> Iterator[Spent]:
     """Add up the time of each kernel while the context is open."""
     spent = Spent()
     replaced = [
-        (vars(module), name)
+        (vars(sys.modules[module]), name)
         for module in engine_modules()
-        for name, value in vars(module).items()
+        for name, value in vars(sys.modules[module]).items()
         if is_kernel(value)
     ]
-    replaced += [(nvfp4._LOOPS, rule) for rule in nvfp4._LOOPS]  # noqa: SLF001  # a table of kernels
     originals = [(place, name, place[name]) for place, name in replaced]
     for place, name, original in originals:
-        place[name] = _timed(original, spent)
+        place[name] = _timed(original, spent, name)
+    kernel_of = block_formats.kernel_of
+
+    def timed_kernel_of(*arguments: Any, **options: Any) -> block_formats.ScaleKernel:
+        rule = kernel_of(*arguments, **options)
+        return rule._replace(run=_timed(rule.run, spent, OF_FORMULAS))
+
+    originals.append((vars(block_formats), "kernel_of", kernel_of))
+    vars(block_formats)["kernel_of"] = timed_kernel_of
     try:
         yield spent
     finally:
@@ -78,9 +74,7 @@ def timed_kernels() -> Iterator[Spent]:
             place[name] = original
 
 
-def _timed(kernel: Dispatcher, spent: Spent) -> Callable[..., Any]:
-    name = kernel.py_func.__name__
-
+def _timed(kernel: Dispatcher, spent: Spent, name: str) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         start = time.thread_time()
         try:

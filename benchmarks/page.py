@@ -15,19 +15,6 @@ from mor_ref.engine.strips import STRIP
 
 FULL = 0.5  # the share of the work on numbers that is in the widest vectors of full vectors
 QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
-_ONCE_FOR_A_BLOCK = {
-    "compressed_tensors_scales",
-    "fp32_scales",
-    "ideal_mantissas",
-    "modelopt_scales",
-    "powers_of_two",
-    "rounded_up_codes",
-    "shared_codes",
-    "shared_exponents",
-    "te_2_13_scales",
-    "te_scales",
-    "torchao_scales",
-}
 
 HEAD = """\
 # Speed
@@ -89,9 +76,9 @@ columns of a block at its end, which counts where a block has few.
 Not in full vectors, or with less than {full:.0%} of the instructions on numbers in them, are
 {narrow}.
 {more}"""
-_SUMS = """\
-The sums of `four_over_six` are a loop of their own, one number after the other, as their order is
-part of the recipe.
+_OF_FORMULAS = """\
+Kernels that are made of formulas, which find the scales of MX, NVFP4 and other block formats, are
+not looked at.
 """
 _NOT_READ = "The machine code is not read on this processor; only that of x86-64 is."
 OF_LOOPS = ("kernel", "numbers", "512", "256", "128", "single", "other", "divide")
@@ -145,29 +132,20 @@ def loop_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def narrow_kernels(code: dict[str, Any]) -> str:
-    """Return the kernels without the widest vectors of this machine, and how often they run.
-
-    A kernel counts as run for each number unless it is known to run for a block.
-    """
+    """Return the kernels without the widest vectors of this machine."""
     widest = max(loop["widest"] for loop in code["loops"])
     names = {
         loop["kernel"]
         for loop in code["loops"]
         if loop["widest"] < widest or loop["share_of_widest"] < FULL
     }
-    parts = (
-        (sorted(names & _ONCE_FOR_A_BLOCK), "once for a block or a group"),
-        (sorted(names - _ONCE_FOR_A_BLOCK), "for each number"),
-    )
-    said = (",\n".join(f"`{name}`" for name in some) + f" ({how})" for some, how in parts if some)
-    return ", and\n".join(said) or "none"
+    return ",\n".join(f"`{name}`" for name in sorted(names)) or "none"
 
 
 def loops_in_words(code: dict[str, Any]) -> str:
     """Return the loops in words, and conclusions from them."""
     if not code["is_read"]:
         return _NOT_READ
-    has_sums = any(loop["kernel"] == "four_over_six" for loop in code["loops"])
     rest = (
         ("No loop was found in", code["without_loop"]),
         ("Not looked at, for no pipeline runs them:", code["not_called"]),
@@ -178,7 +156,7 @@ def loops_in_words(code: dict[str, Any]) -> str:
         loops=markdown_table(OF_LOOPS, loop_rows(code)),
         full=FULL,
         narrow=narrow_kernels(code),
-        more=(_SUMS if has_sums else "") + "\n".join(said),
+        more=_OF_FORMULAS + "\n".join(said),
     )
 
 

@@ -53,10 +53,15 @@ pygments_dark_style = "github-dark"
 
 # Types of others, whose pages are elsewhere; pages make no requests, so nothing is looked up there.
 nitpick_ignore_regex = [
-    ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib|torch)\..*"),
-    ("py:class", r"ArrayLike|Figure|type\[.*|mor_ref\.definitions\.(blocks|nvfp4|dot)\..*"),
-    ("py:class", r"mor_ref\.api\.(matmul_operands\.Transposed|coded_blocks\.CodedBlocks)"),
+    ("py:class", r"(numpy|decimal|fractions|collections|contextlib|os|pathlib|torch)\..*"),
+    ("py:class", r"ArrayLike|Figure|type\[.*|Supports(Float|Index)"),
+    ("py:class", r"mor_ref\.definitions\.(blocks|formats|nvfp4|dot)\..*"),
+    ("py:class", r"mor_ref\.(records\.Transposed|api\.coded_blocks\.CodedBlocks)"),
+    ("py:class", r"mor_ref\.operations\.fields\.Field"),
+    # Of overloads, whose types are shown as they are written.
+    ("py:class", r"Bits|CutLike|FormatLike|Given|GivenOfScales|Scaling"),
     # What metrics are given by each implementation, which is imported when it is called.
+    ("py:class", r"mor_ref\.metrics\.unit\.NumbersOfUnit|NDArray|np\.float32"),
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
 ]
 autodoc_member_order = "bysource"

@@ -145,8 +145,8 @@ ARMS = {
         ),
         Arm("fp8_current", "beyond", "fp8_current", 4, ()),
         Arm("fp8_delayed", "beyond", "fp8_delayed", 4, ()),
-        Arm("mxfp8", "beyond", "mxfp8", 4, ()),
-        Arm("nvfp4", "beyond", "nvfp4", 4, ()),
+        Arm("mxfp8", "beyond", "mxfp8:rceil", 4, ()),
+        Arm("nvfp4", "beyond", "nvfp4_2d", 4, ()),
     )
 }
 

@@ -4,44 +4,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mor_ref.analysis.statistics import LEVEL, Sample, t_quantile, t_share
+
 MARGIN = 0.5  # percent, as the paper has it
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Sample):
     """The differences of pairs, in percent, of at least two pairs; `margin` is for the test."""
 
-    pairs: tuple[float, ...]
     margin: float = MARGIN
-
-    @property
-    def mean(self) -> float:
-        """Their mean."""
-        return math.fsum(self.pairs) / len(self.pairs)
-
-    @property
-    def deviation(self) -> float:
-        """Their standard deviation, with n - 1."""
-        mean = self.mean
-        squares = math.fsum((pair - mean) ** 2 for pair in self.pairs)
-        return math.sqrt(squares / (len(self.pairs) - 1))
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return self.deviation / math.sqrt(len(self.pairs))
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The two-sided 95 % interval of the mean."""
-        half = _quantile(1 - LEVEL / 2, len(self.pairs)) * self.error
-        return self.mean - half, self.mean + half
 
     @property
     def upper_bound(self) -> float:
         """The one-sided 95 % bound: the test at one recipe compares it with the margin."""
-        return self.mean + _quantile(1 - LEVEL, len(self.pairs)) * self.error
+        return self.mean + t_quantile(1 - LEVEL, len(self.values) - 1) * self.error
 
     @property
     def smallest_seen(self) -> float:
@@ -51,7 +28,7 @@ class Differences:
     @property
     def has_diverged(self) -> bool:
         """Whether a run has a loss that is not finite."""
-        return not all(map(math.isfinite, self.pairs))
+        return not all(map(math.isfinite, self.values))
 
     @property
     def p_value(self) -> float:
@@ -60,16 +37,7 @@ class Differences:
             return 1.0
         if self.error == 0:
             return float(self.mean >= self.margin)
-        from scipy import stats
-
-        t = (self.mean - self.margin) / self.error
-        return float(stats.t.cdf(t, len(self.pairs) - 1))
-
-
-def _quantile(share: float, count: int) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(share, count - 1))
+        return t_share((self.mean - self.margin) / self.error, len(self.values) - 1)
 
 
 def differences(losses: Mapping[int, float], baseline: Mapping[int, float]) -> Differences:

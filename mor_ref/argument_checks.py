@@ -186,6 +186,14 @@ def binary32_number(argument: str, given: object, example: str) -> float:
     return number
 
 
+def positive_binary32(argument: str, given: object, example: str) -> float:
+    """Return a positive, finite number that binary32 has; refuse any other."""
+    number = binary32_number(argument, given, example)
+    if number <= 0:
+        raise ValueError(f"{argument} is {number!r}; give a positive number, such as {example}")
+    return number
+
+
 def error_text(error: BaseException) -> str:
     """Return the message of somebody's exception in a line; its `__str__` may raise another."""
     try:

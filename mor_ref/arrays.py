@@ -1,9 +1,9 @@
 """Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
-import math
 import mmap
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -17,11 +17,11 @@ from mor_ref.definitions.format_names import DTYPES
 Bits = NDArray[np.unsignedinteger[Any]]
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-_WORDS = {
-    np.dtype(np.float64): np.uint64,
-    np.dtype(np.float32): np.uint32,
-    np.dtype(np.float16): np.uint16,
-    BF16: np.uint16,
+_WORDS: dict[Any, np.dtype[np.unsignedinteger[Any]]] = {
+    np.dtype(np.float64): np.dtype(np.uint64),
+    np.dtype(np.float32): np.dtype(np.uint32),
+    np.dtype(np.float16): np.dtype(np.uint16),
+    BF16: np.dtype(np.uint16),
 }
 _CODES = "unsigned integers"
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")  # of ml_dtypes
@@ -34,10 +34,6 @@ _NO_NUMBERS = {  # by kinds of dtypes
     "S": "text",
     "U": "text",
 }
-_NO_NUMBERS = {
-    "b": "truth values", "c": "complex numbers", "M": "dates", "m": "times", "O": "objects",
-    "S": "text", "U": "text",
-}  # fmt: skip  # by kinds of dtypes
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
 
@@ -56,7 +52,7 @@ class Numbers(NamedTuple):
     @property
     def described(self) -> str:
         """Their shape and dtype, such as "64x128 bfloat16"."""
-        return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+        return _described(self.shape, self.dtype)
 
     def rows(self, first: int, last: int) -> "Numbers":
         """Return some of its rows, as a matrix; leading axes fold (BLK-001)."""
@@ -83,6 +79,11 @@ class RandomWords(NamedTuple):
     n: int
 
 
+@lru_cache(maxsize=1024)
+def _described(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    return f"{'x'.join(map(str, shape)) or 'scalar'} {dtype}"
+
+
 def numbers_from(
     x: object, argument: str, taken: str = _TAKEN, widest: type[np.floating[Any]] = np.float32
 ) -> Numbers:
@@ -91,14 +92,26 @@ def numbers_from(
     Integers, and floats of 8 bits and fewer, become float32, or the `widest` if it is needed:
     nothing is rounded.
     """
-    array = _array_from(x, argument, np.floating, taken)
-    dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
-    if dtype not in _WORDS:
-        array = _exactly(array, argument, taken, widest)
-        dtype = array.dtype
-    bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
-    bits.flags.writeable = False  # so that a kernel is compiled for one kind of array
-    return Numbers(bits, dtype, array.shape)
+    array = x if type(x) is np.ndarray else _array_from(x, argument, np.floating, taken)
+    word = _WORDS.get(array.dtype)
+    if word is None:  # of another byte order, or another dtype
+        if array.dtype.newbyteorder("=") in _WORDS:
+            array = array.astype(array.dtype.newbyteorder("="))
+        else:
+            array = _exactly(array, argument, taken, widest)
+        word = _WORDS[array.dtype]
+    flags, shape = array.flags, array.shape
+    if not (flags.c_contiguous and flags.aligned):
+        array = in_order(array)
+    bits = (array if len(shape) == 1 else array.reshape(-1)).view(word)
+    bits.setflags(write=False)  # so that a kernel is compiled for one kind of array
+    return Numbers(bits, array.dtype, shape)
+
+
+def in_order(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array whose entries lie in order, and aligned; a copy only if they do not."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.require(array, None, ["C", "A"])
 
 
 def _exactly(
@@ -174,12 +187,18 @@ def let_go(x: NDArray[Any]) -> None:
 
 def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
     """Return the smallest unsigned dtype that holds the codes of a format."""
-    width = next(width for width in (8, 16, 32) if fmt.bits <= width)
-    return np.dtype(f"uint{width}")
+    return _CODE_DTYPES[fmt.bits]
+
+
+_CODE_DTYPES = tuple(
+    np.dtype(f"uint{next(width for width in (8, 16, 32) if bits <= width)}") for bits in range(33)
+)
 
 
 def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     """Return codes of a format: unsigned integers, or an array whose dtype is the format."""
+    if type(x) is np.ndarray and x.dtype.kind in "ui":
+        return unsigned_from(x, fmt.bits, code_dtype(fmt), argument)
     dtype = str(getattr(x, "dtype", ""))
     own = DTYPES.get(dtype.removeprefix("torch."))
     is_elsewhere = _is_torch_tensor(x) and x.device.type != "cpu"  # type: ignore[attr-defined]
@@ -195,15 +214,26 @@ def codes_from(x: object, fmt: Format, argument: str) -> Bits:
 
 def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
     """Return integers of at most so many bits (DEC-004), in order, with that dtype."""
-    array = _array_from(x, argument, np.integer, _CODES)
-    is_empty_list = array.size == 0 and isinstance(x, list | tuple)
+    array = x if type(x) is np.ndarray else _array_from(x, argument, np.integer, _CODES)
+    given = array.dtype
+    if given.kind != "u" or 8 * given.itemsize > bits:
+        _check_codes(array, bits, argument, is_list=isinstance(x, list | tuple))
+    if given is not dtype:
+        array = array.astype(dtype, copy=False)
+    words: Bits = in_order(array).reshape(array.shape)
+    words.setflags(write=False)
+    return words
+
+
+def _check_codes(array: NDArray[Any], bits: int, argument: str, *, is_list: bool) -> None:
+    """Refuse codes that are not integers of at most so many bits (DEC-004)."""
+    is_empty_list = array.size == 0 and is_list
     if array.dtype.kind not in "ui" and not is_empty_list:
         view = (
             " (.view() shows the codes of a small float dtype)" if array.dtype.kind == "V" else ""
         )
         raise TypeError(f"{argument} has dtype {array.dtype}; give unsigned integers{view}")
-    always_fits = array.dtype.kind == "u" and 8 * array.dtype.itemsize <= bits
-    if array.size and not always_fits:
+    if array.size:
         lowest = 0 if array.dtype.kind == "u" else int(array.min())
         highest = int(array.max())
         if lowest < 0 or highest >> bits:
@@ -212,9 +242,6 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
                 f"{argument} holds {wrong}, which does not fit {bits} bits; "
                 f"give integers from 0 to {(1 << bits) - 1}"
             )
-    words: Bits = np.require(array, dtype, ["C", "A"]).reshape(array.shape)[...]
-    words.flags.writeable = False
-    return words
 
 
 def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -239,9 +266,11 @@ def room_for(
 ) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
     """Return flat room for a result, and a function from there to the array that is returned."""
     if out is None:
-        return np.empty(math.prod(shape), dtype), lambda found: found.reshape(shape)
+        room: NDArray[Any] = np.empty(shape, dtype)
+        return room if len(shape) == 1 else room.reshape(-1), lambda _: room
     check_out(out, shape, dtype)
-    if out.flags.c_contiguous and not any(np.may_share_memory(out, each) for each in inputs):
+    is_plain = out.flags.c_contiguous and out.flags.aligned
+    if is_plain and not any(np.may_share_memory(out, each) for each in inputs):
         return out.reshape(-1), lambda _: out
 
     def copied(found: NDArray[Any]) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -38,6 +38,16 @@ class FormerAttribute:
         return getattr(instance, self._now)
 
 
+def renamed(
+    function: str, arguments: Mapping[str, Any], former: str, now: str, level: int
+) -> dict[str, Any]:
+    """Return arguments with the name of today for a former one, and warn of it."""
+    if now in arguments:
+        raise TypeError(f"{former} and {now} are given, but are the same; give {now}")
+    warn_of(f"argument {former} of {function}", now, level)
+    return {now if name == former else name: value for name, value in arguments.items()}
+
+
 def with_former_name(former: str, now: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Make a function take an argument under its former name, too."""
 
@@ -45,10 +55,7 @@ def with_former_name(former: str, now: str) -> Callable[[Callable[_P, _R]], Call
         @functools.wraps(function)
         def call(*args: Any, **arguments: Any) -> _R:
             if former in arguments:
-                if now in arguments:
-                    raise TypeError(f"{former} and {now} are given, but are the same; give {now}")
-                warn_of(f"argument {former} of {function.__name__}", now, 2)
-                arguments[now] = arguments.pop(former)
+                arguments = renamed(function.__name__, arguments, former, now, 3)
             return function(*args, **arguments)
 
         return call

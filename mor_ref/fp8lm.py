@@ -3,7 +3,7 @@
 Each step of a state is a function that returns a new record, and changes none.
 """
 
-from mor_ref.api.fp8lm import (
+from mor_ref.schemes.fp8lm.functions import (
     AutoScale,
     Cast,
     History,
@@ -16,7 +16,7 @@ from mor_ref.api.fp8lm import (
     partition,
     scale,
 )
-from mor_ref.api.fp8lm_steps import (
+from mor_ref.schemes.fp8lm.functions_steps import (
     AdamState,
     SharedScale,
     adam,

@@ -87,10 +87,10 @@ def plain(array: Any, layout: str, shape: tuple[int, int]) -> Bits:
             f"array has shape {bits.shape}, and {places[0].shape} is the shape of {layout} for "
             f"{shape[0]}x{shape[1]} entries; give it whole, with its padding"
         )
-    found = np.zeros(shape[0] * shape[1], bits.dtype)
+    codes = np.zeros(shape[0] * shape[1], bits.dtype)
     for part, place in zip(parts_of(bits, chain), places, strict=True):
-        found[place[place > 0] - 1] = part[place > 0]
-    return found.reshape(shape)
+        codes[place[place > 0] - 1] = part[place > 0]
+    return codes.reshape(shape)
 
 
 def layout_words(layout: str) -> list[str]:

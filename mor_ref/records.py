@@ -1,10 +1,16 @@
 """Records of results: what they have in common."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mor_ref.record_pictures import Picture
 
 _WHOLE = ("int", "uint", "bool")  # names of dtypes begin so, also those of ml_dtypes
 
@@ -21,8 +27,20 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]  # of a dataclass
+        names = [field.name for field in fields(self) if not field.name.startswith("_")]  # type: ignore[arg-type]
         return all(_is_same(getattr(self, name), getattr(other, name)) for name in names)
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse an attribute that a record does not have, with the one that is meant."""
+            from mor_ref.habits import hint_of_field
+
+            hint = hint_of_field(name, type(self))
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+                f"{f'; {hint}' if hint else ''}"
+            )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Refuse to become one array, as it would be the pickle of an object."""
@@ -33,11 +51,72 @@ class Record:
             f"{names}"
         )
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the record to a .safetensors or .npz file, whose arrays have the fields' names.
+
+        `mor_ref.load(path)` returns it again. Records in a field have names such as `error.sum`.
+        What is no array is in the metadata, or in the array `record`, as JSON.
+        """
+        from mor_ref.record_files import write_record
+
+        write_record(self, path)
+
 
 class NumbersRecord(Record):
-    """A result that stands for numbers: as an array, it is what `dequantize` returns."""
+    """A result that stands for numbers: as an array, it is what `dequantize` returns.
+
+    So it has their shape. A subclass whose numbers have no `codes` each says which array has an
+    entry for each number.
+    """
 
     dequantize: Any  # a method of each subclass
+    _ENTRIES: ClassVar[str] = "codes"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the numbers."""
+        return tuple(getattr(self, self._ENTRIES).shape)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes the numbers have."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(
+                f"a record of type {type(self).__name__} of one number has no length; its size is 1"
+            )
+        return self.shape[0]
+
+    @property
+    def T(self) -> "Transposed":  # noqa: N802  # as arrays have it
+        """The transpose, as `mor_ref.transposed` returns it for `matmul`."""
+        return Transposed(self)
+
+    def _repr_html_(self) -> str:
+        """Return the record for a notebook: what its text says, and a picture."""
+        from mor_ref.record_pictures import html_of
+
+        return html_of(repr(self), self._picture())
+
+    def _picture(self) -> "Picture":
+        """Return what a picture shows: the choices of several units, or else the magnitudes."""
+        from mor_ref.record_pictures import picture_of_choices, picture_of_magnitudes
+
+        choice, names = self._choices()
+        if choice is None or choice.size == 1:
+            return picture_of_magnitudes(self.size, lambda: np.asarray(self))
+        return picture_of_choices(choice, names)
+
+    def _choices(self) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+        """Return which representation each unit took, and their names; None if there is one."""
+        return None, ()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the numbers as NumPy asks for them, such as in `np.save("y.npy", record)`."""
@@ -48,16 +127,64 @@ class NumbersRecord(Record):
             )
         if dtype is not None and np.dtype(dtype).name.startswith(_WHOLE):
             names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-            use = ".codes" if "codes" in names else f"one of {', '.join(f'.{n}' for n in names)}"
+            has_codes = hasattr(self, "codes")
+            use = ".codes" if has_codes else f"one of {', '.join(f'.{n}' for n in names)}"
             raise TypeError(
                 f"dtype is {np.dtype(dtype).name}, but as an array, a record of type "
                 f"{type(self).__name__} is its numbers, which are floats; use {use}"
             )
-        return np.asarray(self.dequantize(), dtype)
+        return np.asarray(on_host(self.dequantize()), dtype)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transposed(NumbersRecord):
+    """A record or an array whose columns `matmul` takes as rows.
+
+    >>> import mor_ref, numpy as np
+    >>> record = mor_ref.quantize(np.float32([[0.5, -1.0, 2.0]]), "e4m3")
+    >>> record.T.shape, record.T.dequantize().tolist(), record.T.T is record
+    ((3, 1), [[0.5], [-1.0], [2.0]], True)
+    """
+
+    of: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the transpose."""
+        of = self.of if hasattr(self.of, "shape") else self.of.dequantize()
+        return tuple(of.shape)[::-1]
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """The codes of the record, transposed."""
+        codes: NDArray[Any] = self.of.codes.T
+        return codes
+
+    @property
+    def T(self) -> Any:  # noqa: N802  # as arrays have it
+        """The record or the array itself."""
+        return self.of
+
+    def dequantize(self) -> NDArray[Any]:
+        """Return the numbers of the record, transposed."""
+        y = self.of if hasattr(self.of, "dtype") else self.of.dequantize()
+        transposed: NDArray[Any] = y.T
+        return transposed
+
+    def __repr__(self) -> str:
+        is_record = isinstance(self.of, Record)
+        of = repr(self.of) if is_record else f"an array of {'x'.join(map(str, self.of.shape))}"
+        return f"<transpose of {of}>"
+
+
+def on_host(value: Any) -> Any:
+    """Return an array of a GPU as one of NumPy, and anything else as it is."""
+    return value.get() if hasattr(value, "__cuda_array_interface__") else value
 
 
 def _is_same(one: Any, other: Any) -> bool:
     """Return whether two values of a field have the same bits."""
+    one, other = on_host(one), on_host(other)
     if isinstance(one, np.ndarray | np.generic) or isinstance(other, np.ndarray | np.generic):
         a, b = np.asarray(one), np.asarray(other)
         if a.dtype != b.dtype or a.shape != b.shape:

@@ -15,14 +15,12 @@ BF16 = ml_dtypes.bfloat16
 POLICIES = ("tensor", "two_way", "three_way", "nvfp4")
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Return a function that runs the command in its own directory and returns its output."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
+def running(monkeypatch, capsys, *command, columns):
+    """Return a function that runs a command in this process, and returns its output or error."""
 
-    def run_it(*arguments, status=0):
-        monkeypatch.setattr(sys, "argv", ["mor-ref", "analyze", *map(str, arguments)])
+    def run_it(*arguments, status=0, columns=columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "argv", ["mor-ref", *command, *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         printed = capsys.readouterr()
@@ -30,6 +28,13 @@ def run(monkeypatch, capsys, tmp_path):
         return printed.out if status == 0 else printed.err
 
     return run_it
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Return a function that runs the command in its own directory and returns its output."""
+    monkeypatch.chdir(tmp_path)
+    return running(monkeypatch, capsys, "analyze", columns=80)
 
 
 def heavy(shape, spread, seed=0):

@@ -15,7 +15,7 @@ import pytest
 DEV, TEST, PEERS = (f"pip install -e '.[{extra}]'" for extra in ("dev", "test", "peers"))
 HOW = {
     "torch": PEERS,
-    "scipy": DEV,
+    "scipy": TEST,
     "sympy": PEERS,
     "networkx": PEERS,
     "torchao": PEERS,

@@ -16,14 +16,14 @@ from mor_ref.api.encoding import encode
 from mor_ref.cuda.measuring import by_value
 from mor_ref.exact.arithmetic import difference, product, quotient
 from mor_ref.exact.quantization import Element
-from mor_ref.operations.bits import bits32, f32_array, tensor_of
-from mor_ref.operations.elements import rows_of
-from mor_ref.operations.fields import fields
+from mor_ref.operations.fields import expected, given
 from mor_ref.operations.operation import Operation, PublicRecord
-from mor_ref.operations.parameters import kinds
+from mor_ref.operations.parameters import kinds, one_of
+from mor_ref.operations.results import each
 from mor_ref.representations import Asked
 
 LARGEST = 15
+NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # of binary32 in results (notation.md)
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
@@ -113,28 +113,26 @@ def fields_of(x):
         "scale": scale,
         "zero": zero.astype(np.uint8),
         "code": np.where(is_coded, code, 0).astype(np.uint8),
-        "y": np.where(np.isfinite(x), y, np.float32(np.nan)),
+        "y": np.where(np.isfinite(x), y, NAN),
     }
 
 
-def exact_fields(parameters, arrays):
+def exact_fields(call):
     """Return the fields of a case, computed by the row in exact arithmetic."""
-    rows, shape = rows_of(arrays, parameters["source"]), arrays["x"].shape
+    rows = call.numbers("x")
     own = Integers()
     elements = [element for row in rows for element in own.row(row)]
     scales = [own.scale_and_zero(row) for row in rows]
     return {
-        "scale": f32_array(scale for scale, _ in scales).reshape(-1, 1),
-        "zero": np.array([zero for _, zero in scales], np.uint8).reshape(-1, 1),
-        "code": np.array([element.code for element in elements], np.uint8).reshape(shape),
-        "y": f32_array(element.y for element in elements).reshape(shape),
+        "scale": [scale for scale, _ in scales],
+        "zero": [zero for _, zero in scales],
+        **each(elements, "code", "y"),
     }
 
 
-def engine_fields(parameters, arrays):
+def engine_fields(call):
     """Return the fields of a case, computed with NumPy."""
-    found = fields_of(single(tensor_of(arrays["x"], parameters["source"])))
-    return {**found, "scale": bits32(found["scale"]), "y": bits32(found["y"])}
+    return fields_of(single(call.tensor("x")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +147,21 @@ class Record:
 
 def quantize_rows(x):
     """Return the record of a tensor of binary32 numbers."""
-    return Record(**engine_fields({"source": "f32"}, {"x": x.view(np.uint32)}))
+    return Record(**fields_of(single(x)))
 
 
 OPERATION = Operation(
     "uint4_rows",
-    kinds("block:level_block source"),
-    inputs=fields("rc x source"),
-    outputs=fields("grid scale f32; grid zero u8; rc code u8; rc y f32"),
-    exact=exact_fields,
-    engine=engine_fields,
-    cuda=None,
-    record=PublicRecord(lambda one: isinstance(one, Record), lambda _: {"block": "row"}, vars),
+    kinds("block source", block=one_of(("row",))),
+    (
+        given("x source rc", "the numbers"),
+        expected("scale f32 grid", "the scale of each block"),
+        expected("zero u8 grid", "the code of zero"),
+        expected("code u8 rc", "the code of each number"),
+        expected("y f32 rc", "what each code stands for"),
+    ),
+    model=exact_fields,
+    function=engine_fields,
+    kernels=None,
+    record=PublicRecord(lambda one: isinstance(one, Record), lambda _: {"block": "row"}),
 )

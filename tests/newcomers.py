@@ -110,9 +110,9 @@ CUDA = (
     ),
     Task(
         "My kernel writes 0x7E for a NaN. What is expected?",
-        (SPEC, "FMT-011 The canonical NaN"),
+        (SPEC, "FMT-011 The canonical NaN code"),
         "NaN code",
-        ("Formats", "FMT-011 The canonical NaN"),
+        ("Formats > FMT-011 The canonical NaN code",),
         "0x7F for e4m3 and e5m2",
     ),
     Task(
@@ -140,7 +140,7 @@ CUDA = (
         "Which version of Transformer Engine does NVFP4 follow?",
         (SPEC, "NVF-002 The profiles"),
         "transformer engine",
-        ("NVFP4", "NVF-002 The profiles"),
+        ("NVFP4 > NVF-003 The global scale of Transformer Engine", "NVF-002 The profiles"),
         "te since 2.14",
     ),
     Task(

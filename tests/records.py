@@ -15,6 +15,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
 from mor_ref.exact.errors import error_sum
 from mor_ref.policies import as_policy
+from mor_ref.schemes.selection.representation import SelectedNumbers
 
 SOURCES = [np.float32, ml_dtypes.bfloat16, np.float16, np.float64]
 SCALED = ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e4m3fnuz", "e4m3_ieee", "e3m4"]
@@ -201,7 +202,7 @@ def exact_mor(x, policy, block=None, scaling="gam", threshold=None):
         "codes": {
             one.name: codes_and_y(found.tried[one.name])[0]
             for one in rules.tried
-            if not isinstance(one, Integers)
+            if not isinstance(one, Integers | SelectedNumbers)  # which keep none
         },
         "y": {name: codes_and_y(found.tried[name])[1] for name in names},
     }

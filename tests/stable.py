@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 import mor_ref
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
 from mor_ref.cli import app
+from mor_ref.cli.statuses import OF_VERDICTS, Status
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
@@ -49,7 +50,10 @@ FILE = Path(__file__).with_suffix(".json")
 # Modules whose documented names are for work on mor_ref itself.
 _INSIDE = r"mor_ref\.(deviations|operations|golden\.model|verify\.asserting|ptx\.remarks)\b"
 # Records are made by functions: nobody but them calls their classes.
-_RECORDS = r"mor_ref\.(api|analysis|fp8lm|cuda|torch\.(measures|recording|layers))\b"
+_RECORDS = (
+    r"mor_ref\.(api|analysis|fp8lm|cuda|torch\.(measures|recording|layers))\b|"
+    r"mor_ref\.schemes\.\w+\.(functions|cuda)"
+)
 _IN_REFERENCE = re.compile(
     r"^\.\. (?:auto(?:function|class|exception):: (mor_ref\.[\w.]+)"
     r"|py:data:: (\w+)\n +:module: (mor_ref[\w.]*))",
@@ -188,6 +192,16 @@ def _taken(option: Any) -> str:
     return f"a value{many}" if default is None else f"a value{many}, or {default}"
 
 
+def library() -> "Section":
+    """Return the names of the library in C, and of its package for SystemVerilog."""
+    directory = ROOT / "mor_ref" / "sources" / "c"
+    files = [directory / name for name in ("mor_ref.h", "mor_ref_dpi.h", "mor_ref_dpi.sv")]
+    comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+    code = "\n".join(comment.sub("", file.read_text("utf-8")) for file in files)
+    names = set(re.findall(r"\b(?:mor_\w+|MOR_\w+|\w+_t)\b", code))
+    return dict.fromkeys(sorted(names), "")
+
+
 def statuses() -> "Section":
     """Return the exit status of a command in each state."""
     vectors = str(bundled_files())
@@ -197,6 +211,7 @@ def statuses() -> "Section":
         file = str(Path(directory) / "x.safetensors")
         save_file({"x": _numbers(), "of_integers": np.ones((4, 4), np.int32)}, file)
         other = ["--suite", "mx_blocks"]
+        chunk = ["--chunks", "0", "--candidate"]
         complete = ["--out", str(Path(directory) / "y.npz"), "--complete"]
         calls = {
             "all bits match": ["verify", "numba", "--suite", "scale_steps"],
@@ -207,8 +222,12 @@ def statuses() -> "Section":
             "results that cannot be read": ["verify", f"dir:{empty}", "--suite", "decode"],
             "a candidate without an answer": ["verify", f"dir:{vectors}/negative", *other],
             "a tensor that is left out": ["quantize", file, "--recipe", "nvfp4", *complete],
+            "chunks that cannot be asked": ["exhaustive", "e2m1", *chunk, f"exec:{empty}/no"],
         }
-        return {state: _run(call)[0] for state, call in calls.items()}
+        shown = {state: _run(call)[0] for state, call in calls.items()}
+    of_verdicts = {f"verify: {verdict}": int(status) for verdict, status in OF_VERDICTS.items()}
+    ends = {f"{status.name}": int(status) for status in Status}
+    return {**shown, **of_verdicts, **ends}
 
 
 def _run(call: list[str]) -> tuple[int, str]:
@@ -224,6 +243,7 @@ def _run(call: list[str]) -> tuple[int, str]:
 _BY_NAME = re.compile(
     r".*\.(addresses|bits|cases|errors|expected|kills|left_out|\w*shares|suites|taken|thresholds"
     r"|units|views)|compare\.recipes(_left_out)?"
+    r"|policies|profiles|recipes|roundings"
 )
 _PARAMETERS = re.compile(r".*\.cases\.\*")  # of an operation, which differ
 
@@ -236,7 +256,10 @@ def records() -> "Section":
     verified = verify(kernel, suites_in(bundled_files(), ["decode", "quantize_steps"]))
     made = origin_here("kernel:run", bundled_files())
     _add_keys(found, "verify", json.loads(as_json(verified, made)))
-    for element in ET.fromstring(as_junit(verified, made)).iter():  # noqa: S314, its own
+    suites = ["decode", "quantize_steps", "decisions", "error_steps"]
+    each = verify(PythonFunction("kernel:each", _each_outcome), suites_in(bundled_files(), suites))
+    for element in ET.fromstring(as_junit(each, made)).iter():  # noqa: S314, its own
+        found[f"junit {element.tag}"] = ["element"]
         for attribute in element.keys():  # noqa: SIM118, of an element
             found[f"junit {element.tag} {attribute}"] = ["text"]
     with tempfile.TemporaryDirectory() as directory:
@@ -247,10 +270,21 @@ def records() -> "Section":
             "formats FORMAT": ["formats", "e4m3"],
             "explain": ["explain", "0.3", "--format", "e4m3"],
             "analyze": ["analyze", file],
-            "compare": ["compare", file, "--recipe", "nvfp4", "--recipe", "mor:three_way"],
+            "compare": [
+                *("compare", file, "--inputs", file),
+                *("--recipe", "nvfp4", "--recipe", "mor:three_way"),
+            ],
             "golden list": ["golden", "list"],
             "golden list SUITE": ["golden", "list", "decode"],
             "golden list --cases": ["golden", "list", "decode", "--cases"],
+            "golden check": ["golden", "check", "--suite", "decode"],
+            "verify --inputs": ["verify", "numba", "--inputs", file, "--recipe", "nvfp4"],
+            "encode": ["encode", "0.3", "--format", "e4m3"],
+            "decode": ["decode", "0x2A", "--format", "e4m3"],
+            "recipes": ["recipes"],
+            "profiles": ["profiles"],
+            "policies": ["policies"],
+            "roundings": ["roundings"],
             "exhaustive": ["exhaustive", "e2m1", "--candidate", "numba", "--chunks", "0"],
         }
         for name, call in calls.items():
@@ -261,6 +295,13 @@ def records() -> "Section":
 def _deviating(operation: str, parameters: Any, inputs: Any) -> Any:
     with applied(DEVIATIONS["ties_away"]):
         return OPERATIONS[operation].exact(parameters, inputs)
+
+
+def _each_outcome(operation: str, parameters: Any, inputs: Any) -> Any:
+    """Match in one suite, differ in one, raise in one, and answer nothing in one."""
+    if operation == "decide":
+        raise ArithmeticError
+    return None if operation == "error_term" else _deviating(operation, parameters, inputs)
 
 
 def _add_keys(found: "Section", path: str, value: Any) -> None:
@@ -343,6 +384,7 @@ _NEW_VERSION = "undo it; new cases and other bits are a new version of the golde
 PROMISES = {
     "python": f"a public name or a parameter of Python is gone or another: {NEXT}",
     "commands": f"a command or an option is gone or takes something else: {NEXT}",
+    "library": f"a name of the library in C is gone: {NEXT}",
     "statuses": "an exit status has another meaning: give the old one; new states take 4 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
     "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
@@ -372,6 +414,7 @@ def today(section: str, promised: Section) -> Section:
             return dict.fromkeys(DEVIATIONS, "")
     return {
         "commands": commands,
+        "library": library,
         "statuses": statuses,
         "records": records,
         "golden": golden_files,

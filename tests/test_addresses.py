@@ -42,6 +42,11 @@ def test_there_is_a_page_for_each_rule_and_each_cause(tmp_path):
     assert {path: page.links for path, page in pages.items()} == {
         path: {link} for path, link in (rules | causes).items()
     }
+    for former, now in addresses.FORMER_PAGES.items():
+        assert Page(tmp_path / f"{former}.html").links == {f"../{now}.html"}
+        assert (ROOT / "docs" / f"{now}.md").is_file()
+        assert not (ROOT / "docs" / f"{former}.md").exists()
+    assert set(addresses.FORMER_PAGES) == {"guide/which-scheme", "guide/more-schemes"}
     shown = (tmp_path / "spec" / "ENC-003" / "index.html").read_text()
     assert "<title>ENC-003 Roundings</title>" in shown
     assert 'content="0; url=../../spec/encoding.html#ENC-003"' in shown

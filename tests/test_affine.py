@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from records import SOURCES, adversarial, bits32, listed, of_grid, rows_of, shapes, sums
 
 import mor_ref
-from mor_ref.definitions.affine import (
-    AFFINE_PROFILES,
-    affine_profile,
-    integer_grid,
-    with_float_zeros,
-)
 from mor_ref.definitions.blocks import partition
-from mor_ref.exact import affine, affine_groups
+from mor_ref.definitions.integer_grids import integer_grid
+from mor_ref.schemes.affine import exact as affine
+from mor_ref.schemes.affine import exact_groups as affine_groups
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES, affine_profile, with_float_zeros
 
 NAN = 0x7FFFFFFF
 BLOCKS = ["tensor", "row", "column", (2, 8), (1, 5)]
@@ -144,7 +141,7 @@ def test_profiles_and_their_arithmetic():
     assert torchao.scale[0, 0] == np.float32(ml_dtypes.bfloat16(1 / 127.5))
     for found in (torch, torchao):
         assert (found.y == found.y.astype(ml_dtypes.bfloat16).astype(np.float32)).all()
-    assert repr(torch).startswith("<3 bfloat16 as int8, torch_fake_tensor: 1 blocks of 1x3, mean")
+    assert repr(torch).startswith("<3 bfloat16 as int8, torch_fake_tensor: 1 block of 1x3, mean")
     with pytest.raises(ValueError, match="profile is 'torch', which is not known"):
         quantized([1.0], profile="torch")
     with pytest.raises(ValueError, match="grid is 'int4', but profile 'switchback_row' has int8"):
@@ -232,9 +229,15 @@ def test_what_is_given():
     assert found.codes.tolist() == [[3], [7]]
     assert found.y.tolist() == [[1.0], [2.0]]
     assert quantized([1.0], scale=0.5, symmetric=False).zero_point.tolist() == [[-128]]
-    for scale in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="scale has numbers that are not positive and finite"):
-            quantized([1.0], scale=scale)
+    for scale, problem in (
+        (0.0, "scale is 0.0; give a positive number"),
+        ([2.0, -1.0], "scale is -1.0; give a positive number"),
+        (math.nan, "scale is nan, which is no finite number of binary32"),
+        (math.inf, "scale is inf, which is no finite number of binary32"),
+        (0.05, "scale is 0.05, which is not a number of binary32; the nearest is 0.0500000007"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            quantized([[1.0], [2.0]], block="row", scale=scale)
     with pytest.raises(ValueError, match="scale has 3 numbers; give one, or one for each of the 1"):
         quantized([1.0], scale=[1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
@@ -262,7 +265,7 @@ def test_how_numbers_are_scaled():
     assert xs["onnx"] == float(tie[0] / scale)
     row = quantized([3.0, 1.0], profile="switchback_row")
     assert row.xs[1] == np.float32(127) * np.float32(np.float32(1) / np.float32(3))
-    near_tie = {"scale": 0.05, "zero_point": 3}
+    near_tie = {"scale": np.float32(0.05), "zero_point": 3}
     sums = [quantized([-1.7249999], profile=p, **near_tie).xs[0] for p in FIVE[1:3]]
     assert sums == [np.float32(-31.499998), -31.5]
     bnb = quantized([3.0, 1.0], profile="bnb_int8_row")
@@ -311,7 +314,7 @@ def test_integers():
 def test_the_way_back():
     """AFF-009: one product, rounded to the dtype of x; 127 divides by a rounded reciprocal."""
     x = np.array([0.3], np.float16)
-    found = quantized(x, scale=0.0123, zero_point=-7)
+    found = quantized(x, scale=np.float32(0.0123), zero_point=-7)
     steps = np.float32(int(found.codes[0]) + 7)
     assert found.y[0] == np.float16(steps * np.float32(0.0123))
     found = quantized([3.0, 1.0], profile="bnb_int8_row")
@@ -338,7 +341,7 @@ def test_zero_points_of_binary32(dtype):
     assert found.xs.view(np.uint32).ravel().tolist() == [bits32(e.xs) for e in elements]
     assert found.y.view(np.uint32).ravel().tolist() == [bits32(e.y) for e in elements]
     assert found.zero_point[:, 0].tolist() == zero.tolist()
-    with pytest.raises(ValueError, match="zero_point has numbers that are not finite"):
+    with pytest.raises(ValueError, match="zero_point is .*, which is no finite number of binary32"):
         quantized([1.0], zero_point=math.inf, **how)
 
 

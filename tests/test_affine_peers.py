@@ -58,7 +58,7 @@ def test_torch_fake_quantizes_narrow_tensors(dtype):
 
     of = {ml_dtypes.bfloat16: torch.bfloat16, np.float16: torch.float16}[dtype]
     x = near_ties(1, COUNT, np.float32(0.0129999), 127, dtype)
-    found = quantized(x, scale=0.0129999, zero_point=-3)
+    found = quantized(x, scale=np.float32(0.0129999), zero_point=-3)
     wide = torch.from_numpy(x.astype(np.float32)).to(of)
     expected = torch.fake_quantize_per_tensor_affine(
         wide, float(np.float32(0.0129999)), -3, -128, 127

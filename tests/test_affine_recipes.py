@@ -16,12 +16,13 @@ from mor_ref.analysis import analyze, compare
 from mor_ref.analysis.analyze_tensor import settings_for
 from mor_ref.analysis.large_tensors import how_of, rows_together
 from mor_ref.cli import main
-from mor_ref.definitions.affine import affine_profile
 from mor_ref.definitions.blocks import partition
 from mor_ref.golden import bundled_files
 from mor_ref.metrics import Always
 from mor_ref.operations import OPERATIONS
-from mor_ref.recipes import Integers, Situation, as_tensor_recipe, own_recipe, short_text
+from mor_ref.recipes import Situation, as_tensor_recipe, own_recipe, short_text
+from mor_ref.schemes.affine.definition import affine_profile
+from mor_ref.schemes.affine.recipe import Integers
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.running.run import verify
@@ -147,7 +148,10 @@ def test_permuted_groups_of_files(tmp_path, monkeypatch, capsys):
     [
         ("int8:0_permuted_groups", "'0_permuted_groups' is not known; give a word for"),
         ("int8:row:2_permuted_groups", "'2_permuted_groups' is a second word for block"),
-        ('{"kind": "integers", "block": "2_groups"}', "or permuted groups such as 4_permuted_g"),
+        (
+            '{"representation": "integers", "block": "2_groups"}',
+            "or permuted groups such as 4_permuted_g",
+        ),
     ],
 )
 def test_other_words_for_groups_are_refused(recipe, said):

@@ -225,6 +225,34 @@ def test_the_decisions_are_those_of_the_thresholds_that_are_named(run):
     assert min(counts[:2]) >= 5
 
 
+def test_thresholds_by_kind_and_layer(run):
+    """MOR-015: of a rung, and the last that is for a tensor; files have weights."""
+    x = heavy((64, 96), 0.5).astype(np.float32)
+    np.savez("x.npz", **{"layers.0.weight": x, "layers.1.weight": x})
+    policy, many = ("--policy", "nvfp4", "--block", "8x16", "--json"), "--threshold"
+    given = ("nvfp4=0.01", "nvfp4:weight=0.16", "nvfp4:layers.1:weight=0.18", "nvfp4:gradient=0.14")
+
+    def units(*more):
+        found = json.loads(
+            run("x.npz", *policy, *(word for t in given for word in (many, t)), *more)
+        )
+        assert found["thresholds"]["nvfp4"] == {
+            "*": 0.01, "weight": 0.16, "layers.1:weight": 0.18, "gradient": 0.14,
+        }  # fmt: skip
+        return [list(tensor["units"].values()) for tensor in found["tensors"]]
+
+    def expected(threshold):
+        wanted = mor_ref.mor(x, "nvfp4", block=(8, 16), threshold={"nvfp4": threshold})
+        return [int((wanted.choice == rung).sum()) for rung in range(3)]
+
+    assert units() == [expected("0.16"), expected("0.18")]
+    assert units("--kind", "gradient") == [expected("0.14")] * 2
+    assert units("--kind", "activation") == [expected("0.01")] * 2
+    assert expected("0.16") != expected("0.18") != expected("0.14")
+    table = run("x.npz", "--policy", "nvfp4", many, "nvfp4:weight=0.16")
+    assert "vs" not in table.splitlines()[0]
+
+
 def test_a_recipe_is_the_policy_the_block_and_the_scales_that_it_says(run):
     np.save("x.npy", heavy((64, 96), 2).astype(np.float32))
     options = ("--policy", "three_way", "--block", "16x8", "--scaling", "e8m0")
@@ -274,7 +302,7 @@ def test_a_recipe_and_an_option_that_says_the_same_are_refused(run, options, sai
 
 
 def test_a_recipe_without_a_decision_is_refused():
-    for recipe in ('{ kind = "unquantized" }', '{ kind = "delayed" }'):
+    for recipe in ('{ representation = "unquantized" }', '{ representation = "delayed" }'):
         with pytest.raises(ValueError, match=r"which decides nothing|needs the steps of"):
             settings_under(recipe)
 

@@ -221,11 +221,11 @@ def test_a_file_that_is_larger_than_the_memory_is_not_called_damaged(tmp_path, k
         (["x.npy", "--threshold", "a"], "threshold is 'a'; give a number above 0 and up to 1"),
         (
             ["x.npy", "--threshold", "0.1", "--policy", "two_way"],
-            "threshold is given, but policy 'two_way' has no mean relative error of 'e4m3'",
+            "threshold is given, but policy 'two_way' has no threshold of 'e4m3'",
         ),
         (
             ["x.npy", "--threshold", "nvfp4=0.1"],
-            "threshold is given, but policy 'tensor' has no mean relative error of 'nvfp4'; give",
+            "threshold is given, but policy 'tensor' has no threshold of 'nvfp4'; give",
         ),
         (["x.npy", "--threshold", "e4m3="], "threshold is ''; give a number above 0 and up to 1"),
         (

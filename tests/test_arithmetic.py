@@ -54,6 +54,19 @@ def test_binary64_numbers_are_rounded_as_the_processor_rounds_them(x):
         assert same(arithmetic.rn32_of_binary64(x), np.float32(x))
 
 
+@pytest.mark.parametrize("last_bits", [0, 1 << 28, 3 << 28, (1 << 28) - 1, (1 << 28) + 1, 1 << 27])
+@pytest.mark.parametrize("exponent", [-399, -150, -149, -148, -127, -126, -30, 0, 126])
+def test_a_sure_rounding_is_that_of_each_real_number_nearby(last_bits, exponent):
+    """Of numbers with 25 bits and of those next to them, and of their halfway points."""
+    for upper_bits in (0, 1, 0x2AAAAA, 0x7FFFFF):
+        near = math.ldexp((1 << 52) + (upper_bits << 29) + last_bits, exponent - 52)
+        below, above = (Fraction(math.nextafter(near, way)) for way in (-math.inf, math.inf))
+        sure = arithmetic.rn32_by_binary64(near)
+        nearest = {arithmetic.rn32((Fraction(near) + end) / 2) for end in (below, above)}
+        assert {sure} == nearest or (sure is None and last_bits % (1 << 28) == 0)
+        assert arithmetic.rn32_by_binary64(-near) == (None if sure is None else -sure)
+
+
 finite = st.floats(allow_nan=False, allow_infinity=False)
 SPREAD = st.floats(1, 2) | st.floats(2.0**-150, 2.0**-120) | st.floats(2.0**120, 2.0**130)
 
@@ -92,12 +105,13 @@ def test_a_rational_number_is_rounded_once():
 def test_a_processor_that_flushes_is_refused():
     """ART-002."""
     torch = imported("torch")
+    others = (mor_ref.quantize_nvfp4, mor_ref.mor, lambda x: mor_ref.quantize_mx(x, "e2m1"))
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush")
     try:
         with pytest.raises(RuntimeError, match="this thread flushes subnormal numbers"):
             mor_ref.quantize([1.0], "e4m3")
-        for call in (mor_ref.quantize_nvfp4, mor_ref.mor, lambda x: mor_ref.quantize_mx(x, "e2m1")):
+        for call in others:
             with pytest.raises(RuntimeError, match="this thread flushes"):
                 call([1.0])
     finally:

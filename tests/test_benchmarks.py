@@ -113,9 +113,3 @@ def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead,
     assert timed.jobs == 1001
     assert timed.seconds_on_many == pytest.approx(seconds)
     assert scale.duration(seconds) in timed.row()
-
-
-def test_kernels_that_run_once_for_a_block_are_there():
-    page = of_benchmarks("page")
-    kernels = of_benchmarks("kernels")
-    assert set(kernels.kernels()) >= page._ONCE_FOR_A_BLOCK

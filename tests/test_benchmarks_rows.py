@@ -32,7 +32,7 @@ def line(contenders, numbers=X, wanted=()):
     [
         (lambda x: lambda: mor_ref.encode(x, "e4m3"), X, 4 + 1),
         (lambda x: lambda: mor_ref.decode(x, "e4m3"), CODES, 1 + 4),
-        (lambda _: Q, X, 4 + 1 + (1 + 2 * 4) / 16 + (3 * 8 + 2 * 4) / X.size),  # scales and sums
+        (lambda _: Q, X, 4 + 1 + 1 / 16 + (3 * 8 + 2 * 4) / X.size),  # scales and sums
         (lambda _: lambda: [X, {"again": X}, X[:1]], X, 4 + 4),
     ],
 )

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import re
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mor_ref import golden
-from mor_ref.definitions.block_formulas import BlockFormulas, Level, mx_formulas, scaled_formulas
+from mor_ref import Format, golden
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    BlockFormatError,
+    BlockScale,
+    block_format_of,
+)
+from mor_ref.definitions.block_formulas import mx_formulas, nvfp4_formulas, scaled_formulas
+from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import FormulaError
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.exact import arithmetic, columns, mx, quantization
-from mor_ref.exact.block_formulas import evaluated, quantize
+from mor_ref.exact import arithmetic, columns, mx, quantization, scales
+from mor_ref.exact.block_formats import InBlocks, evaluated, quantize
 from mor_ref.exact.encoding import encode
+from mor_ref.exact.error_columns import bf16_codes, error_sums
+from mor_ref.exact.errors import error_sum
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import f32_bits
 
-_SUITES = ("mx", "quantize", "policies", *(f"nvfp4_{profile}" for profile in PROFILES))
+_SUITES = (
+    "mx",
+    "quantize",
+    "policies",
+    "affine",
+    "shared",
+    *(f"nvfp4_{profile}" for profile in PROFILES),
+)
 _LARGEST = arithmetic.FLT_MAX
 _SMALLEST, _NORMAL = math.ldexp(1.0, -149), math.ldexp(1.0, -126)
 # Next to the ends of binary32, ties, and numbers whose quotients and sums are next to those.
@@ -42,14 +58,14 @@ def _bits(numbers: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("suite", _SUITES)
-def test_the_formulas_give_each_golden_row(suite: str) -> None:
+def test_columns_give_each_golden_row(suite: str) -> None:
     operation = OPERATIONS[SUITES[suite].operation]
     compared = 0
     for case in golden.load(suite):
         if set(operation.optional) & set(case.parameters) - {"recipe"} or not case.arrays["x"].size:
             continue  # amaxes, scales or random words are given
         assert operation.columns is not None
-        results = operation.columns(case.parameters, case.arrays)
+        results = operation.exact_of_many(case.parameters, case.arrays)
         for name, bits in results.items():
             if name in case.arrays:
                 np.testing.assert_array_equal(bits, case.arrays[name], f"{case.name}, {name}")
@@ -81,9 +97,54 @@ def test_columns_have_the_codes_of_the_encoder(name: str, rounding: Rounding) ->
     values = [fmt.value(code) for code in range(fmt.code_count)]
     finite = sorted({v for v in values if math.isfinite(v)})
     ties = [(low + high) / 2 for low, high in itertools.pairwise(finite)]
-    near = [math.nextafter(tie, way) for tie in ties for way in (-math.inf, math.inf)]
-    numbers = columns.rounded([*values, *ties, *near, *_NUMBERS])
+    points = np.array([*finite, *ties, fmt.largest * (1 + 2**-5)], np.float32)
+    near = [np.nextafter(points, np.float32(way)) for way in (-np.inf, np.inf)]
+    numbers = columns.rounded([*values, *ties, *np.concatenate(near).tolist(), *_NUMBERS])
     assert columns.encoded(numbers, fmt, rounding) == [encode(x, fmt, rounding) for x in numbers]
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_columns_have_the_codes_of_formats_whose_ties_have_many_bits(name: str) -> None:
+    fmt = formats[name]
+    ties = [(fmt.value(code) + fmt.value(code + 1)) / 2 for code in range(1, fmt.largest_code, 997)]
+    numbers = columns.rounded([*ties, *(tie * (1 + 2**-23) for tie in ties), *_NUMBERS])
+    assert columns.encoded(numbers, fmt) == [encode(x, fmt, "rne") for x in numbers]
+
+
+def test_columns_have_the_bfloat16_codes_of_fake_quantization() -> None:
+    upper = np.arange(1, 0x7F80, 7, np.uint32) << np.uint32(16)
+    bits = np.concatenate([upper | np.uint32(low) for low in (0, 1, 0x7FFF, 0x8000, 0x8001)])
+    numbers = bits.view(np.float32).tolist()
+    numbers += [-number for number in numbers]
+    assert bf16_codes(numbers) == list(map(quantization.to_bf16, numbers))
+    assert bf16_codes(upper.view(np.float32).tolist()) == (upper >> np.uint32(16)).tolist()
+
+
+def test_error_sums_of_columns_are_those_of_the_steps() -> None:
+    """With zeros, infinities, NaN, errors above 1, and numbers that bfloat16 loses."""
+    x = [1.0, 0.0, -0.0, math.inf, math.nan, 3.0, -2.0, 5e-45, 1.5, -1.0, 3e38, 0.0, 7.0, 1.0]
+    y = [
+        1.5,
+        0.0,
+        2.0,
+        math.inf,
+        1.0,
+        math.nan,
+        7.0,
+        0.0,
+        1.25,
+        1.0,
+        _LARGEST,
+        _LARGEST,
+        7.0,
+        -0.25,
+    ]
+    x, y = (columns.rounded(numbers) for numbers in (x, y))
+    for block in ((2, 3), (1, 2), (1, 7), (2, 7)):
+        order = InBlocks(partition((2, 7), block))
+        blocks = zip(*(order.blocks(order.taken(numbers)) for numbers in (x, y)), strict=True)
+        sums = [error_sum(zip(*pair, strict=True)) for pair in blocks]
+        assert error_sums(order.taken(x), order.taken(y), order) == sums
 
 
 @pytest.mark.parametrize("rounding", ["rtz", "rtp"])
@@ -98,9 +159,9 @@ def test_columns_have_the_powers_of_two_of_the_encoder(rounding: Rounding) -> No
 # ---------------------------------------------------------------------- formulas that read well
 
 
-def _changed(formulas: BlockFormulas, number: str) -> BlockFormulas:
-    *above, last = formulas.levels
-    return dataclasses.replace(formulas, levels=(*above, dataclasses.replace(last, number=number)))
+def _changed(formulas: BlockFormat, number: str) -> BlockFormat:
+    *above, last = formulas.scales
+    return dataclasses.replace(formulas, scales=(*above, dataclasses.replace(last, number=number)))
 
 
 def test_the_power_of_an_mx_block_is_taken_before_the_division() -> None:
@@ -120,29 +181,48 @@ def test_the_shared_mantissa_of_a_tiny_amax_does_not_overflow() -> None:
     mantissa = quantize([amax], (1, 1), formulas).scales["m"].numbers["m"]
     assert list(mantissa) == [arithmetic.quotient(448 / 2**7, 3.0)]
     shared = dataclasses.replace(
-        formulas.levels[0], number="max(448 / amax, 2**-126) / pow2(max(448 / amax, 2**-126), 2)"
+        formulas.scales[0], number="max(448 / amax, 2**-126) / pow2(max(448 / amax, 2**-126), 2)"
     )
-    simpler = dataclasses.replace(formulas, levels=(shared, formulas.levels[1]))
+    simpler = dataclasses.replace(formulas, scales=(shared, formulas.scales[1]))
     assert math.isnan(quantize([amax], (1, 1), simpler).scales["m"].numbers["m"][0])
 
 
-def test_an_own_representation_has_the_bits_of_its_formulas_step_by_step() -> None:
-    """64 e2m1 elements with scales of 5 exponent bits, under a binary32 scale, best of three."""
-    ue5m3 = dataclasses.replace(
-        formats["e4m3"], name="ue5m3", exponent_bits=5, bias=15, sign="none"
-    )
-    above = Level("S", "tensor", "amax / 688128 or 1")
-    block = Level("s", (1, 64), "(amax / 6) / S", ue5m3)
-    own = BlockFormulas(
-        formats["e2m1"],
-        (above, block),
-        decode="s * S",
-        encode="min(1 / decode, MAX)",
-        tries=("t", "0.875 * t", "1.5 * t"),
-    )
+UE5M3 = dataclasses.replace(formats["e4m3"], name="ue5m3", exponent_bits=5, bias=15, sign="none")
+OWN = BlockFormat(
+    "own",
+    "e2m1",
+    (
+        BlockScale("S", "tensor", "amax / 688128 or 1"),
+        BlockScale("s", (1, 64), "(amax / 6) / S", UE5M3),
+    ),
+    decode="s * S",
+    encode="min(1 / decode, MAX)",
+    tries=("t", "0.875 * t", "1.5 * t"),
+)
+
+
+@pytest.mark.parametrize("exponent", [-112, -30, 0, 90, 110])
+def test_scales_of_a_format_with_any_largest_number_are_those_of_the_rules(exponent: int) -> None:
+    """GAM-001 to GAM-005: quotients of the formulas are above all numbers for some of these."""
+    fmt = Format("own", exponent_bits=4, mantissa_bits=3, bias=15 - exponent, specials="fn")
+    formulas = scaled_formulas(fmt, "gam", "row", "row")
+    bits = np.random.default_rng(7).integers(1, 0x7F800000, 300, np.uint32)
+    amaxes = [*(float(amax) for amax in bits.view(np.float32)), math.ldexp(3.0, -149)]
+    found = quantize(amaxes, (len(amaxes), 1), formulas).scales["s"].numbers["encode"]
+    expected = [
+        scales.scale_of_block(
+            "gam", fmt.largest, amax, scales.group_mantissa(fmt.largest, amax)
+        ).value
+        for amax in amaxes
+    ]
+    assert list(found) == expected
+
+
+def test_an_own_block_format_has_the_bits_of_its_formulas_step_by_step() -> None:
+    """BLF-005: 64 e2m1 elements with scales of 5 exponent bits, the best of three."""
     rng = np.random.default_rng(5)
     x = (rng.standard_normal((3, 150)) * np.exp2(rng.integers(-9, 9, (3, 150)))).astype(np.float32)
-    blocks = quantize(x.reshape(-1).tolist(), (3, 150), own)
+    blocks = quantize(x.reshape(-1).tolist(), (3, 150), OWN)
     product, quotient = arithmetic.product, arithmetic.quotient
     s_of_tensor = quotient(float(np.abs(x).max()), 688128.0) or 1.0
     codes: list[int] = []
@@ -152,13 +232,13 @@ def test_an_own_representation_has_the_bits_of_its_formulas_step_by_step() -> No
         t = quotient(quotient(max(map(abs, numbers)), 6.0), s_of_tensor)
         tries: list[tuple[float, int, int, list[int]]] = []
         for factor in (1.0, 0.875, 1.5):
-            code = encode(product(factor, t), ue5m3)
-            decode = product(ue5m3.value(code), s_of_tensor)
+            code = encode(product(factor, t), UE5M3)
+            decode = product(UE5M3.value(code), s_of_tensor)
             factor_of_numbers = min(quotient(1.0, decode), _LARGEST)
-            of_elements = [encode(product(v, factor_of_numbers), own.element) for v in numbers]
+            of_elements = [encode(product(v, factor_of_numbers), OWN.fmt) for v in numbers]
             error = 0.0
             for v, element in zip(numbers, of_elements, strict=True):
-                d = arithmetic.difference(product(own.element.value(element), decode), v)
+                d = arithmetic.difference(product(OWN.fmt.value(element), decode), v)
                 error = arithmetic.total(error, product(d, d))
             tries.append((error, len(tries), code, of_elements))
         _, _, code, of_elements = min(tries, key=lambda one: one[:2])
@@ -172,25 +252,108 @@ def test_an_own_representation_has_the_bits_of_its_formulas_step_by_step() -> No
 @pytest.mark.parametrize(
     ("formula", "has"),
     [
-        ("amax / ", "cannot be read"),
+        ("amax / ", "number of scale s: formula 'amax / ' cannot be read"),
+        ("0x10 * amax", "formula '0x10 * amax' has 0x10, which is no decimal number; give one"),
         ("amax ** 2", "'amax ** 2'"),
         ("log2(amax)", "'log2(amax)'"),
         ("min(amax)", "'min(amax)'"),
         ("amax if amax == 1 else 2", "'amax == 1'"),
-        ("amax / scale", "has 'scale'; give one of"),
+        ("amax / scale", "number of scale s is a formula 'amax / scale' that has 'scale'; give"),
         ("'a'", "has \"'a'\""),
+        ("max(1e-4, amax)", "loses a NaN, as max keeps that of its first argument"),
+        ("amax / min(2 * 224, 1 / amax)", "loses a NaN, as min keeps that of its first argument"),
+        ("max(1e-4, percentile(50))", "loses a NaN, as max keeps that of its first argument"),
+        ("percentile(0)", "has a percentile of '0'; give a number above 0 and at most 100 with"),
+        ("percentile(100.5)", "has a percentile of '100.5'; give a number above 0"),
+        ("percentile(99.99999)", "has a percentile of '99.99999'; give a number above 0"),
+        ("percentile(amax)", "has a percentile of 'amax'; give a number above 0"),
+        ("percentile(1, 2)", "'percentile(1, 2)'"),
     ],
 )
 def test_a_formula_is_refused_with_its_part_that_is_wrong(formula: str, has: str) -> None:
-    with pytest.raises(FormulaError, match=re.escape(has)):
-        BlockFormulas(formats["e4m3"], (Level("s", (1, 32), formula),), "s")
+    """BLF-002 and BLF-007."""
+    with pytest.raises(BlockFormatError, match=re.escape(has)):
+        BlockFormat("own", "e4m3", (BlockScale("s", (1, 32), formula),), decode="s")
+
+
+@pytest.mark.parametrize(
+    ("fields", "has"),
+    [
+        ({"element": "bf16"}, "its elements are bf16, whose exponents are all those of binary32"),
+        (
+            {"element": "e8m0"},
+            "its elements are e8m0, of 8 bits and 0 mantissa bits; give a format",
+        ),
+        (
+            {"element": "f32"},
+            "its elements are f32, of 32 bits and 23 mantissa bits; give a format",
+        ),
+        ({"scales": ()}, "it has no scales"),
+        ({"decode": None, "encode": None}, "neither decode nor encode"),
+        ({"counted": "some"}, "counted is 'some'"),
+        ({"tries": ()}, "it has no tries"),
+        ({"tries": ("u",)}, "a try is a formula 'u' that has 'u'"),
+        ({"error": "y - z"}, "error is a formula 'y - z' that has 'z'"),
+        (
+            {"decode": "percentile(99)"},
+            "decode is a formula 'percentile(99)' that has a percentile; give it in the number of",
+        ),
+        ({"scales": (BlockScale("amax", "row", "1"),)}, "a scale has the name 'amax'"),
+        ({"scales": (BlockScale("e4m3", "row", "1"),)}, "a scale has the name 'e4m3'"),
+        ({"scales": (BlockScale("if", "row", "1"),)}, "a scale has the name 'if'"),
+        (
+            {"scales": (BlockScale("a", "row", "1"), BlockScale("a", (1, 4), "1"))},
+            "a scale has the name 'a'",
+        ),
+        (
+            {"scales": (BlockScale("a", "row", "1"), BlockScale("s", (2, 4), "1"))},
+            "scale s is over (2, 4), which does not lie in 'row'",
+        ),
+        (
+            {"scales": (BlockScale("a", (4, 4), "1"), BlockScale("s", (2, 3), "1"))},
+            "scale s is over (2, 3), which does not lie in (4, 4)",
+        ),
+    ],
+)
+def test_a_block_format_that_cannot_exist_is_refused(fields: dict[str, Any], has: str) -> None:
+    """BLF-001."""
+    usual: dict[str, Any] = {
+        "element": "e4m3", "scales": (BlockScale("s", (1, 32), "amax"),), "decode": "s"
+    }  # fmt: skip
+    with pytest.raises(BlockFormatError, match=re.escape(has)):
+        BlockFormat("own", **{**usual, **fields})
+
+
+@pytest.mark.parametrize("rounding", ["rne", "sr"])
+def test_a_scale_is_refused_with_a_rounding_that_its_format_lacks(rounding: Rounding) -> None:
+    with pytest.raises(ValueError, match="rounding is"):
+        BlockScale("s", "row", "amax", "e8m0", rounding)
+
+
+def test_a_negative_factor_is_refused() -> None:
+    negative = dataclasses.replace(OWN, decode="0 - s", tries=("t",))
+    with pytest.raises(ValueError, match=r"decode of block format 'own' is '0 - s', which is neg"):
+        quantize([1.0], (1, 1), negative)
+
+
+def test_equal_block_formats_have_equal_texts_which_read_back() -> None:
+    """BLF-006."""
+    records = [OWN, dataclasses.replace(OWN, tries=("t",))]
+    records += [nvfp4_formulas(profile, (1, 16)) for profile in PROFILES.values()]
+    records += [mx_formulas(formats["e4m3"], rule, 32) for rule in ("ceil", "rceil")]
+    records += [scaled_formulas(formats["e5m2"], "gam", (128, 128), "tensor")]
+    for record in records:
+        again = block_format_of(tomllib.loads(record.text))
+        assert again == record
+        assert again.digest == record.digest
+    assert len({record.digest for record in records}) == len(records)
 
 
 def test_literals_are_rounded_once() -> None:
     """This one is a tie of binary32 after it was rounded to binary64."""
     literal = "1.00000017881393432617187499"
     assert evaluated(literal, {}, 1) == [1 + 2**-23]
-    assert columns.rounded([float(literal)]) == [1 + 2**-22]
+    assert list(columns.rounded([float(literal)])) == [1 + 2**-22]
 
 
 def test_elements_of_a_scaled_format_are_those_of_the_steps() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import mor_ref
 from mor_ref import golden
-from mor_ref.exact import dot_binary32, fp8lm, levels, metrics, policies, selection
+from mor_ref.exact import dot_binary32, metrics, policies
 from mor_ref.exact.dot_terms import Chunk
 from mor_ref.exact.encoding import encode
 from mor_ref.exact.step import replaced
@@ -22,6 +22,9 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
+from mor_ref.schemes.fp8lm import exact as fp8lm
+from mor_ref.schemes.levels import exact as levels
+from mor_ref.schemes.selection import exact as selection
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose

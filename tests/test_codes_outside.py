@@ -134,7 +134,7 @@ def test_every_operation_with_integers_says_which_codes_it_has():
     """AFF-001, LVL-008, SHX-005: the codes of right results are among them."""
     of = {name for name, one in OPERATIONS.items() if one.codes is not None}
     assert of == {
-        "affine", "affine_element", "affine_float_zero", "affine_groups", "levels",
+        "affine", "affine_element", "affine_float_zero", "affine_groups", "blocks", "levels",
         "levels_element", "shared", "shared_block",
     }  # fmt: skip
     for name, suite in (("affine", "affine"), ("levels", "levels"), ("shared", "shared")):

@@ -10,10 +10,10 @@ import typer
 from inputs import ALL, UP_TO_16
 
 from mor_ref import Policy, cli, exact, formats
-from mor_ref.cli import show
 from mor_ref.definitions.scales import SCALINGS
-from mor_ref.explain.encoding import explain
-from mor_ref.explain.numerals import parse_number
+from mor_ref.explanations.encoding import explain
+from mor_ref.explanations.numerals import parse_number
+from mor_ref.explanations.text import codes, split_fields
 from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.policies import POLICIES
 from mor_ref.verify.all_inputs import engine_codes
@@ -50,9 +50,9 @@ def test_a_format_is_shown_down_to_its_codes(fmt):
 def test_codes_have_the_digits_and_the_fields_of_their_format():
     shown = (("e2m1", 10, "0xA"), ("e2m3", 10, "0x0A"), ("e4m3", 10, "0x0A"), ("e8m0", None, "-"))
     for name, code, text in shown:
-        assert show.codes(formats[name], code) == text
+        assert codes(formats[name], code) == text
     for name, bits in (("e4m3", "1 0111 000"), ("e8m0", "01111111"), ("int8_mx", "10000000")):
-        assert show.split_fields(formats[name], bits.replace(" ", "")) == bits
+        assert split_fields(formats[name], bits.replace(" ", "")) == bits
 
 
 def test_formats_as_json():

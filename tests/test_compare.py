@@ -8,20 +8,19 @@ import sys
 
 import numpy as np
 import pytest
-from analyzing import BF16, heavy, sentence, write
+from analyzing import BF16, heavy, running, sentence, write
 from extras import imported, needs
 from integers import Integers
 
-from mor_ref import cli
 from mor_ref.analysis.compare_files import Comparison, compare_files
 from mor_ref.analysis.compare_tensor import Compared, TensorComparison, compare, is_matrix
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
 from mor_ref.cli.compare_text import _described, _short, print_comparison
+from mor_ref.counts_in_words import counted
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
-from mor_ref.verify.counts_in_words import counted
 
 RECIPES = ("mxfp4", "mxfp8:rceil", "mor:three_way:8x16")
 OPTIONS = tuple(word for recipe in RECIPES for word in ("--recipe", recipe))
@@ -31,17 +30,7 @@ OPTIONS = tuple(word for recipe in RECIPES for word in ("--recipe", recipe))
 def run(monkeypatch, capsys, tmp_path):
     """Return a function that runs the command in its own directory and returns its output."""
     monkeypatch.chdir(tmp_path)
-
-    def run_it(*arguments, status=0, columns=120):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr(sys, "argv", ["mor-ref", "compare", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        assert (ended.value.code or 0) == status, printed.err + printed.out
-        return printed.out if status == 0 else printed.err
-
-    return run_it
+    return running(monkeypatch, capsys, "compare", columns=120)
 
 
 def tensors():
@@ -356,7 +345,7 @@ def test_names_of_24_letters_are_whole_in_a_column():
         (["--recipe", "fp8"], "recipe is 'fp8', which is not known; "),
         (["--include", "("], "include is '(', which is not a regular expression (missing ), "),
         (["--include", "none"], "no tensor is left to compare: 4 not named as --include none; 1 s"),
-        (["--out", "x.txt"], "out is 'x.txt'; give a file that ends in .csv, .json, .parquet or "),
+        (["--out", "x.txt"], "out is 'x.txt'; give a file that ends in .csv, .json, .parquet, .md"),
         (["--out", "no/x.csv"], "out is 'no/x.csv', which cannot be written (No such "),
         (["--recipe", "mxfp8", "--recipe", "mxfp8:floor:32"], "recipe mxfp8:floor:32 is the same "),
     ],
@@ -369,3 +358,50 @@ def test_the_usual_recipes_are_eight(run, model):
     found = json.loads(run(model, "--json"))
     assert len(found["totals"]) == 8
     assert found["totals"][0]["bits_per_number"] < 8.1
+
+
+def test_thresholds_by_kind_and_layer(run, tmp_path):
+    """MOR-015: in TOML; files have weights unless another kind is given."""
+    x = heavy((64, 96), 0.5).astype(np.float32)
+    file = str(write(tmp_path / "m.safetensors", {"layers.0.weight": x, "layers.1.weight": x}))
+    table = '{ nvfp4 = { "*" = 0.1, weight = 0.17, "layers.1" = 0.19 } }'
+    recipe = f'{{ representation = "mor", policy = "nvfp4", block = [8, 16], threshold = {table} }}'
+
+    def errors(found):
+        return [tensor["error"] for tensor in found["tensors"]]
+
+    def alone(threshold):
+        text = recipe.replace(table, f"{{ nvfp4 = {threshold} }}")
+        (found,) = compare(x, [text]).values()
+        return found.measures.error
+
+    assert len({alone(0.1), alone(0.17), alone(0.19)}) == 3
+    found = json.loads(run(file, "--json", "--recipe", recipe))
+    assert errors(found) == [alone(0.17), alone(0.19)]
+    found = json.loads(run(file, "--json", "--recipe", recipe, "--kind", "gradient"))
+    assert errors(found) == [alone(0.1), alone(0.19)]
+    assert compare_files(file, [recipe], kind="gradient").tensors[0].under[
+        0
+    ].measures.error == alone(0.1)
+    (named,) = compare(x, [recipe], layer="layers.1", kind="activation").values()
+    assert named.measures.error == alone(0.19)
+    assert "kind is 'bias'" in run(file, "--recipe", recipe, "--kind", "bias", status=2)
+
+
+def test_a_function_sees_the_role_of_each_tensor(tmp_path, monkeypatch):
+    """MOR-014 and MOR-015: a function is asked about whole tensors, without a state."""
+    seen = []
+
+    def metric(unit, state):
+        seen.append((unit.layer, unit.kind, unit.index, dict(state)))
+        state["seen"] = True
+        return unit.layer == "layers.0"
+
+    monkeypatch.setitem(POLICIES, "mine", Policy("mine", (Rung("e4m3", metric),)))
+    x = heavy((64, 96), 0.5).astype(np.float32)
+    file = str(write(tmp_path / "m.safetensors", {"layers.0.weight": x, "b": x}))
+    first, second = compare_files(file, ["mor:mine"], kind="activation").tensors
+    assert first.under[0].taken != second.under[0].taken
+    assert sorted(seen) == [
+        ("b", "activation", (0, 0), {}), ("layers.0", "activation", (0, 0), {}),
+    ]  # fmt: skip

@@ -32,16 +32,16 @@ import mor_ref.cuda
 from mor_ref.cuda import device, nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
-from mor_ref.cuda.functions import WithY
 from mor_ref.cuda.nvrtc import NvrtcError
 from mor_ref.cuda.unavailable import CudaError
-from mor_ref.definitions.affine import AFFINE_PROFILES
-from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS
-from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.policies import POLICIES
+from mor_ref.schemes import SCHEMES
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES
+from mor_ref.schemes.levels.definition import ARITHMETICS, LEVEL_KINDS
+from mor_ref.schemes.shared.definition import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.kernels import kernels_named
 
@@ -54,7 +54,10 @@ def cupy(monkeypatch):
         yield found
 
 
-OF_RECORDS = tuple(f"mor_ref.cuda.{name}" for name in ("functions", "affine_functions"))
+OF_RECORDS = (
+    "mor_ref.cuda.functions",
+    *(f"mor_ref.schemes.{scheme}.cuda_functions" for scheme in SCHEMES),
+)
 
 
 def same(ours, theirs):
@@ -76,7 +79,7 @@ def same(ours, theirs):
             same(ours.dequantize(), theirs.dequantize())
         if isinstance(getattr(type(ours), "packed", None), property):
             same(ours.packed, theirs.packed)
-        if hasattr(ours, "dequantize") and not isinstance(ours, WithY):
+        if hasattr(ours, "dequantize"):
             same(ours.dequantize(ml_dtypes.bfloat16), theirs.dequantize("bfloat16"))
     else:
         assert ours == theirs
@@ -160,6 +163,47 @@ def test_every_function_gives_what_the_host_gives(cupy, name, argument, options)
     assert cupy.launches
 
 
+HOST = {
+    "quantize": lambda at, x: at.quantize(x, "e4m3", block=(8, 16)),
+    "quantize_nvfp4": lambda at, x: at.quantize_nvfp4(x),
+    "quantize_mx": lambda at, x: at.quantize_mx(x, "e4m3"),
+    "quantize_affine": lambda at, x: at.quantize_affine(x),
+    "quantize_shared": lambda at, x: at.quantize_shared(x, "mx6"),
+    "quantize_levels": lambda at, x: at.quantize_levels(x, "seq2"),
+    "mor": lambda at, x: at.mor(x, "three_way", block=(8, 16)),
+}
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("make", HOST.values(), ids=HOST)
+def test_a_record_on_a_gpu_is_of_the_family_of_those_on_the_host(make, tmp_path):
+    x = numbers("f32")
+    ours, again, other = (make(mor_ref.cuda, Array(y)) for y in (x, x.copy(), np.zeros_like(x)))
+    theirs = make(mor_ref, x)
+    assert ours == again
+    assert ours != other
+    assert ours != theirs
+    assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+    assert np.asarray(ours.T).tobytes() == np.ascontiguousarray(np.asarray(theirs).T).tobytes()
+    assert (ours.shape, ours.ndim, ours.size, len(ours)) == (x.shape, 2, x.size, len(x))
+    assert repr(ours) == f"<{type(ours).__name__} of {'x'.join(map(str, x.shape))} on GPU 0>"
+    assert "<svg" in ours._repr_html_()
+    if hasattr(ours, "tile"):
+        assert ours.tile == theirs.tile
+    with pytest.raises(TypeError, match="use .codes" if hasattr(ours, "codes") else "use one of"):
+        np.asarray(ours, np.uint8)
+    with pytest.raises(TypeError, match="on a GPU has no file; save that of the function"):
+        ours.save(tmp_path / "x.npz")
+
+
+@pytest.mark.usefixtures("cupy")
+def test_a_field_in_one_bit_makes_records_on_a_gpu_differ():
+    x = numbers("f32")
+    ours, other = (mor_ref.cuda.quantize_mx(Array(x), "e4m3") for _ in range(2))
+    other.scale.host.ravel()[-1] ^= 1
+    assert ours != other
+
+
 @pytest.mark.usefixtures("cupy")
 def test_scales_zero_points_and_alphas_on_a_gpu():
     """AFF-006, LVL-003: an entry for each block or row; numbers are checked, arrays are not."""
@@ -180,12 +224,12 @@ def test_scales_zero_points_and_alphas_on_a_gpu():
     same(ours, mor_ref.quantize_affine(x, zero_point=floats, **of))
     ours = mor_ref.cuda.quantize_levels(Array(x), "lsq4", alpha=Array(scale))
     same(ours, mor_ref.quantize_levels(x, "lsq4", alpha=scale))
-    for given in (0.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="scale has numbers that are not positive and finite"):
+    for given in (0.0, -1.0, 0.05, float("nan")):
+        with pytest.raises(ValueError, match="scale is .*(; give|; the nearest)"):
             mor_ref.cuda.quantize_affine(Array(x), scale=given)
     with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
         mor_ref.cuda.quantize_affine(Array(x), zero_point=128)
-    with pytest.raises(ValueError, match="zero_point has numbers that are not finite"):
+    with pytest.raises(ValueError, match="zero_point is 1e.39, which is no finite number"):
         mor_ref.cuda.quantize_affine(Array(x), profile=of["profile"], zero_point=1e39)
     with pytest.raises(ValueError, match="scale has 37 numbers of int32; give one of float32"):
         mor_ref.cuda.quantize_affine(Array(x), block="row", scale=Array(zero))
@@ -278,8 +322,8 @@ def places(launches):
 def test_tensors_of_torch_go_to_their_gpu_and_stream(cupy, torch):
     x = numbers("bf16")
     ours = mor_ref.cuda.mor(Tensor(x[:, ::3], torch.bfloat16), "three_way")
-    same(ours, mor_ref.mor(x[:, ::3], "three_way"))
     assert places(cupy.launches) == {(1, 0xABC)}
+    same(ours, mor_ref.mor(x[:, ::3], "three_way"))
     assert cupy.cuda.get_current_stream().name == "the current one"
 
 

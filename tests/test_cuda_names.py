@@ -12,11 +12,14 @@ import mor_ref
 import mor_ref.cuda
 from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES
 
-WITHOUT_KERNELS = {"Mixed", "mix_formats", "mix_layer"}
+OF_BLOCK_FORMATS = {"BlockFormat", "BlockFormatError", "BlockQuantized", "BlockScale"}
+OF_UNITS = {"Cosine", "LargestByRow", "RelativeFrobenius", "Role", "Sqnr", "Unit"}
+OF_ONE_NUMBER = {"ExplainedEncoding", "Neighbours", "explain", "neighbours"}
+OF_MIXTURES = {"Mixed", "mix_formats", "mix_layer"}
+WITHOUT_KERNELS = {"load"} | OF_MIXTURES | OF_BLOCK_FORMATS | OF_UNITS | OF_ONE_NUMBER
 # Of fractions, and for matmul of the host.
 ON_THE_HOST = {
     "Levels.alpha_sums",
-    "MorResult.dequantize",
     *(f"{record}.in_blocks" for record in ("Mx", "Nvfp4", "Quantized")),
 }
 

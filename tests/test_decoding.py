@@ -157,7 +157,7 @@ def test_dequantized_numbers_go_to_out(dtype):
             record.dequantize(dtype, out=np.empty(x.shape, np.float16))
 
 
-def test_room_for_y_of_all_schemes():
+def test_room_for_y_of_all_representations():
     """Records that hold y copy it to `out`, and refuse room of another shape."""
     x = np.random.default_rng(2).standard_normal((4, 32)).astype(np.float32)
     records = (

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from zipfile import ZipFile
 
 import ml_dtypes
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 from own_fields import exact_fields, rungs_in_blocks
 from safetensors.numpy import load_file, save, save_file
+from test_block_formats import FORMATS
+from test_block_formulas import OWN
 
 from mor_ref.cli import main
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -17,9 +20,10 @@ from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.recipes import as_tensor_recipe, own_recipe
-from mor_ref.representations import mixture
+from mor_ref.schemes.mixed.representation import mixture
 from mor_ref.verify.own_inputs import from_arrays
 
+THREE = FORMATS["three scales"]
 RECIPES = [
     "e4m3:gam:8x16",
     "e5m2:fp32:row",
@@ -29,7 +33,14 @@ RECIPES = [
     *(f"nvfp4:{profile}" for profile in PROFILES.specified),
     "nvfp4:te:16x16",
     "mor:three_way",
+    OWN.text,
 ]
+BLOCK_FORMATS = (
+    OWN,
+    replace(OWN, name="encoded", decode=None, encode="1 / (s * S)"),
+    replace(OWN, name="of_an_amax", decode="s * (amax_S / 688128 or 1)"),
+    replace(OWN, name="of_three", scales=THREE.scales, decode="s * g * h", tries=("t",)),
+)
 
 
 @pytest.fixture
@@ -91,6 +102,53 @@ def test_codes_and_scales_of_the_exact_model_become_its_y(run, tmp_path, recipe)
         for name, own in fields.items():
             assert found[name].dtype == np.float32
             assert np.array_equal(found[name].view(np.uint32), y_of(own))
+
+
+@pytest.mark.parametrize(
+    "recipe", [*(own.text for own in BLOCK_FORMATS), "mxfp8:rceil", "nvfp4:torchao:columns"]
+)
+def test_a_file_of_quantize_says_its_recipe(run, tmp_path, recipe):
+    x, codes, y = (tmp_path / f"{name}.safetensors" for name in ("x", "codes", "y"))
+    finite = np.nan_to_num(tensors()["matrix"], posinf=3)
+    save_file({"infinite": tensors()["matrix"], "finite": finite}, x)
+    assert run("quantize", x, "--recipe", recipe, "--out", codes)[0] == 0
+    assert run("dequantize", codes, "--out", y)[0] == 0
+    for name, found in load_file(y).items():
+        right = load_file(codes)[f"{name}/y"]
+        right = right.T if "columns" in recipe else right
+        assert np.array_equal(np.ascontiguousarray(found).view(np.uint32), right)
+
+
+def test_a_file_that_does_not_say_its_recipe_needs_one(run, tmp_path):
+    codes, out = tmp_path / "codes.safetensors", tmp_path / "y.npz"
+    fields = {"a/code": np.zeros((2, 64), np.uint8), "a/scale": np.zeros((2, 1), np.uint32)}
+    for metadata, said in (
+        ({}, "codes.safetensors does not say its recipe; give --recipe"),
+        ({"recipe": "e4m9"}, "says that its recipe is e4m9, which cannot be read; give --recipe"),
+    ):
+        save_file(fields, codes, metadata)
+        status, _, errors = run("dequantize", codes, "--out", out)
+        assert (status, said in " ".join(errors.split())) == (2, True)
+
+
+def test_the_factor_stands_for_the_scales_of_a_block_format(run, tmp_path):
+    """A kernel may keep either. Codes that the formats lack are refused."""
+    codes, out = tmp_path / "codes.safetensors", tmp_path / "y.npz"
+    given = (codes, "--recipe", OWN.text, "--out", out)
+    own = of_the_exact_model(OWN.text)["matrix"]
+    for kept in (("code", "scale", "outer_scale"), ("code", "factor"), ("code", "scale", "factor")):
+        save_file({f"a/{name}": own[name] for name in kept}, codes)
+        assert run("dequantize", *given)[0] == 0
+        assert np.array_equal(read(out)["a"].view(np.uint32), own["y"])
+    for changes, said in (
+        ({"scale": own["scale"] + 128}, "codes of ue5m3 are 0 to 255; give the recipe that made"),
+        ({"code": own["code"] + 16}, "codes of this recipe are 0 to 15"),
+        ({"outer_scale": None}, "no field outer_scale or factor; for { representation = "),
+    ):
+        fields = {name: own[name] for name in ("code", "scale", "outer_scale")} | changes
+        save_file({f"a/{n}": array for n, array in fields.items() if array is not None}, codes)
+        status, _, errors = run("dequantize", *given)
+        assert (status, said in " ".join(errors.split())) == (2, True), errors
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,11 @@ def test_histograms_count_every_number():
     assert (exact, mean) == (0.25, (1 / 8 + 1 / 2 + 1) / 4)
     assert shares == [0.25 if place == -2 else 0.5 if place == 0 else 0 for place in range(-12, 1)]
     for row in rows_of(error_pictures.histograms()):
-        bins = [float(value) for name, value in row.items() if name not in ("scheme", "mean in %")]
+        bins = [
+            float(value)
+            for name, value in row.items()
+            if name not in ("representation", "mean in %")
+        ]
         assert sum(bins) == pytest.approx(100, abs=0.01)
 
 

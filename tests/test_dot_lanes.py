@@ -135,14 +135,14 @@ def test_the_exponent_of_c_shows():
 def in_each_chunk(change):
     """Return a step that is given the chunks of a row, each with its scales."""
 
-    def dot_chunks(reference, a, b, c, profile, of, scales=None):
+    def dot_chunks(reference, a, b, c, profile, fmts, scales=None):
         length, parts = dot.chunk_length(profile), []
         for k in range(0, len(a), length):
             part, of_part = slice(k, k + length), scales
             if scales is not None:
                 blocks = slice(k // scales.block, -(-(k + length) // scales.block))
                 of_part = replace(scales, a=scales.a[blocks], b=scales.b[blocks])
-            one = functools.partial(reference, a[part], b[part], profile=profile, of=of)
+            one = functools.partial(reference, a[part], b[part], profile=profile, fmts=fmts)
             parts.append(functools.partial(one, scales=of_part))
         return change(parts, c, profile)
 

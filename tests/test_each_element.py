@@ -53,7 +53,11 @@ def scaled(operation, kind):
 def test_the_elements_show_each_mistake(operation, kind):
     wanted = json.loads(kind)
     asked = ASKED | {"format": wanted["format"]}
-    cases = [case for case, _ in cases_of(operation) if wanted.items() <= case.parameters.items()]
+    cases = [
+        case
+        for case, _ in cases_of(operation)  # larger ones have no xs
+        if wanted.items() <= case.parameters.items() and "xs" in case.arrays
+    ]
     x = opened(np.concatenate([case.arrays["xs"].ravel() for case in cases]), "f32")
     expected = np.concatenate([case.arrays["code"].ravel() for case in cases])
     np.testing.assert_array_equal(right(asked, x), expected)

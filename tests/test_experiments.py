@@ -10,7 +10,6 @@ import pytest
 from extras import imported, needs
 
 imported("torch")
-imported("scipy")
 import torch
 
 import mor_ref
@@ -41,7 +40,7 @@ from experiments.runs import (
 from mor_ref.torch import convert, observe
 from mor_ref.workers.pools import processes
 
-pytestmark = needs("torch", "scipy")
+pytestmark = needs("torch")
 
 ROOT = Path(__file__).resolve().parent.parent
 SMOKE = SIZES["smoke"]

@@ -6,18 +6,13 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from extras import imported, needs
-from site_of_docs import cells
-
-imported("scipy")
 from mor_docs.shown import experiment, experiment_claims, experiment_pictures
+from site_of_docs import cells
 
 from experiments import results as committed
 from experiments.results import COMMITTED
 from experiments.runs import ARMS, OPERANDS, rows
 from experiments.shares import Measured, share
-
-pytestmark = needs("scipy")
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "experiment.md"
 LIMIT = 377_487  # 0.045 * 2^23, rounded

@@ -8,17 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from extras import imported, needs
-from site_of_docs import cells
-
-imported("scipy")
+from extras import imported
 from mor_docs.shown import pretrained
 from mor_docs.shown.experiment import NOT_YET
+from site_of_docs import cells
 
 from experiments.pretrained.arms import ARMS
 from experiments.pretrained.results import COMMITTED, Result, answers, losses, read
-
-pytestmark = needs("scipy")
 
 ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = re.findall(r"\{computed\} pretrained\.(\w+)", (ROOT / "docs/pretrained.md").read_text())
@@ -171,7 +167,7 @@ def test_intervals_are_those_of_a_bootstrap():
     for name in ("mor_tensor", "nvfp4"):
         found = losses(results[name], results["bf16"])
         drawn = stats.bootstrap(
-            (np.array(found.pairs),), np.mean, n_resamples=2000, batch=200, rng=0
+            (np.array(found.values),), np.mean, n_resamples=2000, batch=200, rng=0
         ).confidence_interval
         assert found.interval == pytest.approx(tuple(drawn), abs=0.1 * found.smallest_seen)
 

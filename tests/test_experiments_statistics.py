@@ -3,9 +3,8 @@
 import math
 
 import pytest
-from extras import imported, needs
+from extras import imported
 
-imported("scipy")
 from experiments.statistics import (
     Differences,
     differences,
@@ -14,8 +13,6 @@ from experiments.statistics import (
     last_tenth,
     verdict,
 )
-
-pytestmark = needs("scipy")
 
 # Student's data on sleep (Biometrika 6, 1908): the differences of ten patients. R prints these
 # for t.test(extra ~ group, data = sleep, paired = TRUE), with the other sign.
@@ -38,7 +35,7 @@ def test_bounds_have_the_quantiles_of_printed_tables(count, one_sided, two_sided
     assert pairs.smallest_seen / pairs.error == pytest.approx(two_sided, abs=5e-4)
 
 
-@pytest.mark.parametrize("pairs", [(0.1, 0.3, -0.2, 0.4), (0.9, 0.6, 1.1), SLEEP.pairs])
+@pytest.mark.parametrize("pairs", [(0.1, 0.3, -0.2, 0.4), (0.9, 0.6, 1.1), SLEEP.values])
 def test_the_p_value_is_that_of_scipys_test(pairs):
     stats = imported("scipy.stats")
     expected = stats.ttest_1samp(pairs, 0.5, alternative="less").pvalue
@@ -60,7 +57,7 @@ def test_holms_method_on_a_worked_example():
 
 def test_differences_are_of_the_seeds_that_both_have_in_percent():
     found = differences({0: 1.01, 2: 2.0, 5: 9.0}, {2: 2.0, 0: 1.0, 3: 1.0})
-    assert found.pairs == pytest.approx((1.0, 0.0))
+    assert found.values == pytest.approx((1.0, 0.0))
     with pytest.raises(ValueError, match="share 1 seeds; run two or more"):
         differences({0: 1.0}, {0: 1.0, 1: 1.0})
 

@@ -13,7 +13,6 @@ from explorer_browser import ADDRESS, EXPLORER, ROOT, context_of, opened, writte
 from mor_docs.trace import rules_of
 
 from mor_ref import exact, formats
-from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
@@ -24,24 +23,26 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.formats import encoding_profiles
-from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
-from mor_ref.definitions.mixed import MIXTURES
+from mor_ref.definitions.integer_grids import integer_grid
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS
-from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
-from mor_ref.exact import affine
 from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.exact.levels import level_row
-from mor_ref.exact.mixed import mixed as exact_mixed
 from mor_ref.exact.mx import mx as exact_mx
 from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4
 from mor_ref.exact.quantization import quantize
-from mor_ref.exact.shared import shared as exact_shared
-from mor_ref.explain.encoding import explain
-from mor_ref.explain.numerals import parse_number
+from mor_ref.explanations.encoding import explain
+from mor_ref.explanations.numerals import parse_number
 from mor_ref.operations.bits import f32_bits
-from mor_ref.representations import mixture
+from mor_ref.schemes.affine import exact as affine
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES
+from mor_ref.schemes.levels.definition import ARITHMETICS, LEVEL_KINDS
+from mor_ref.schemes.levels.exact import level_row
+from mor_ref.schemes.mixed.definition import MIXTURES
+from mor_ref.schemes.mixed.exact import mixed as exact_mixed
+from mor_ref.schemes.mixed.representation import mixture
+from mor_ref.schemes.shared.definition import SHARED_KINDS, SHARED_PROFILES
+from mor_ref.schemes.shared.exact import shared as exact_shared
 
 NUMBERS = ("0.3", "464", "-1e-5", "70000", "-0", "inf", "-nan", "0x1.8p-9", "0x00000001", "1e300")
 CHAPTERS = {rule.id: rule.chapter for rule in rules_of(ROOT / "spec")}
@@ -218,7 +219,7 @@ def test_the_chosen_rounding_is_marked(page):
         return row.locator(".chosen").all_text_contents()
 
     assert (marked("e4m3"), marked("e8m0")) == (["0x2A"], ["0x7E"])
-    page.get_by_label("Profile").select_option("ml_dtypes")
+    page.get_by_label("Profile", exact=True).select_option("ml_dtypes")
     assert (marked("e4m3"), marked("e8m0"), marked("f16")) == (["0x2A"], ["0x7D"], [])
     page.get_by_label("Rounding").select_option("rtz")
     assert (marked("e4m3"), marked("e8m0")) == (["0x29"], ["0x7D"])
@@ -279,11 +280,11 @@ def test_the_address_keeps_the_state(browser, page):
     page.get_by_label("Number", exact=True).fill("1e-40")
     page.locator("#pick-e5m2").click()
     page.get_by_label("Rounding").select_option("rtp")
-    page.get_by_label("Profile").select_option("torch")
+    page.get_by_label("Profile", exact=True).select_option("torch")
     page.get_by_role("tab", name="A row").click()
     page.get_by_label("Up to 32 numbers").fill("1, 2\n+3")
     page.get_by_role("radio", name="NVFP4").check()
-    page.get_by_label("Profile").select_option("torchao")
+    page.get_by_label("Profile", exact=True).select_option("torchao")
     assert page.locator("#overflow").is_disabled()
     page.wait_for_function("location.hash.includes('profile=torchao')")
     shown = page.locator("#row-results").text_content()
@@ -384,10 +385,10 @@ def recipes():
             options = {"recipe": "mx", "mxelement": name, "rule": rule}
             yield options, lambda x, n=name, r=rule: exact_mx([x], formats[n], r, 32).elements
 
-    yield from recipes_of_schemes()
+    yield from recipes_of_representations()
 
 
-def recipes_of_schemes():
+def recipes_of_representations():
     """Yield the recipes of integers, shared exponents, levels and mixtures."""
     for n, name in enumerate(AFFINE_PROFILES):
         zeros = "symmetric" if n % 2 or AFFINE_PROFILES[name].stores_amax else "asymmetric"

@@ -10,7 +10,6 @@ from mor_docs.trace import ROOT, rules_of
 
 import mor_ref
 from mor_ref import golden
-from mor_ref.definitions.affine import AFFINE_PROFILES
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact import policies
@@ -18,6 +17,7 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
 from mor_ref.policies import POLICIES
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES
 
 STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
          "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions", "affine_steps",

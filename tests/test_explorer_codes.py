@@ -10,7 +10,7 @@ from extras import needs
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import NANS, OVERFLOWS
 from mor_ref.definitions.formats import encoding_profiles
-from mor_ref.explain.numerals import parse_number
+from mor_ref.explanations.numerals import parse_number
 
 pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
 

@@ -13,7 +13,7 @@ from mor_docs.shown import one_tensor
 
 import mor_ref
 from mor_ref import exact, formats
-from mor_ref.explain.numerals import parse_number
+from mor_ref.explanations.numerals import parse_number
 
 pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
 

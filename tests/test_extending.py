@@ -32,21 +32,16 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.generation.vectors import make
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.policies import drawn_case
 from mor_ref.metrics import METRICS, Always, ComparedNumbers
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.decide import DECIDE
+from mor_ref.operations.policies import DECIDE
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import own_recipe
-from mor_ref.representations import (
-    REPRESENTATIONS,
-    Asked,
-    MixedFormats,
-    Nvfp4Tiles,
-    as_representation,
-)
+from mor_ref.representations import REPRESENTATIONS, Asked, Nvfp4Tiles, as_representation
+from mor_ref.schemes.mixed.representation import MixedFormats
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.kernels import kernels_named
@@ -127,23 +122,16 @@ def _registered(monkeypatch):
 
 def suite_of(operation, parameters, names):
     """Return a user's suite: some tensors with the same parameters."""
-    fields = OPERATIONS[operation].outputs
-    shown = [expected(name, fields[name][0], "as the operation has it") for name in names.split()]
     cases = [
         Case(f"seed{seed}", {**parameters, "source": "f32"}, {"x": x.view(np.uint32)})
         for seed, x in X.items()
     ]
-    inputs = (given("x", "source", "the tensor"),)
-    return Suite("ours", "Ours", operation, (), (*inputs, *shown), lambda _: iter(cases))
+    return suite("ours", "Ours", operation, (), lambda _: iter(cases), tuple(names.split()))
 
 
 def suite_of_decisions(*cases):
     """Return a user's suite: decisions from the sums of units."""
-    given_fields = [
-        given(name, fmt, "as decide has it") for name, (fmt, _) in DECIDE.inputs.items()
-    ]
-    fields = (*given_fields, expected("accepted", "u8", "1 if the metric accepts"))
-    return Suite("ours", "Ours", "decide", (), fields, lambda _: iter(cases))
+    return suite("ours", "Ours", "decide", (), lambda _: iter(cases))
 
 
 def of_policy(name):
@@ -183,12 +171,12 @@ class OfTheTensor(Integers):
         return values(numbers, y, blocks, out, threads)
 
 
-def fields_of_the_tensor(parameters, arrays):
+def fields_of_the_tensor(call):
     """Return the fields of all numbers as one row, with its zero point for each row."""
-    found = engine_fields(parameters, {"x": arrays["x"].reshape(1, -1)})
-    height, width = arrays["x"].shape
-    of_rows = {name: np.repeat(found[name], height, axis=0) for name in ("scale", "zero")}
-    return of_rows | {name: found[name].reshape(height, width) for name in ("code", "y")}
+    fields = engine_fields(replace(call, arrays={"x": call.arrays["x"].reshape(1, -1)}))
+    height, width = call.shape
+    repeated = {name: np.repeat(fields[name], height, axis=0) for name in ("scale", "zero")}
+    return repeated | {name: fields[name].reshape(height, width) for name in ("code", "y")}
 
 
 # A row that is wrong, and the first field in which it shows.
@@ -203,7 +191,7 @@ MISTAKES = {
     "profile in a policy": (PROFILE_OF_OTHER_RANGE, "half_range.sum"),
     "scale rule": (RULE_FROM_HALF, "scale"),
     "scale rule in a policy": (RULE_FROM_HALF, "mx_by_rule.sum"),
-    "quantizer": ({"operation": replace(OPERATION, engine=fields_of_the_tensor)}, "scale"),
+    "quantizer": ({"operation": replace(OPERATION, function=fields_of_the_tensor)}, "scale"),
     "quantizer and metric in a policy": (QUANTIZER_OF_TENSORS, "uint4_rows.sum"),
 }
 
@@ -239,7 +227,7 @@ def made(tmp_path, monkeypatch):
 def test_it_is_in_golden_make_and_in_verify(exercise, made):
     needed.compiler()
     suites = made(suite_of(*EXERCISES[exercise]))
-    has_kernels = OPERATIONS[EXERCISES[exercise][0]].cuda is not None
+    has_kernels = OPERATIONS[EXERCISES[exercise][0]].kernels is not None
     for candidate in (Engine(), *[kernels_named("cuda-host")] * has_kernels):
         (result,) = verify(candidate, suites).results
         assert result.verdict == "match", candidate
@@ -467,7 +455,7 @@ def rungs_too(change):
 
     def answer(operation, parameters, inputs):
         found = dict(OPERATIONS[operation].engine(parameters, inputs))
-        own = engine_fields(parameters, inputs)
+        own = dict(OPERATION.engine({**parameters, "block": "row"}, inputs))
         del own["y"]
         return found | {f"uint4_rows.{name}": array for name, array in change(own).items()}
 
@@ -476,7 +464,7 @@ def rungs_too(change):
 
 def of_the_negative(*_):
     """Return the fields of another tensor."""
-    return engine_fields({"source": "f32"}, {"x": (-X[1]).view(np.uint32)})
+    return OPERATION.engine({"block": "row", "source": "f32"}, {"x": (-X[1]).view(np.uint32)})
 
 
 @pytest.mark.parametrize(

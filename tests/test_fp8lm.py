@@ -11,15 +11,14 @@ import pytest
 from extras import imported, is_there, needs
 
 from mor_ref import decode, encode, formats, fp8lm, golden
-from mor_ref.api import fp8lm_steps
-from mor_ref.definitions.fp8lm import FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.engine.fp8lm import growth, rate_and_root
-from mor_ref.engine.fp8lm_adam import after_step
-from mor_ref.exact import fp8lm as exact
-from mor_ref.exact import fp8lm_adam as exact_adam
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
+from mor_ref.schemes.fp8lm import exact, exact_adam
+from mor_ref.schemes.fp8lm import functions_steps as fp8lm_steps
+from mor_ref.schemes.fp8lm.definition import FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
+from mor_ref.schemes.fp8lm.engine import growth, rate_and_root
+from mor_ref.schemes.fp8lm.engine_adam import after_step
 
 torch = imported("torch") if is_there("torch") else None
 SPECIAL = [0.0, math.inf, math.nan, 1e-40, 1.4e-45, 3.4028234663852886e38]

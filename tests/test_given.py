@@ -203,10 +203,12 @@ def test_a_manifest_with_another_amax_is_refused():
 MEANT = {
     "nvfp4:amax=3.5": OwnRecipe(Nvfp4(), amax=3.5),
     "nvfp4:columns:amax=0x40600000": OwnRecipe(Nvfp4(), "columns", 3.5),
-    '{ kind = "nvfp4", axis = "columns", amax = 0.3 }': OwnRecipe(
+    '{ representation = "nvfp4", axis = "columns", amax = 0.3 }': OwnRecipe(
         Nvfp4(), "columns", float(np.float32(0.3))
     ),
-    '{"kind": "nvfp4", "amax": {"a": 1, "b": 2.5}}': OwnRecipe(Nvfp4(), amax={"a": 1, "b": 2.5}),
+    '{"representation": "nvfp4", "amax": {"a": 1, "b": 2.5}}': OwnRecipe(
+        Nvfp4(), amax={"a": 1, "b": 2.5}
+    ),
 }
 
 
@@ -226,13 +228,16 @@ def test_a_text_means_a_recipe(text):
         ("e4m3:fp32:row:amax=1:scale=1", "amax and scale are both given; give one of them"),
         ("nvfp4:amax=x", "amax is 'x'; give a number such as amax=3.5, or a table of numbers"),
         ("nvfp4:amax=1e99", "amax is '1e99'; give a number such as amax=3.5"),
-        ("nvfp4:amax=-1", "amax is -1.0; give a number of binary32 that is finite and not negati"),
+        ("nvfp4:amax=-1", "amax is -1.0; give a number that is not negative"),
         ("nvfp4:range=1", "recipe is 'nvfp4:range=1', where 'range=1' is not known; give"),
         ("nvfp4:Columns", "where 'Columns' is not known; did you mean 'columns'?"),
         ("nvfp4:columns:columns", "where columns is given twice; give it once"),
         ("nvfp4:amax=1:amax=2", "where amax is given twice; give it once"),
-        ('{ kind = "nvfp4", axis = "diagonal" }', "axis is 'diagonal'; give rows or columns"),
-        ('{ kind = "mor", x = 1 }', "a key of recipe is 'x', which is not known"),
+        (
+            '{ representation = "nvfp4", axis = "diagonal" }',
+            "axis is 'diagonal'; give rows or columns",
+        ),
+        ('{ representation = "mor", x = 1 }', "a key of recipe is 'x', which is not known"),
     ],
 )
 def test_another_text_is_refused(text, message):
@@ -241,7 +246,7 @@ def test_another_text_is_refused(text, message):
 
 
 def test_numbers_by_the_names_of_tensors():
-    recipe = own_recipe('{"kind": "nvfp4", "amax": {"a": 1, "b": 2.5}}')
+    recipe = own_recipe('{"representation": "nvfp4", "amax": {"a": 1, "b": 2.5}}')
     ones = np.ones((2, 16), np.float32)
     found = cases_of(recipe, from_arrays({"b": ones, "a": ones}))
     found = {case.name: case.parameters["amax"] for case in found}
@@ -303,7 +308,7 @@ def test_a_kernel_that_leaves_codes_in_their_places_gives_them_transposed():
 )
 def test_a_recipe_is_words_or_a_table(more, words):
     """A table is a mapping, or a text of JSON or TOML, with braces or with a line for each key."""
-    table = {"kind": "nvfp4", "profile": "te", **more}
+    table = {"representation": "nvfp4", "profile": "te", **more}
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()]
     texts = (json.dumps(table), "{ " + ", ".join(lines) + " }", "\n# by hand\n" + "\n".join(lines))
     for given in (table, *texts):

@@ -162,7 +162,7 @@ def test_kernels_refuse_words():
             "nvfp4:n_random_bits=3:n_random_bits=3",
             "where n_random_bits is given twice; give it once",
         ),
-        ('{ kind = "mx", n_random_bits = "3" }', "n_random_bits is '3'"),
+        ('{ representation = "mx", n_random_bits = "3" }', "n_random_bits is '3'"),
     ],
 )
 def test_another_recipe_is_refused(recipe, message):
@@ -171,7 +171,9 @@ def test_another_recipe_is_refused(recipe, message):
 
 
 def test_texts_and_tables_mean_the_same():
-    table = own_recipe('{ kind = "nvfp4", n_random_bits = 16, axis = "columns", amax = 2 }')
+    table = own_recipe(
+        '{ representation = "nvfp4", n_random_bits = 16, axis = "columns", amax = 2 }'
+    )
     assert table.text == "nvfp4:te:1x16:columns:amax=2.0:n_random_bits=16"
     assert own_recipe(table.text) == table
 

@@ -10,30 +10,29 @@ import pytest
 from extras import imported
 
 from mor_ref.operations import OPERATIONS
+from mor_ref.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mor_ref"
 
 # What each part may import of this package. A part is a module or a directory right under mor_ref.
 MAY_IMPORT = {
-    "__init__": {
-        "api",
-        "argument_checks",
-        "definitions",
-        "metrics",
-        "policies",
-        "representations",
-    },
+    "__init__": {"schemes", "argument_checks", "definitions", "habits"},
     "argument_checks": set(),
+    "habits": {"argument_checks", "definitions"},
     "former_names": set(),
     "__main__": {"cli"},
     "addresses": set(),
+    "schemes": set(),
+    "counts_in_words": set(),
     "printable": set(),
     "processor_modes": set(),
     "signals": set(),
+    "whole_files": set(),
     "definitions": {"argument_checks", "definitions"},
     "policies": {"argument_checks", "definitions", "metrics", "representations"},
     "recipes": {
+        "schemes",
         "former_names",
         "argument_checks",
         "definitions",
@@ -45,6 +44,7 @@ MAY_IMPORT = {
     "treatments": {"former_names", "recipes"},
     "exact": {"definitions", "exact", "policies", "processor_modes"},
     "metrics": {
+        "argument_checks",
         "cuda",
         "definitions",
         "engine",
@@ -54,6 +54,8 @@ MAY_IMPORT = {
         "processor_modes",
     },
     "representations": {
+        "schemes",
+        "former_names",
         "api",
         "argument_checks",
         "arrays",
@@ -62,10 +64,21 @@ MAY_IMPORT = {
         "exact",
         "representations",
     },
-    "records": set(),
+    "records": {"habits", "record_files", "record_pictures"},
+    "record_files": {"argument_checks", "processor_modes", "whole_files"},
+    "record_pictures": {"counts_in_words"},
     "arrays": {"argument_checks", "definitions"},
-    "engine": {"argument_checks", "arrays", "definitions", "engine", "processor_modes", "signals"},
+    "engine": {
+        "schemes",
+        "argument_checks",
+        "arrays",
+        "definitions",
+        "engine",
+        "processor_modes",
+        "signals",
+    },
     "cuda": {
+        "schemes",
         "former_names",
         "argument_checks",
         "arrays",
@@ -74,29 +87,44 @@ MAY_IMPORT = {
         "metrics",
         "policies",
         "processor_modes",
+        "records",
         "representations",
     },
     "api": {
+        "schemes",
         "former_names",
         "api",
         "argument_checks",
         "arrays",
+        "counts_in_words",
         "definitions",
         "engine",
+        "metrics",
         "policies",
+        "recipes",
         "representations",
+        "record_files",
         "records",
         "processor_modes",
     },
     "fp8lm": {"api"},
-    "explain": {"argument_checks", "definitions", "exact"},
+    "explanations": {
+        "addresses",
+        "api",
+        "argument_checks",
+        "definitions",
+        "exact",
+        "explanations",
+    },
     "workers": {"argument_checks", "engine", "signals", "workers"},
     "analysis": {
+        "schemes",
         "former_names",
         "analysis",
         "api",
         "argument_checks",
         "arrays",
+        "counts_in_words",
         "definitions",
         "metrics",
         "policies",
@@ -105,8 +133,9 @@ MAY_IMPORT = {
         "recipes",
         "workers",
     },
-    "deviations": {"definitions", "deviations", "exact"},
+    "deviations": {"schemes", "definitions", "deviations", "exact"},
     "operations": {
+        "schemes",
         "fp8lm",
         "__init__",
         "arrays",
@@ -120,6 +149,7 @@ MAY_IMPORT = {
         "representations",
     },
     "golden": {
+        "schemes",
         "argument_checks",
         "arrays",
         "definitions",
@@ -132,6 +162,7 @@ MAY_IMPORT = {
         "representations",
         "recipes",
         "workers",
+        "whole_files",
     },
     "layouts": {"argument_checks", "arrays", "golden", "operations", "processor_modes"},
     "pytest_plugin": {"argument_checks", "golden", "verify"},
@@ -142,6 +173,7 @@ MAY_IMPORT = {
         "api",
         "argument_checks",
         "arrays",
+        "counts_in_words",
         "cuda",
         "definitions",
         "deviations",
@@ -155,9 +187,10 @@ MAY_IMPORT = {
         "recipes",
         "verify",
         "workers",
+        "whole_files",
     },
     "ptx": {"cuda", "definitions", "processor_modes", "ptx"},
-    "sources": {"definitions", "golden", "metrics", "policies", "sources"},
+    "sources": {"definitions", "metrics", "policies", "sources", "whole_files"},
     "torch": {
         "former_names",
         "api",
@@ -172,13 +205,15 @@ MAY_IMPORT = {
         "recipes",
     },
     "cli": {
+        "schemes",
         "__init__",
         "addresses",
         "analysis",
         "argument_checks",
         "cli",
+        "counts_in_words",
         "definitions",
-        "explain",
+        "explanations",
         "former_names",
         "golden",
         "metrics",
@@ -189,6 +224,7 @@ MAY_IMPORT = {
         "recipes",
         "verify",
         "workers",
+        "whole_files",
     },
 }
 
@@ -207,8 +243,28 @@ def module_of(path):
 MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+# A file of a scheme is of the part that has the same of other chapters.
+PARTS_OF_SCHEMES = {
+    "definition": "definitions",
+    "functions": "api",
+    "representation": "representations",
+    "recipe": "recipes",
+    "operation": "operations",
+    "suites": "golden",
+    "inputs": "golden",
+}
+
+
 def part_of(path):
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return part_of_module(module_of(path))
+
+
+def part_of_module(module):
+    names = module.split(".")
+    if names[1:2] == ["schemes"] and len(names) == 4:
+        file = names[3].split("_")[0]
+        return PARTS_OF_SCHEMES.get(file, file)
+    return names[1] if len(names) > 1 else "__init__"
 
 
 @functools.cache
@@ -240,8 +296,7 @@ def imports_among(path, nodes):
 
 
 def imported_parts(path):
-    for module in imports_of(path):
-        yield module.split(".")[1] if "." in module else "__init__"
+    yield from map(part_of_module, imports_of(path))
 
 
 def test_imports_point_one_way():
@@ -296,7 +351,7 @@ def test_rows_bind_the_implementations_only_when_they_are_called(part):
     """Not when the module of the rows is loaded."""
     for path in MODULES.values():
         if part_of(path) == part:
-            loaded = {name for name in loads_of(path) if name.split(".")[1] in BOUND}
+            loaded = {name for name in loads_of(path) if part_of_module(name) in BOUND}
             assert loaded == set(), path
 
 
@@ -319,7 +374,8 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 
 # The chapters of the specification that are computed: the exact model or its definitions have them.
 CHAPTERS = {path.stem for path in (ROOT / "spec").glob("*.md")} & {
-    path.stem for part in ("exact", "definitions") for path in (PACKAGE / part).glob("*.py")
+    *(path.stem for part in ("exact", "definitions") for path in (PACKAGE / part).glob("*.py")),
+    *SCHEMES,
 }
 
 # The files that are not a chapter, with the reason.
@@ -330,6 +386,7 @@ DOT_NVIDIA = "sums of NVIDIA's tensor cores, of the chapter dot"
 MATMUL = "products of matrices, of the chapter dot"
 METRICS = "acceptance, a part of the chapter policies"
 MEASURING = "error sums of any representation, of the chapters errors and policies"
+UNIT_SUMS = "what metrics compare, a part of the chapter policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
@@ -337,31 +394,34 @@ NO_CHAPTERS = {
     "definitions": {
         "block_formulas": BLOCK_FORMULAS,
         "catalogue": "the type of the tables of rows",
+        "code_digest": "digests of a user's own code, of the chapter policies",
         "dot_arguments": "what functions of the chapter dot are given",
         "finfo": "limits, of the chapter formats",
+        "integer_grids": "integers, of the chapter affine and others",
         "format": "the type of a row of the chapter formats",
         "format_names": "names in other software, of the chapter formats",
-        "formulas": "what formulas are",
+        "formulas": "what formulas are, of the chapter block_formats",
         "matmul": MATMUL,
+        "roles": "what a tensor is in a model, of the chapter policies",
+        "tables": "the type of tables that records have",
+        "unit_sums": UNIT_SUMS,
     },
     "exact": {
-        "affine_groups": "the order of dimensions, of the chapter affine",
         "arithmetic": "the arithmetic of all chapters (notation.md)",
-        "block_formulas": BLOCK_FORMULAS,
         "columns": "the arithmetic of all chapters, many numbers at a time",
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,
         "dot_nvidia": DOT_NVIDIA,
         "dot_terms": "products and terms, of the chapter dot",
         "error_columns": "error sums of many numbers, of the chapter errors",
-        "fp8lm_adam": "the steps of Adam, of the chapter fp8lm",
         "matmul": MATMUL,
         "metrics": METRICS,
         "step": "lets a deviation replace a step",
+        "unit_sums": UNIT_SUMS,
     },
     "engine": {
-        "affine_blocks": "scales and zero points of blocks, a part of the chapter affine",
-        "affine_orders": "the order of dimensions, a part of the chapter affine",
+        "block_steps": "steps of the chapter block_formats",
+        "block_tensors": "whole tensors of the chapter block_formats",
         "amaxes": "the largest and the smallest magnitudes of blocks, of the chapter scales",
         "dequantization": DEQUANTIZATION,
         "dot_amd": DOT_AMD,
@@ -370,45 +430,45 @@ NO_CHAPTERS = {
         "dot_nvidia": DOT_NVIDIA,
         "dot_operands": "rows of numbers, of the chapter dot",
         "dot_rounding": "steps of all sums, of the chapter dot",
-        "fp8lm_adam": "the numbers of a step of Adam, a part of the chapter fp8lm",
-        "fp8lm_tensors": "casts and sums of ranks, a part of the chapter fp8lm",
-        "global_scales": "of the chapter nvfp4",
+        "formulas": "formulas as text, of the chapter block_formats",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
-        "level_alphas": "the first alphas of rows, a part of the chapter levels",
         "matmul": MATMUL,
         "measuring": MEASURING,
         "nearest": NEAREST,
         "parallel": "splits loops among threads",
+        "percentiles": "percentiles of the chapter block_formats",
         "saturation": "what recordings count, a part of the chapter training",
+        "small_tensors": "calls with few numbers, of the chapter block_formats",
         "squares": "squared errors, a part of the chapter errors",
         "steps": "single steps of all chapters",
         "strips": "cuts tensors for all loops",
         "widening": "reads numbers of 16 bits for all loops",
+        "unit_sums": UNIT_SUMS,
         "unrounded_y": "a part of the chapter errors",
     },
     "api": {
         "border": "checks what holds for all public functions",
+        "quantize": "of the chapters quantization and block_formats",
         "coded_blocks": "records as codes and scales, of the chapter dot",
         "dequantization": DEQUANTIZATION,
-        "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
+        "given_scales": "given amaxes and scales, of the chapters scales, nvfp4 and block_formats",
+        "loading": "reads records of all chapters from files",
         "matmul": MATMUL,
         "matmul_operands": "records as rows, of the chapter dot",
         "matmul_segments": "products in segments of K, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
-        "mixed_units": "units and their candidates, of the chapter mixed",
-        "packing": "codes as bytes, of the chapters levels and shared",
+        "plans": "what calls with the same arguments share",
         "stochastic": "random words, of the chapters quantization, mx and nvfp4",
         "tracing": "keeps torch.compile out",
+        "packing": "codes as bytes, of the chapters levels and shared",
     },
     "cuda": {
-        "affine_functions": "the public function of the chapter affine",
         "arrays": "takes arrays of users",
         "cache": "keeps compiled kernels",
         "conversions": "instructions of GPUs, of the chapters encoding and decoding",
         "device": "a GPU",
         "dot_functions": "the public functions of the chapter dot",
-        "fp8lm_state": "steps of states, of the chapter fp8lm",
         "dot_products": "the chapter dot, whose name is that of a public function",
         "functions": "the public functions of the other chapters",
         "host": "a CPU that stands for a GPU",
@@ -419,20 +479,21 @@ NO_CHAPTERS = {
         "measuring": MEASURING,
         "metrics": METRICS,
         "nvrtc": "compiles kernels",
-        "packing": "codes as bytes, of the chapters levels and shared",
         "ptx": "checks compiled kernels",
+        "records": "what results have in common",
+        "records_with_y": "what results with y have in common",
         "source": "finds the sources of kernels",
         "streams": "orders what runs at the same time",
         "structures": "the arguments of the kernels of all chapters",
         "unavailable": "the error of a missing GPU",
     },
     "cuda/kernels": {
+        "fp8lm_state": "steps of states, of the chapter fp8lm",
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,
         "dot_nvidia": DOT_NVIDIA,
         "dot_terms": "products, terms and roundings, of the chapter dot",
         "conversions": "instructions of GPUs, of the chapters encoding and decoding",
-        "fp8lm_state": "steps of states, of the chapter fp8lm",
         "packing": "codes as bytes, of the chapters levels and shared",
         "elementwise": "loops of the chapters encoding and decoding",
         "kernels": "declares the kernels of all chapters",
@@ -444,17 +505,36 @@ NO_CHAPTERS = {
         "vectors": "loads and stores for all chapters",
     },
     "golden/suites": {
+        "catalogue": "lists the suites of all chapters",
         "dot_integers": "products of integers, of the chapter dot",
         "dot_scaled": "products of blocks with scales, of the chapter dot",
-        "fp8lm_state": "steps of states, of the chapter fp8lm",
-        "fp8lm_steps": "sequences of Adam, of the chapter fp8lm",
-        "packed": "bytes of codes, of the chapters levels and shared",
         "large": "makes the suites of large tensors for the chapters",
         "matmul": MATMUL,
         "nvfp4_large": LARGE_TENSORS,
         "policies_large": LARGE_TENSORS,
         "quantization_large": LARGE_TENSORS,
         "tensor_cases": "makes the cases of tensors for the chapters",
+    },
+    "operations": {
+        "catalogue": "lists the operations of all chapters",
+        "bits": "between bits and numbers",
+        "call": "the parameters and inputs of a call",
+        "elements": "what tensors of several chapters have",
+        "fields": "declares fields",
+        "given_words": "random words, of the chapters quantization, mx and nvfp4",
+        "integers": "integers as the bits of a field",
+        "margins": "distances from thresholds, of the chapter policies",
+        "matmul": MATMUL,
+        "operation": "declares operations",
+        "parameters": "the values that parameters have",
+        "random_blocks": "random blocks of all chapters",
+        "random_dots": "random rows of the chapter dot",
+        "random_numbers": "random numbers of all chapters",
+        "random_products": "random entries of products of matrices, of the chapter dot",
+        "random_words": "the random words of all chapters",
+        "results": "results as bits",
+        "shapes": "the shapes of fields",
+        "way_back": "from fields to y, for all chapters",
     },
 }
 
@@ -468,7 +548,7 @@ def test_a_chapter_has_the_name_that_it_has_in_the_specification(part):
 
 @pytest.mark.parametrize(
     "path",
-    [path for name in WITHOUT_NUMPY for path in sorted((PACKAGE / name).glob("*.py"))],
+    [path for path in MODULES.values() if part_of(path) in WITHOUT_NUMPY],
     ids=lambda path: f"{path.parent.name}.{path.stem}",
 )
 def test_the_exact_model_names_no_array_library(path):
@@ -548,6 +628,7 @@ def test_starting_is_quick():
     assert not packages & (SLOW | {"rich", "typer"})
     assert ours == {
         "mor_ref.argument_checks",
+        "mor_ref.schemes",
         *(
             f"mor_ref.definitions{name}"
             for name in ("", ".catalogue", ".encoding", ".format", ".format_names", ".formats")
@@ -583,6 +664,8 @@ def test_mutants_are_made_of_every_module_of_the_engine():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OTHER_TESTS"
     )
     modules = {path.stem for path in (PACKAGE / "engine").glob("*.py")} - {"__init__"}
+    for path in PACKAGE.glob("schemes/*/engine*.py"):
+        modules.add(path.parent.name + path.stem.removeprefix("engine"))
     others = ast.literal_eval(table)
     assert others.keys() <= modules
     tests = {f"test_{name}.py" for one in modules for name in others.get(one, (one,))}

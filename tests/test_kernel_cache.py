@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.engine import kernel, nvfp4, policies, strips
+from mor_ref.engine import block_steps, kernel, policies, strips
 
 PACKAGE = Path(mor_ref.__file__).parent
 
@@ -80,7 +80,7 @@ def edit(path, old, new):
 @pytest.mark.tier("full")
 def test_a_second_process_finds_the_kernel(used):
     """Whichever other kernels either has called."""
-    other = "import mor_ref; mor_ref.decode([1], 'e4m3'); import mor_ref.engine.mx"
+    other = "import mor_ref; mor_ref.decode([1], 'e4m3'); import mor_ref.schemes.levels.engine"
     assert run(f"{other}\n{ENCODE}", *used) == ["56", "1"]
 
 
@@ -97,26 +97,26 @@ def test_an_edit_in_a_file_that_a_kernel_calls_is_noticed(used):
 SCALES = """
 import mor_ref
 import numpy as np
-x = np.array([[1.0] + [0.0] * 15, [1e-9] + [0.0] * 15], np.float32)
-print(*mor_ref.quantize_nvfp4(x, profile="torchao").block_scale[:, 0])
+x = np.array([[1.0], [3.0]], np.float32)
+print(*mor_ref.quantize_mx(x, "e4m3", scale_rule="ceil").scale[:, 0])
 """
 
 
 @pytest.mark.tier("full")
 def test_another_constant_is_other_code(copy):
     """Also one that is a number of NumPy's."""
-    assert run(SCALES, *copy) == ["126", "8"]
+    assert run(SCALES, *copy) == ["119", "121"]
     edit(
-        copy[0] / "mor_ref/engine/nvfp4.py",
-        "_LEAST_TORCHAO = _F(2.0**-6)",
-        "_LEAST_TORCHAO = _F(2.0**-9)",
+        copy[0] / "mor_ref/engine/block_steps.py",
+        "_FRACTION = _U(0x3F800000), _U(0x00800000)",
+        "_FRACTION = _U(0x3F000000), _U(0x00800000)",
     )
-    assert run(SCALES, *copy) == ["126", "1"]
+    assert run(SCALES, *copy) == ["119", "120"]
 
 
 def test_the_digest_is_of_constants_and_of_functions(monkeypatch):
     digests = {kernel.code_digest()}
-    monkeypatch.setattr(nvfp4, "_LEAST_TORCHAO", np.float32(2.0**-9))
+    monkeypatch.setattr(block_steps, "_UP", np.float32(2.0**9))
     digests.add(kernel.code_digest())
     monkeypatch.setattr(policies, "keep_row", policies.render_row)
     digests.add(kernel.code_digest())
@@ -244,6 +244,37 @@ def test_packages_in_archives_do_not_share_kernels(copy):
     for archive, code in (("old", "56"), ("new", "57")):
         zipped = environment | {"PYTHONPATH": str(where / f"{archive}.zip")}
         assert run(ENCODE, where, zipped) == [code, "0"]
+
+
+def test_two_processes_that_keep_kernels_at_once_never_mix_them(tmp_path, monkeypatch):
+    """Both find an empty index, and the first writes its code last: an entry may be lost."""
+    one, other = (kernel._CheckedFiles(str(tmp_path), "x", "stamp") for _ in range(2))
+    late = []
+    with monkeypatch.context() as patched:
+        for files in (one, other):
+            patched.setattr(files, "_load_index", dict)
+        patched.setattr(one, "_save_data", lambda *written: late.append(written))
+        one.save("bfloat16", b"of bfloat16")
+        other.save("float16", b"of float16")
+    for written in late:
+        one._save_data(*written)
+    later = kernel._CheckedFiles(str(tmp_path), "x", "stamp")
+    assert later.load("bfloat16") in (None, b"of bfloat16")
+    assert later.load("float16") == b"of float16"
+    later.save("bfloat16", b"of bfloat16")
+    assert later.load("bfloat16") == b"of bfloat16"
+    assert later.load("float16") == b"of float16"
+
+
+def test_a_kernel_of_another_directory_is_no_kernel(tmp_path):
+    """A directory is that of a digest of the code."""
+    for code in ("old", "new"):
+        (tmp_path / code).mkdir()
+        kernel._CheckedFiles(str(tmp_path / code), "x", "stamp").save("key", code.encode())
+    for path in (tmp_path / "old").iterdir():
+        shutil.copy(path, tmp_path / "new" / path.name)
+    with pytest.raises(ValueError, match="is damaged"):
+        kernel._CheckedFiles(str(tmp_path / "new"), "x", "stamp").load("key")
 
 
 def test_a_wrong_bit_in_a_kept_kernel_is_noticed(tmp_path):

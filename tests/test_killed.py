@@ -15,7 +15,7 @@ from mor_ref.golden.generation.directory import RECORD, lock_directory
 from mor_ref.golden.generation.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import suite_files
-from mor_ref.golden.store.whole_files import remove_unfinished, write_whole
+from mor_ref.whole_files import remove_unfinished, write_whole
 from mor_ref.workers import package_digest
 
 SUITES = ("decisions", "error_steps")

@@ -13,11 +13,12 @@ from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
 from mor_ref.analysis import compare
-from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS, level_kind
-from mor_ref.engine.level_alphas import first_alphas
-from mor_ref.exact.levels import alpha_sum, first_alpha, level_row, packed_row
 from mor_ref.operations import OPERATIONS
-from mor_ref.recipes import Levels, as_tensor_recipe, short_text
+from mor_ref.recipes import as_tensor_recipe, short_text
+from mor_ref.schemes.levels.definition import ARITHMETICS, LEVEL_KINDS, level_kind
+from mor_ref.schemes.levels.engine_alphas import first_alphas
+from mor_ref.schemes.levels.exact import alpha_sum, first_alpha, level_row, packed_row
+from mor_ref.schemes.levels.recipe import Levels
 from mor_ref.verify import assert_bit_exact
 
 NAN = 0x7FFFFFFF
@@ -152,7 +153,7 @@ def quantized(w, kind, **how):
 def test_names_and_shapes():
     """LVL-001."""
     assert repr(quantized(np.ones((2, 3)), "lsq3")) == "<2x3 as lsq3 in f32: 2 rows>"
-    with pytest.raises(ValueError, match="kind is 'lsq2', which is not known"):
+    with pytest.raises(ValueError, match="representation is 'lsq2', which is not known"):
         quantized([1.0], "lsq2")
     with pytest.raises(ValueError, match="arithmetic is 'f16', which is not known"):
         quantized([1.0], "lsq3", arithmetic="f16")

@@ -18,8 +18,8 @@ def test_an_answer_is_in_its_files(question: str, paths: str, word: str) -> None
         assert word in (ROOT / path).read_text(encoding="utf-8"), f"{question}: {path}"
 
 
-def test_there_are_ten_questions() -> None:
-    assert len(ANSWERS) == 10
+def test_there_are_ten_questions_or_more() -> None:
+    assert len(ANSWERS) >= 10
 
 
 def test_the_rooms_of_the_picture_are_all_there_are() -> None:
@@ -37,19 +37,24 @@ def test_the_rooms_of_the_picture_are_all_there_are() -> None:
         "__main__",
         "__init__",
         "addresses",
+        "counts_in_words",
         "former_names",
-        "explain",
+        "explanations",
         "fp8lm",
+        "habits",
         "layouts",
         "printable",
         "processor_modes",
+        "record_files",
+        "record_pictures",
         "records",
     }
-    assert there - rooms == others | {"signals", "treatments", "workers"}
+    assert there - rooms == others | {"signals", "treatments", "whole_files", "workers"}
 
 
 def test_the_call_of_the_picture_goes_where_it_says() -> None:
-    source = (ROOT / "mor_ref" / "api" / "mx.py").read_text(encoding="utf-8")
+    files = (ROOT / "mor_ref" / "api" / f"{name}.py" for name in ("mx", "block_formats"))
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
     steps = re.findall(r'class="label"[^>]*>\d (.+?)</text>', PICTURE)
     for name in ", ".join(steps).split(", "):
         assert f"{name}(" in source, name

@@ -102,7 +102,7 @@ def test_units_that_stay_bfloat16_are_rounded_to_it():
     found = compare(numbers(np.float32), ["mor:three_way:3x20"])["mor:three_way:3x20"]
     assert all(found.taken.values())
     assert sum(found.taken.values()) == 7 * 40
-    alone = compare(numbers(np.float32), ['{ kind = "unquantized" }'])
+    alone = compare(numbers(np.float32), ['{ representation = "unquantized" }'])
     (found,) = alone.values()
     pairs = [(float(v), float(np.float32(v.astype(BF16)))) for v in numbers(np.float32).reshape(-1)]
     assert without_saturated(found.measures) == exact_measures(pairs)
@@ -141,7 +141,7 @@ def test_sums_of_squares_do_not_depend_on_strips_parts_and_threads(shape, thread
 def test_the_parts_of_a_large_tensor_have_their_own_y():
     """ERR-008: blocks of MX do not cross rows, so that pieces of rows add up to the whole."""
     x = np.random.default_rng(4).standard_normal((2050, 1024)).astype(BF16)
-    recipes = ["mxfp4", '{ kind = "unquantized" }']
+    recipes = ["mxfp4", '{ representation = "unquantized" }']
     pieces = [compare(x[top : top + 700], recipes) for top in range(0, 2050, 700)]
     for name, whole in compare(x, recipes).items():
         assert total(name, (piece[name] for piece in pieces)) == whole
@@ -303,7 +303,7 @@ def test_bits_of_a_mixture_are_in_proportion():
 
 
 def test_recipes_of_training_are_refused():
-    for text in ('{ kind = "delayed" }', '{ kind = "nvfp4", rounding = "sr" }'):
+    for text in ('{ representation = "delayed" }', '{ representation = "nvfp4", rounding = "sr" }'):
         with pytest.raises(ValueError, match="which needs the steps of a training; give a recipe"):
             recipes_from([text])
     with pytest.raises(ValueError, match="recipe nvfp4 is given twice; give it once"):

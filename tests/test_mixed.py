@@ -7,15 +7,17 @@ import mor_ref
 from mor_ref import formats
 from mor_ref.analysis import compare
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.mixed import MIXTURES, integer_format
-from mor_ref.definitions.mixed import Mixture as MixtureOfFormats
-from mor_ref.engine.mixed import joined
-from mor_ref.engine.mixed import least as least_of
-from mor_ref.exact.mixed import error_in_units, layer_errors, least, mixed, squared_error
 from mor_ref.operations import OPERATIONS
-from mor_ref.recipes import Mixture, as_tensor_recipe, short_text
-from mor_ref.representations import AffineBlocks, MxBlocks, as_representation
-from mor_ref.representations.mixed import candidates_from
+from mor_ref.recipes import as_tensor_recipe, short_text
+from mor_ref.representations import MxBlocks, as_representation
+from mor_ref.schemes.affine.representation import AffineBlocks
+from mor_ref.schemes.mixed.definition import MIXTURES, integer_format
+from mor_ref.schemes.mixed.definition import Mixture as MixtureOfFormats
+from mor_ref.schemes.mixed.engine import joined
+from mor_ref.schemes.mixed.engine import least as least_of
+from mor_ref.schemes.mixed.exact import error_in_units, layer_errors, least, mixed, squared_error
+from mor_ref.schemes.mixed.recipe import Mixture
+from mor_ref.schemes.mixed.representation import candidates_from
 from mor_ref.verify import assert_bit_exact
 
 TOPS = np.array([1.0, 1.75, 2.0**-126, 2.0**-140, 3e38, 1e-20, 448, 6], np.float32)
@@ -176,7 +178,7 @@ def test_a_layer_has_one_candidate():
 def test_the_engine_has_the_bits_of_the_exact_model(candidates, block):
     """MFQ-001 to MFQ-006: on numbers at edges, each row with another binade."""
     x = numbers_at_edges(7, rows=24)
-    of = candidates_from(candidates, as_representation)
+    of = candidates_from(candidates)
     found = mor_ref.mix_formats(x, candidates, block=block)
     cut = partition(x.shape, block)
     expected = mixed([[float(v) for v in row] for row in x], of, cut)

@@ -23,13 +23,13 @@ from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.dot import DOT_PROFILES
-from mor_ref.engine import global_scales, parallel, steps
+from mor_ref.engine import parallel, steps
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact.dot import dot as exact_dot
 from mor_ref.exact.policies import mix
-from mor_ref.explain.encoding import explain
+from mor_ref.explanations.encoding import explain
 from mor_ref.policies import POLICIES
 from mor_ref.processor_modes import follows_ieee_754
 
@@ -188,9 +188,6 @@ REFUSING = {
     "mor in two threads": lambda: mor_ref.mor(X, "nvfp4", threads=2),
     "a step of quantization": scaled_step,
     "a step of errors": lambda: steps.errors_of_elements(BITS, BITS, *(BITS + k for k in range(3))),
-    "the global scale": lambda: global_scales.global_scales(
-        mor_ref.definitions.nvfp4.PROFILES["te"], X[:, 0]
-    ),
     "a given global scale": lambda: mor_ref.quantize_nvfp4(X, global_scale=3.0),
     "the range": lambda: acceptance.fits_range(SUMS, EXTREMES, formats["f32"]),
     "dot": lambda: mor_ref.dot(CODES, CODES, profile="f32_fma", formats=("bf16", "bf16")),
@@ -281,13 +278,15 @@ def test_a_caller_of_other_modes_refuses_or_its_workers_do(mode):
 
 @pytest.mark.tier("full")
 def test_constants_are_right_whatever_the_modes_of_the_import():
-    """NVF-004: a sixth, to the nearest number."""
+    """BLF-002: a tenth, to the nearest number."""
     program = (
-        "import numpy; from modes import MODES, modes\n"
-        "with modes(MODES['down']): import mor_ref.engine.nvfp4 as nvfp4\n"
-        "print(hex(nvfp4._SIXTH.view(numpy.uint32)))"
+        "import numpy; from fractions import Fraction; from modes import MODES, modes\n"
+        "with modes(MODES['down']):\n"
+        "    from mor_ref.engine.formulas import nearest_binary32\n"
+        "    tenth = nearest_binary32(Fraction('0.1'))\n"
+        "print(hex(tenth.view(numpy.uint32)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd="tests", capture_output=True, text=True, check=False
     )
-    assert done.stdout == "0x3e2aaaab\n", done.stderr
+    assert done.stdout == "0x3dcccccd\n", done.stderr

@@ -7,6 +7,7 @@ numbers. No public function may return another number then without a word.
 import dataclasses
 import inspect
 import struct
+import tempfile
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from modes import MODES, has_modes, modes
 import mor_ref
 from mor_ref import analysis, exact, formats, fp8lm, golden, layouts
 from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
+from mor_ref.recipes import as_block_format
 from mor_ref.records import Record
 
 pytestmark = has_modes
@@ -43,6 +45,8 @@ def engine(*asked):
 # By name, as a user writes it. A class has a call here, or an instance among the records.
 CALLS = {
     "mor_ref.encode": lambda: (mor_ref.encode(X, "e4m3"), mor_ref.encode(X64, "bf16")),
+    "mor_ref.explain": lambda: [str(mor_ref.explain(v, "bf16")) for v in (*ROW, 5e-324)],
+    "mor_ref.neighbours": lambda: [mor_ref.neighbours(v, "f32") for v in (*ROW, 5e-324)],
     "mor_ref.decode": lambda: mor_ref.decode(np.arange(256, dtype=np.uint8), "e8m0"),
     "mor_ref.quantize": lambda: mor_ref.quantize(X64, "e4m3", **CUT),
     "mor_ref.quantize_mx": lambda: mor_ref.quantize_mx(X, "e2m1", scale_rule="rceil"),
@@ -60,6 +64,11 @@ CALLS = {
         RECORDS["quantize"], mor_ref.transposed(RECORDS["quantize"]), profile="hopper_fp8"
     ),
     "mor_ref.transposed": lambda: mor_ref.transposed(RECORDS["quantize"]).shape,
+    "mor_ref.BlockFormat": lambda: [
+        mor_ref.quantize(X, text).codes for text in ("mxfp8:rceil", "nvfp4:te")
+    ],
+    "mor_ref.BlockScale": lambda: [facts_of(one) for one in as_block_format("nvfp4").scales],
+    "mor_ref.load": lambda: saved_and_loaded(fp8lm.AutoScale(0.3), RECORDS["quantize_mx"]),
     "mor_ref.Format": lambda: facts_of(
         mor_ref.Format("low", exponent_bits=4, mantissa_bits=3, bias=127, specials="fn")
     ),
@@ -105,7 +114,10 @@ CALLS = {
     "fp8lm.begin_adam": lambda: fp8lm.begin_adam(X64),
     "fp8lm.adam": lambda: fp8lm.adam(ADAM, X[1], lr=0.1, weight_decay=0.3),
     "analysis.analyze": lambda: analysis.analyze(X, SETTINGS),
-    "analysis.compare": lambda: analysis.compare(X, ["mxfp8", "mor:two_way:1x4"]),
+    "analysis.compare": lambda: [
+        analysis.compare(X, ["mxfp8", "mor:two_way:1x4"]),
+        analysis.compare(X, ["mxfp4"], inputs=X[:, ::-1]),
+    ],
     "analysis.compare_files": lambda: analysis.compare_files([]),
     "analysis.settings_for": lambda: facts_of(analysis.settings_for(threshold=0.14285714)),
     "analysis.settings_under": lambda: facts_of(analysis.settings_under("mor:tensor:0.14285714")),
@@ -126,13 +138,19 @@ CALLS = {
 }  # fmt: skip
 WITHOUT_NUMBERS = {
     "mor_ref.finfo", "mor_ref.Finfo",  # of the rows of formats
+    "mor_ref.ExplainedEncoding", "mor_ref.Neighbours",  # of the two functions
     "mor_ref.formats", "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.Metric",
+    "mor_ref.BlockFormatError",
+    # What `mor` asks, inside of its own check.
+    "mor_ref.Cosine", "mor_ref.LargestByRow", "mor_ref.RelativeFrobenius", "mor_ref.Role",
+    "mor_ref.Sqnr", "mor_ref.Unit",
     "fp8lm.History", "fp8lm.AutoScale",  # given by users
     "analysis.Analysis", "analysis.BlockMap", "analysis.NamedRecipe", "analysis.TensorComparison",
 }  # fmt: skip
 
 RECORDS = {
     "quantize": mor_ref.quantize(X, "e4m3", **CUT),
+    "block format": mor_ref.quantize(X, "mxfp8"),
     "quantize_mx": mor_ref.quantize_mx(X, "e2m1"),
     "quantize_nvfp4": mor_ref.quantize_nvfp4(X),
     "quantize_affine": mor_ref.quantize_affine(X, "uint8", symmetric=False),
@@ -149,6 +167,7 @@ RECORDS = {
     "measures": analysis.compare(X, ["mxfp4"])["mxfp4"].measures,
     "compared": analysis.compare(X, ["mxfp4"])["mxfp4"],
     "comparison": analysis.Comparison((), ()),
+    "on inputs": analysis.compare(X, ["mxfp4"], inputs=X)["mxfp4"].on_inputs,
     "report": REPORT,
     "settings": SETTINGS,
     "totals": analysis.totals_of([REPORT], SETTINGS),
@@ -157,6 +176,14 @@ ALSO = {  # methods with arguments
     "alpha_sums": lambda one: one.alpha_sums(np.full(one.y.shape, 1e-310)),
     "dequantize to bfloat16": lambda one: one.dequantize("bfloat16"),
 }
+
+
+def saved_and_loaded(*records):
+    """Return records by way of files; a float of JSON must not be rounded otherwise."""
+    with tempfile.TemporaryDirectory() as directory:
+        for number, record in enumerate(records):
+            record.save(f"{directory}/{number}.npz")
+        return [mor_ref.load(f"{directory}/{number}.npz") for number in range(len(records))]
 
 
 def facts_of(one):

@@ -142,7 +142,7 @@ def test_names_of_roundings(name, choices):
     ("recipe", "choices"),
     [
         ("e4m3fn", ["e4m3"]),
-        ("float8_e4m3", ["e4m3_ieee"]),
+        ("fp8_e5m2", ["e5m2"]),
         ("mxfp6", ["mxfp6_e2m3", "mxfp6_e3m2"]),
         ("MXFP8", ["mxfp8"]),
         ("three-way", ["mor:three_way"]),

@@ -64,11 +64,18 @@ def test_a_range_is_a_float(number):
     assert type(Nvfp4Profile("mine", "te", number).range) is float
 
 
-@pytest.mark.parametrize(
-    "number", [1000.3, 1.5, 0.0, -5.0, math.nan, math.inf, -math.inf, 1e39, 10**400, "2688", None]
-)
-def test_a_range_that_is_refused(number):
-    with pytest.raises(ValueError, match="range is .*; give a finite number of at least 2"):
+REFUSED_RANGES = [
+    (1000.3, "which is not a number of binary32; the nearest is 1000.2999877929688"),
+    *((number, "give a number of at least 2, such as 2688.0") for number in (1.5, 0.0, -5.0)),
+    *((number, "which is no finite number of binary32") for number in (math.nan, -math.inf, 1e39)),
+    (10**400, "which is no number of binary32"),
+    *((other, "give a number, such as 2688.0") for other in ("2688", None, True)),
+]
+
+
+@pytest.mark.parametrize(("number", "words"), REFUSED_RANGES)
+def test_a_range_that_is_refused(number, words):
+    with pytest.raises((TypeError, ValueError), match=f"range is .*{words}"):
         Nvfp4Profile("mine", "te", number)
 
 

@@ -701,7 +701,7 @@ def scales_of_numbers(operation, case, coded):
     found = {name: array.reshape(-1, 1) for name, array in more.items()}
     sides = sides_of("rc", parameters, x.shape)
     for name in way.followed(parameters, coded)[1:]:
-        axes = operation.field(name)[1]
+        axes = operation.field(name).axes
         if axes == "order":
             continue
         rows = case.arrays[name].reshape(len(case.arrays[name]), -1)

@@ -11,8 +11,8 @@ from forking import mor_ref as run
 from forking import python
 from safetensors.numpy import save_file
 
+from mor_ref import whole_files
 from mor_ref.golden import bundled_files
-from mor_ref.golden.store import whole_files
 
 RECIPE = ("--recipe", "mxfp8_e4m3:floor:32")
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
 # Every file that is not finished is /dev/full, which takes no byte.
 FULL = """
 import os, sys
-from mor_ref.golden.store import whole_files
+from mor_ref import whole_files
 unfinished = whole_files._unfinished
 
 def full(path):

@@ -8,10 +8,11 @@ from integers import OPERATION
 
 from mor_ref.cli.golden import _exposed
 from mor_ref.golden.generation.vectors import has_deviations, made, make
-from mor_ref.golden.model.suite import Case, Size, expected, given
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import given
 from mor_ref.verify.checking.check import check, lines
 
 DECODE = SUITES["decode"]
@@ -36,7 +37,7 @@ def one_case(name="a", **parameters):
         ({"title": "Größe"}, r"title is 'Gr\xf6\xdfe', and has to be a line of ASCII"),
         ({"title": "ends */ a comment"}, "title is 'ends */ a comment', and has to be"),
         ({"about": ("MINE-1",)}, "is 'MINE-1', and has to be the id of a rule"),
-        ({"fields": (given("code", "f32", "codes"), *DECODE.fields[1:])}, "in the format f32"),
+        ({"fields": (given("code f32 n", "codes"), *DECODE.fields[1:])}, "in the format f32"),
         ({"questions": one_case("a b")}, "cases has the name 'a b', which is not a file name"),
         ({"questions": one_case(Size=1)}, "has the name 'Size', which is not a parameter"),
     ],
@@ -77,7 +78,7 @@ def test_what_is_made_is_taken(tmp_path, monkeypatch):
     [
         (OPERATION, "the exact function of its own operation"),
         (
-            replace(OPERATION, exact=OPERATION.engine),
+            replace(OPERATION, model=OPERATION.function),
             "the function of its operation, which is also the engine",
         ),
     ],
@@ -87,17 +88,8 @@ def test_a_check_says_what_it_compared_with(operation, model, tmp_path, monkeypa
     monkeypatch.setitem(OPERATIONS, operation.name, operation)
     x = np.float32([[0.5, -1.25, 3.0]]).view(np.uint32)
     case = Case("a", {"block": "row", "source": "f32"}, {"x": x})
-    fields = [expected(name, "u8", f"the {name}") for name in ("zero", "code")]
-    suite = replace(
-        DECODE,
-        name="ours",
-        title="Mine",
-        operation=operation.name,
-        about=(),
-        fields=(given("x", "source", "the numbers"), *fields),
-        questions=lambda _: iter([case]),
-    )
-    monkeypatch.setitem(SUITES, "ours", suite)
+    own = suite("ours", "Mine", operation.name, (), lambda _: iter([case]), ("zero", "code"))
+    monkeypatch.setitem(SUITES, "ours", own)
     make(["ours"], tmp_path, Size(), workers=Here())
     monkeypatch.setattr("mor_ref.verify.checking.check.processes", Here)
     found = check(tmp_path, [])

@@ -1,7 +1,9 @@
 """A user's own tensors: quantized, and verified under a recipe."""
 
+import struct
 import sys
 import weakref
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -256,13 +258,19 @@ def as_floor(operation, parameters, inputs):
     return engine(operation, {**parameters, "scale_rule": "floor"}, inputs)
 
 
+def uncounted(result):
+    """Return a result without how often cases were asked again, which their sizes decide."""
+    return replace(result, repeats=replace(result.repeats, questions=0))
+
+
 @pytest.mark.tier("full")
 def test_parts_have_the_result_of_the_whole(monkeypatch):
     whole = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
     monkeypatch.setattr(own_module, "_TOGETHER", 1)
     parts = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
     assert whole.verdict == "mismatch"
-    assert parts.results == whole.results
+    assert [uncounted(result) for result in parts.results] == list(map(uncounted, whole.results))
+    assert [result.repeats.cases for result in (*whole.results, *parts.results)] == [3, 3]
     assert (parts.conformance, parts.diagnosis) == (whole.conformance, whole.diagnosis)
 
 
@@ -369,8 +377,8 @@ def test_bundled_suites_are_not_changed_by_own_ones():
         ),
         (("quantize", "FILE", "--recipe", "mxfp8", "--out", "a.bin"), "out is 'a.bin'; give a"),
         (
-            ("quantize", "FILE", "--recipe", "e4m3", "--out", "a.npz"),
-            "without scaling and block; give",
+            ("quantize", "FILE", "--recipe", "e4m3:fp16", "--out", "a.npz"),
+            "'fp16' is not known; give a word for scaling (gam, e8m0, fp32), or for block",
         ),
         (("quantize", "none.npy", "--recipe", "mxfp8", "--out", "a.npz"), "none.npy is not there"),
     ],
@@ -388,7 +396,10 @@ def test_words_and_integers_are_refused_with_what_to_give():
             {"a": words + np.uint32((1 << 24) + 1)},
             "tensor 'a' holds 16777217, which float32 does not have; convert it yourself and give ",
         ),
-        ({"a": [True]}, "tensor 'a' holds the bool True; give float32, float16, bfloat16 or a CPU"),
+        (
+            {"a": [True]},
+            "tensor 'a' holds the bool True; give float64, float32, float16, bfloat16 or a CPU",
+        ),
         (
             {"a": x, "a/random_word": words},
             "a/random_word has random words, which the recipe does ",
@@ -400,9 +411,43 @@ def test_words_and_integers_are_refused_with_what_to_give():
     assert "add n_random_bits= to the recipe, such as nvfp4:n_random_bits=16" in str(error.value)
 
 
-def test_float64_is_refused_by_name():
-    with pytest.raises(ValueError, match="tensor 'a' has dtype float64; give float32, float16 or"):
-        mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")
+TIE = np.full((2, 64), 1.0625 + 2.0**-40)  # just above a tie of e4m3, and a tie in binary32
+
+
+@pytest.mark.parametrize("where", ["npy", "npz", "safetensors", "arrays"])
+def test_float64_is_rounded_to_float32_first(run, tmp_path, where):
+    """QNT-004: one rounding straight to the format would give another code."""
+    seen, x = [], TIE.copy()
+    x[1] = [3.4028235677973366e38, -1e300, np.nan, -0.0] * 16
+    path = tmp_path / f"x.{where}"
+    {"npy": np.save, "npz": lambda p, a: np.savez(p, a=a)}.get(
+        where, lambda p, a: save_file({"a": a}, p)
+    )(path, x)
+
+    def kernel(_, __, inputs):
+        seen.append(inputs["x"].copy())
+        codes = mor_ref.quantize_mx(inputs["x"].view(np.float32), "e4m3")
+        return {"code": codes.codes, "scale": codes.scale}
+
+    report = mor_ref.verify(kernel, inputs={"a": x} if where == "arrays" else path, recipe="mxfp8")
+    assert report
+    (words,) = [each for each in seen if each.shape == x.shape][:1]
+    right = [struct.unpack("<I", struct.pack("<f", number))[0] for number in (1.0625, -0.0)]
+    assert words.ravel()[[0, 67]].tolist() == right
+    assert words.view(np.float32)[1, :2].tolist() == [np.inf, -np.inf]
+    name = "a" if where != "npy" else str(path)
+    line = f"rounded from float64 to float32 first (QNT-004): {name}"
+    assert line in str(report).splitlines()
+    if where == "arrays":
+        return
+    status, printed, _ = run("quantize", path, "--recipe", "mxfp8", "--out", tmp_path / "q.npz")
+    assert status == 0
+    assert line in printed.splitlines()
+    (codes,) = (a for key, a in np.load(tmp_path / "q.npz").items() if key.endswith("/code"))
+    assert mor_ref.decode(codes[0, :1], "e4m3") == 256  # 1.0 times 2^8, to even, and not 1.125
+    status, printed, _ = run("verify", "numba", "--inputs", path, "--recipe", "mxfp8", "--complete")
+    assert status == 0
+    assert line in printed.splitlines()
 
 
 def test_arguments_of_other_types_are_refused():
@@ -416,7 +461,7 @@ def test_arguments_of_other_types_are_refused():
     ):
         with pytest.raises(TypeError, match=said):
             mor_ref.verify(candidate, inputs=inputs, recipe="mxfp8")
-    for one in ("mxfp8", {"kind": "mx"}):  # and not its letters or keys
+    for one in ("mxfp8", {"representation": "mx"}):  # and not its letters or keys
         with pytest.raises(TypeError, match="; give a list of recipes, such as .'mxfp8:rceil'."):
             compare(x, one)
 
@@ -507,13 +552,12 @@ def test_a_byte_that_differs_is_shown_as_codes(name):
 def test_tensors_that_no_recipe_takes_are_named_and_the_others_done(run, tmp_path):
     """By default the status is that of the others; with --complete it is 1."""
     mine, out = tmp_path / "mine.safetensors", tmp_path / f"{SUITE}.safetensors"
-    x, no = np.ones((2, 32), np.float32), np.ones((3, 4))
-    save_file({"x": x, "no": no, "ids": np.arange(3), "none": x[:0]}, mine)
-    wide = "recipes take float32, float16, bfloat16, and round nothing before; convert it yourself"
+    x, wide = np.ones((2, 32), np.float32), np.ones((3, 4))
+    save_file({"x": x, "wide": wide, "ids": np.arange(3), "none": x[:0]}, mine)
     skipped = [
-        "skipped: 3 tensors",
+        "rounded from float64 to float32 first (QNT-004): wide",
+        "skipped: 2 tensors",
         "  ids (3 I64): it holds integers",
-        f"  no (3x4 f64): {wide}",
         "  none (0x32 f32): it is empty",
     ]
     asked = ("--recipe", "mxfp8")
@@ -534,5 +578,6 @@ def test_tensors_that_no_recipe_takes_are_named_and_the_others_done(run, tmp_pat
     status, _, errors = run(*command, "--include", "no|ids")
     assert status == 2
     assert (
-        "inputs have no tensor that a recipe takes: ids (3 I64): it holds integers; no (" in errors
+        "inputs have no tensor that a recipe takes: ids (3 I64): it holds integers; none ("
+        in errors
     )

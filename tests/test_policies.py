@@ -257,7 +257,7 @@ def test_a_threshold_sets_the_rung_of_e4m3():
     assert mor_ref.mor(x, threshold=0.001).choice.tolist() == [[1]]
     nvfp4 = POLICIES["nvfp4"].with_threshold(0.01)
     assert [rung.metric.limit for rung in nvfp4.ladder] == [1677722, 83886]
-    with pytest.raises(ValueError, match="policy 'two_way' has no mean relative error of 'e4m3'"):
+    with pytest.raises(ValueError, match="policy 'two_way' has no threshold of 'e4m3'"):
         mor_ref.mor(x, "two_way", threshold=0.05)
 
 
@@ -292,10 +292,10 @@ def test_thresholds_of_rungs_that_there_are_not():
     assert (means["tensor"], means["two_way"], means["three_way"]) == (["e4m3"], [], [])
     others = f"omit it, or give the policy {' or '.join(name for name in means if means[name])}"
     for policy, threshold, message in (
-        ("nvfp4", {"e5m2": 0.1}, "no mean relative error of 'e5m2'; give one for nvfp4 or e4m3"),
+        ("nvfp4", {"e5m2": 0.1}, "no threshold of 'e5m2'; give one for nvfp4 or e4m3"),
         ("tensor", {"e4m3": 0.1, "nvfp4": 0.1}, "of 'nvfp4'; give one for e4m3"),
         ("three_way", {"e5m2": 0.1}, f"of 'e5m2'; {others}"),
-        ("nvfp4", {"": 0.1}, "no mean relative error of ''; give one for nvfp4 or e4m3"),
+        ("nvfp4", {"": 0.1}, "no threshold of ''; give one for nvfp4 or e4m3"),
         ("nvfp4", {}, "threshold is {}, which names no rung; give one for nvfp4 or e4m3"),
         ("three_way", {}, f"threshold is {{}}, which names no rung; {others}"),
         ("nvfp4", {"nvfp4": 0}, "threshold is 0; give a number above 0 and up to 1"),

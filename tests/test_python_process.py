@@ -70,6 +70,11 @@ def leaving(operation, parameters, inputs):
         print(subprocess.Popen(["sleep", "1000"]).pid, file=file)
     return right(operation, parameters, inputs)
 
+def leaving_a_child(operation, parameters, inputs):
+    if os.fork() == 0:
+        time.sleep(1000)
+    os._exit(0)
+
 def ending(operation, parameters, inputs):
     os._exit(0)
 
@@ -132,6 +137,16 @@ def test_a_call_that_hangs_is_ended_at_the_limit():
     )
     said = "own_process:hanging, case 'mean_relative_error' of suite 'decisions': it gave no answer"
     assert found.failures[0].message == f"{said} within 0.25 s; give more time with --timeout"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_child_that_keeps_the_pipe_of_answers_is_ended_at_the_limit():
+    """The process has ended by then, and the report says how."""
+    with candidate_named("own_process:leaving_a_child", LONG) as candidate:
+        candidate._seconds = 0.5
+        found = verify(candidate, suites_in(bundled_files(), ["decisions"]))
+    assert found.verdict == "failed"
+    assert "its process ended with status 0 before it had an answer" in found.failures[0].message
 
 
 def test_what_a_candidate_starts_ends_with_it(here):

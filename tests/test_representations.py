@@ -21,13 +21,14 @@ from mor_ref.engine.strips import STRIP
 from mor_ref.exact import quantization
 from mor_ref.representations import (
     REPRESENTATIONS,
-    AffineBlocks,
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
-    SelectedNumbers,
     as_representation,
 )
+from mor_ref.schemes.affine.representation import AffineBlocks
+from mor_ref.schemes.selection.definition import KNOWN_SELECTIONS
+from mor_ref.schemes.selection.representation import SelectedNumbers
 
 X = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)
 
@@ -36,7 +37,7 @@ def test_the_printed_names_are_those_of_the_catalogue():
     """MOR-007."""
     printed = table_after(":id: MOR-007", Path(ROOT) / "spec/policies.md")
     rows = {row[0]: row[1:] for row in printed if not row[0].startswith("that of")}
-    assert set(rows) == set(REPRESENTATIONS)
+    assert set(rows) == {*REPRESENTATIONS, *KNOWN_SELECTIONS}
     for name, (kind, element, scaled) in rows.items():
         if kind.startswith("selection by"):
             expected = SelectedNumbers(name)

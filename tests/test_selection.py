@@ -1,11 +1,11 @@
-"""Selections: by hand, by the code of PB-LLM and of bitsandbytes, and the schemes that use them."""
+"""Selections: by hand, by the code of PB-LLM and of bitsandbytes, and what uses them."""
 
 import numpy as np
 import pytest
 from extras import imported, needs
 
 import mor_ref
-from mor_ref.exact.selection import llm_int8, pb_llm, selected
+from mor_ref.schemes.selection.exact import llm_int8, pb_llm, selected
 
 SHARES = (0.0, 0.07, 0.29, 0.5, 0.9, 1.0)
 

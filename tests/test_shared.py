@@ -12,16 +12,17 @@ from records import SOURCES, adversarial, bits32, rows_of, shapes
 import mor_ref
 from mor_ref import golden
 from mor_ref.analysis import compare
-from mor_ref.definitions.shared import (
+from mor_ref.operations import OPERATIONS
+from mor_ref.recipes import as_tensor_recipe, short_text
+from mor_ref.schemes.shared.definition import (
     BLOCK,
     SHARED_KINDS,
     SHARED_PROFILES,
     shared_kind,
     shared_profile,
 )
-from mor_ref.exact.shared import element, packed, shared, shared_block
-from mor_ref.operations import OPERATIONS
-from mor_ref.recipes import Shared, as_tensor_recipe, short_text
+from mor_ref.schemes.shared.exact import element, packed, shared, shared_block
+from mor_ref.schemes.shared.recipe import Shared
 from mor_ref.verify import assert_bit_exact
 
 MX = {"mx9": 7, "mx6": 4, "mx4": 2}
@@ -225,7 +226,7 @@ def test_blocks_and_names():
         (3, 3), (3, 20), (3, 40),
     )  # fmt: skip
     assert repr(found) == "<3x40 as mx9, quark_torch: 9 blocks of 16>"
-    with pytest.raises(ValueError, match="kind is 'mx8', which is not known"):
+    with pytest.raises(ValueError, match="representation is 'mx8', which is not known"):
         quantized([1.0], "mx8")
     with pytest.raises(ValueError, match="profile is 'onnx', which is not known"):
         quantized([1.0], "mx9", "onnx")

@@ -22,7 +22,7 @@ WRITING = """
 import os, sys
 from pathlib import Path
 from mor_ref import cli
-from mor_ref.golden.store.whole_files import whole_file
+from mor_ref.whole_files import whole_file
 
 def run():
     with whole_file(Path(sys.argv[1], "y.npz")) as file:

@@ -87,7 +87,8 @@ def library(tmp_path_factory):
     built(directory, ["gcc", "-std=c99", "-O1", "-shared", "-fPIC", "-o", "it.so", "mor_ref.c"])
     loaded = ctypes.CDLL(str(directory / "it.so"))
     loaded.mor_format_named.restype = ctypes.c_void_p
-    for name in ("mor_encode", "mor_encode_stochastic", "mor_encode_preset", "mor_decode"):
+    encoders = ("mor_encode", "mor_encode_stochastic", "mor_encode_profile", "mor_encode_preset")
+    for name in (*encoders, "mor_decode"):
         getattr(loaded, name).restype = ctypes.c_int64
     loaded.mor_is_format.restype = loaded.mor_can_be_scaled.restype = ctypes.c_bool
     return loaded
@@ -180,8 +181,9 @@ def test_refusals(library):
         assert stochastic(e4m3, 0, 0, n, word, f32, x) == -1
     assert stochastic(e8m0, 0, 0, 3, 7, f32, x) == -1
     ml_dtypes, torch = 1, 2
-    assert library.mor_encode_preset(ml_dtypes, e4m3, default, 0x3F800000) == 0x38
-    assert library.mor_encode_preset(torch, f32, default, 0x3F800000) == -1
+    for profile in (library.mor_encode_profile, library.mor_encode_preset):  # and its former name
+        assert profile(ml_dtypes, e4m3, default, 0x3F800000) == 0x38
+        assert profile(torch, f32, default, 0x3F800000) == -1
     assert library.mor_decode(e4m3, 0x38) == 0x3F800000
     assert library.mor_decode(e4m3, 0x138) == -1
     assert library.mor_format_named(b"e9m9") is None

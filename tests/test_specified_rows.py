@@ -15,8 +15,8 @@ ROWS = {
         "ScaleRule('mine', lambda _: 3 << 21)",
     ),
     "mixed_large": (
-        "from dataclasses import replace; from mor_ref.definitions.mixed import MIXTURES as rows",
-        "replace(next(iter(rows.values())), name='mine')",
+        "from mor_ref.schemes.mixed.definition import MIXTURES as rows, Mixture",
+        "Mixture('mine', ('int8', 'e4m3'))",
     ),
 }
 PROGRAM = """{table}

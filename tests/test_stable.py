@@ -9,6 +9,7 @@ import pytest
 import stable
 
 import mor_ref
+from mor_ref.cli.statuses import Status
 
 
 @functools.cache
@@ -90,12 +91,31 @@ def test_the_page_has_the_statuses():
     page = (stable.ROOT / "docs" / "guide" / "stable.md").read_text("utf-8")
     section = page.partition("## Exit statuses")[2].partition("\n## ")[0]
     named = {int(status) for status in re.findall(r"^\| (\d) \|", section, re.MULTILINE)}
-    assert named == set(stable.listed()["statuses"].values())
+    assert named == {status for status in stable.listed()["statuses"].values() if status < 4}
+    shells = {Status.INTERRUPTED, Status.CLOSED_PIPE}
+    assert set(Status) - shells == named
+    assert all(f" {int(status)}" in section for status in shells)
+
+
+def test_the_page_names_commands_that_there_are():
+    page = (stable.ROOT / "docs" / "guide" / "stable.md").read_text("utf-8")
+    named = re.findall(r"`mor-ref ([a-z]+(?: [a-z]+)?)", page)
+    named += re.findall(r"^\$ mor-ref ([a-z]+)", page, re.MULTILINE)
+    commands = {name for name, taken in stable.listed()["commands"].items() if taken == "a command"}
+    assert {"gen", "golden check"} <= set(named)
+    assert [name for name in named if name not in commands] == []
+    assert set(re.findall(r"`([a-z]+) [a-z]+`", page)) == {"make"}  # others begin with mor-ref
+
+
+def test_the_list_has_every_outcome_of_a_test_of_junit():
+    """A report for the list has a suite of each: an element without attributes is listed, too."""
+    outcomes = {"failure", "error", "skipped", "system-out"}
+    assert {f"junit {tag}" for tag in (*outcomes, "properties")} <= today("records").keys()
 
 
 def test_the_version_is_that_of_the_change_log_and_of_the_wheel_that_pages_name():
     changes = (stable.ROOT / "CHANGELOG.md").read_text("utf-8")
-    versions = re.findall(r"^## (\d+\.\d+\.\d+)", changes, re.MULTILINE)
+    versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", changes, re.MULTILINE)
     assert versions[0] == mor_ref.__version__
     page = (stable.ROOT / "docs" / "guide" / "maintainers.md").read_text("utf-8")
     assert f"mor_ref-{mor_ref.__version__}-py3-none-any.whl" in page

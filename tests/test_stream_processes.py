@@ -52,12 +52,12 @@ def test_a_pipe_that_takes_a_few_bytes_at_once(monkeypatch):
 def test_a_report_that_nobody_reads():
     reading, writing = os.pipe()
     os.close(reading)
-    for code, status in ((b"39", 1), (b"38", 0)):
+    for code in (b"39", b"38"):
         process = started(
             "ver", E4M3, stdin=subprocess.PIPE, stdout=writing, stderr=subprocess.PIPE
         )
         _, err = process.communicate(b"3f800000 " + code + b"\n")
-        assert (process.returncode, err) == (status, b"")
+        assert (process.returncode, err) == (141, b"")
     os.close(writing)
 
 

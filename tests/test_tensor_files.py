@@ -295,6 +295,19 @@ def test_tensors_that_repeat_what_is_stored_are_refused(tmp_path, monkeypatch):
 
 
 @needs("torch")
+def test_one_tensor_of_thousands_of_names_is_refused(tmp_path, monkeypatch):
+    """A deflated file of three kilobytes names a million so."""
+    torch = imported("torch")
+    path, tensor = str(tmp_path / "x.pt"), torch.ones(2)
+    monkeypatch.setattr(torch_files, "_FEW_TENSORS", 100)
+    torch.save([tensor] * 100, path)
+    assert len(list_tensors([path], Selection(matrices_only=False)).stored) == 100
+    torch.save([tensor] * 101, path)
+    with pytest.raises(ValueError, match=r"has 101 tensors, and stores 1: at most 100 may be"):
+        list_tensors([path])
+
+
+@needs("torch")
 def test_dicts_may_come_again_as_often_as_the_limit_says(tmp_path, monkeypatch):
     """Items that a file stores are not limited, nor are two places of one state_dict."""
     torch = imported("torch")

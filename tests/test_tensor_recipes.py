@@ -19,16 +19,14 @@ from mor_ref.recipes import (
     own_recipe,
     short_text,
 )
-from mor_ref.recipes.other_representations import Integers, Levels, Mixture
 from mor_ref.recipes.recipe_text import takes_of
-from mor_ref.representations import (
-    REPRESENTATIONS,
-    AffineBlocks,
-    LevelRows,
-    MxBlocks,
-    Nvfp4Tiles,
-    mixture,
-)
+from mor_ref.representations import REPRESENTATIONS, MxBlocks, Nvfp4Tiles
+from mor_ref.schemes.affine.recipe import Integers
+from mor_ref.schemes.affine.representation import AffineBlocks
+from mor_ref.schemes.levels.recipe import Levels
+from mor_ref.schemes.levels.representation import LevelRows
+from mor_ref.schemes.mixed.recipe import Mixture
+from mor_ref.schemes.mixed.representation import mixture
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
@@ -45,8 +43,8 @@ MEANT = {
     "mor:row": Mor(block="row"),
     "mor:tensor:tensor": Mor("tensor", "tensor"),
     "mor:0.05:e8m0": Mor(threshold="0.05", scaling="e8m0"),
-    '{ kind = "mx", fmt = "e2m1" }': Mx("e2m1"),
-    '{"kind": "mor", "policy": "two_way", "block": [64, 32]}': Mor("two_way", (64, 32)),
+    '{ representation = "mx", fmt = "e2m1" }': Mx("e2m1"),
+    '{"representation": "mor", "policy": "two_way", "block": [64, 32]}': Mor("two_way", (64, 32)),
 }
 
 
@@ -104,14 +102,11 @@ def test_a_recipe_is_an_operation_with_its_parameters(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "e4m3",
-            "recipe is 'e4m3', without scaling and block; give the scales and",
-        ),
-        ("e4m3:gam", "recipe is 'e4m3:gam', without block; give"),
+        ("e4m3:gam:gam", "recipe is 'e4m3:gam:gam', where 'gam' is given twice; give it once"),
         ("mxfp9", "recipe is 'mxfp9', which is not known; take one"),
         ("nvfp5", "recipe is 'nvfp5', which is not known; take one"),
-        ("three_way", "is 'three_way', which is not known; did you mean 'mor:three_way'? take"),
+        ("3_way", "recipe is '3_way', which is not known; take one"),
+        ("Three_way", "is 'Three_way', which is not known; did you mean 'mor:three_way'? take"),
         ("mxfp9:8", "the first word of recipe 'mxfp9:8' is 'mxfp9', which is not known; take"),
         (
             "mor:sub_tensor",
@@ -137,11 +132,14 @@ def test_a_recipe_is_an_operation_with_its_parameters(text):
         ('"mxfp8"', """recipe is '"mxfp8"', which is neither a name nor a table"""),
         ("3", "recipe is '3', which is neither a name nor a table with fields; give e4m3"),
         ({}, "recipe is {}, which is neither a name nor a table with fields; give e4m3"),
-        ("[mine]\nkind = 'mx'", "recipe has no kind; give one of unquantized, mor"),
+        (
+            "[mine]\nrepresentation = 'mx'",
+            "recipe has no representation; give one of unquantized, mor",
+        ),
         ("my.toml", "recipe is 'my.toml', the name of a file; give its content, as \"$(cat my"),
         ("mxfp8:RCEIL", "where 'RCEIL' is not known; did you mean 'rceil'?"),
         ("nvfp4:TE:1X16", "where 'TE' is not known; did you mean 'te'?"),
-        ('{"kind": "mor", "x": 1}', "a key of recipe is 'x', which is not known"),
+        ('{"representation": "mor", "x": 1}', "a key of recipe is 'x', which is not known"),
         ("bf16:gam:row", "format 'bf16' has 16 bits"),
     ],
 )

@@ -16,7 +16,8 @@ if torch:
     import mor_ref.torch
     from mor_ref.torch import advance, convert, observe, recipes, revert
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
-         "fp8_current", "fp8_delayed", "fp8_lm", "mxfp8", "nvfp4", "nvfp4_random")  # fmt: skip
+         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random",
+         "mxfp8:rceil")  # fmt: skip
 NAME, SEED = "one.of.them", 7
 ROWS, INPUTS, OUTPUTS = 24, 32, 48
 USES = {"input": 0, "weight": 2, "grad_output": 4}
@@ -51,7 +52,7 @@ class Step:
             xs = x.float().numpy() * scale
             y = mor_ref.decode(mor_ref.encode(xs, e5m2), e5m2) / scale
             y = mor_ref.encode(y, "bf16", overflow="ieee")
-        elif recipe == "mxfp8":
+        elif recipe == "mxfp8:rceil":
             y = mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil").dequantize(bf16)
         elif recipe == "nvfp4_random" and operand == "grad_output":
             y = self.at_random(x, USES[operand] + (axis == "column"))
@@ -92,7 +93,7 @@ class Step:
         return found.T.contiguous()
 
     def __call__(self, x, w, g):
-        once = self.recipe not in ("mor_channel", "mxfp8", "nvfp4", "nvfp4_random")
+        once = self.recipe not in ("mor_channel", "mxfp8:rceil", "nvfp4_2d", "nvfp4_random")
         once_weight = once or self.recipe.startswith("nvfp4")
         x, w, g = (t.to(torch.bfloat16) for t in (x, w, g))
         xr, wr = self.quantized(x, "input", "row"), self.quantized(w, "weight", "row")
@@ -177,7 +178,7 @@ def test_a_step_with_delayed_scales_is_the_same_step_written_out(recipe):
     assert all(scale != 1.0 for scale in scales.values()) or recipe == "fp8_lm"
 
 
-@pytest.mark.parametrize("recipe", ["mor_tensor", "mxfp8", "fp8_delayed"])
+@pytest.mark.parametrize("recipe", ["mor_tensor", "mxfp8:rceil", "fp8_delayed"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_autocast_decides_the_dtype_of_the_output_alone(recipe, dtype):
     _, layer = model(recipe, bias=True)

@@ -181,8 +181,8 @@ def test_shapes_of_all_kinds(shape):
 def test_a_view_is_quantized_as_its_copy():
     x = tensor(8, 16, 40)
     for view in (x.T, x[::2, 3:], x.expand(2, 16, 40)):
-        y = fake_quantize(view, "mxfp8")
-        assert torch.equal(y, fake_quantize(view.contiguous(), "mxfp8"))
+        y = fake_quantize(view, "mxfp8:rceil")
+        assert torch.equal(y, fake_quantize(view.contiguous(), "mxfp8:rceil"))
         assert y.is_contiguous()
 
 
@@ -203,7 +203,7 @@ def test_opcheck_passes(kind):
         )
 
 
-@pytest.mark.parametrize("name", ["mor_block", "fp8_current", "mxfp8"])
+@pytest.mark.parametrize("name", ["mor_block", "fp8_current", "mxfp8:rceil"])
 def test_torch_compile_makes_one_graph(name):
     torch._dynamo.reset()
     x = tensor(10, 24, 64).requires_grad_()
@@ -239,8 +239,8 @@ def test_tangents_go_straight_through():
         ),
         (lambda x: fake_quantize(x, "mor_tenor"), "did you mean 'mor_tensor'"),
         (lambda x: fake_quantize(x, "nvfp4_random", axis="column"), "has a Hadamard transform"),
-        (lambda x: fake_quantize(x, "mxfp8", axis="columns"), "axis is 'columns'"),
-        (lambda x: fake_quantize(x, "mxfp8", operand="inputs"), "operand is 'inputs'"),
+        (lambda x: fake_quantize(x, "mxfp8:rceil", axis="columns"), "axis is 'columns'"),
+        (lambda x: fake_quantize(x, "mxfp8:rceil", operand="inputs"), "operand is 'inputs'"),
     ],
 )
 def test_what_cannot_be_quantized_is_refused(call, message):
@@ -261,7 +261,7 @@ def test_a_small_tensor_costs_few_calls():
         fake_quantize(x, "mor_tensor")
     profile = cProfile.Profile()
     profile.runcall(fake_quantize, x, "mor_tensor")
-    assert 50 < pstats.Stats(profile).total_calls < 300
+    assert 50 < pstats.Stats(profile).total_calls < 320
 
 
 def test_a_policy_that_takes_the_name_of_another_is_used():

@@ -18,12 +18,12 @@ from mor_ref.recipes import (
     TensorRecipe,
     Unquantized,
 )
-from mor_ref.torch.named_recipes import recipes
-from mor_ref.torch.recipe import Operand, Recipe
+from mor_ref.recipes.training import Operand, Recipe
+from mor_ref.recipes.training_recipes import recipes
 
 PLAIN = Operand(Unquantized())
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
-         "fp8_current", "fp8_delayed", "fp8_lm", "mxfp8", "nvfp4", "nvfp4_random")  # fmt: skip
+         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random")  # fmt: skip
 
 
 def test_the_catalogue_has_the_recipes_of_the_specification():
@@ -42,13 +42,13 @@ def test_a_recipe_is_read_from_its_text(name):
 
 @pytest.mark.parametrize("name", ["", "two words", "\U0001f600", 'a "b" \\ \n\t\x00\x7f\x85', "ü"])
 def test_any_name_is_read_from_the_text(name):
-    named = recipes["mxfp8"].named(name)
+    named = recipes["mxfp8:rceil"].named(name)
     assert Recipe.from_text(str(named)) == named
 
 
 def test_a_name_is_a_text():
     with pytest.raises(TypeError, match="name is 3; give a text"):
-        recipes["mxfp8"].named(3)
+        recipes["mxfp8:rceil"].named(3)
 
 
 def test_a_text_says_what_is_done_to_each_operand():
@@ -61,11 +61,13 @@ def test_a_text_says_what_is_done_to_each_operand():
     )
     assert str(mine) == (
         'name = "mine"\nmatmul = "torch"\n'
-        '\n[input]\nrow = { kind = "mor", policy = "tensor", block = [64, 64], scaling = "fp32", '
+        '\n[input]\nrow = { representation = "mor", policy = "tensor", block = [64, 64], '
+        'scaling = "fp32", '
         'threshold = "0.03" }\n'
-        'column = { kind = "mx", fmt = "e5m2", scale_rule = "ceil", block = 16 }\n'
-        '\n[weight]\nrow = { kind = "scaled", fmt = "e5m2", block = "row", scaling = "e8m0" }\n'
-        '\n[grad_output]\nrow = { kind = "delayed", fmt = "e4m3", history = 4, '
+        'column = { representation = "mx", fmt = "e5m2", scale_rule = "ceil", block = 16 }\n'
+        '\n[weight]\nrow = { representation = "scaled", fmt = "e5m2", block = "row", '
+        'scaling = "e8m0" }\n'
+        '\n[grad_output]\nrow = { representation = "delayed", fmt = "e4m3", history = 4, '
         'amax = "most_recent", scaling = "e8m0", margin = 2 }\n'
     )
     assert Recipe.from_text(str(mine)) == mine
@@ -103,8 +105,8 @@ PLAIN_TEXT = str(recipes["bf16"])
         ),
         (lambda: Recipe.from_text("matmuls = 'torch'\n" + PLAIN_TEXT), "did you mean 'matmul'"),
         (
-            lambda: Recipe.from_text(PLAIN_TEXT.replace("kind", "sort")),
-            "row of .input. has no kind",
+            lambda: Recipe.from_text(PLAIN_TEXT.replace("representation", "sort")),
+            "row of .input. has no representation",
         ),
         (
             lambda: Recipe.from_text(PLAIN_TEXT.replace(" }", ", fmt = 'e4m3' }")),
@@ -129,7 +131,7 @@ PLAIN_TEXT = str(recipes["bf16"])
         (lambda: Operand("mor"), "row is 'mor'; give a recipe such as"),
         (lambda: Mor("tensors"), "did you mean 'tensor'"),
         (lambda: Mor(block=(0, 1)), "a side of block is 0"),
-        (lambda: Mor("two_way", threshold="0.1"), "has no mean relative error"),
+        (lambda: Mor("two_way", threshold="0.1"), "has no threshold of"),
         (lambda: Scaled("bf16"), "format 'bf16' has 16 bits"),
         (lambda: Delayed(history=0), "history is 0; give an int"),
         (lambda: Nvfp4("modelopt", rounding="sr"), "divides by its scales; give rounding 'rne'"),
@@ -176,7 +178,7 @@ def test_recipes_need_no_torch():
     import subprocess
 
     script = (
-        "import sys; from mor_ref.torch.named_recipes import recipes; str(recipes['nvfp4']);"
+        "import sys; from mor_ref.torch import recipes; str(recipes['nvfp4_2d']);"
         "print('torch' in sys.modules or 'numpy' in sys.modules)"
     )
     done = subprocess.run(

@@ -65,7 +65,7 @@ def measured(x, tensor_recipe, axis="row", scale=1.0):
     """Return the recorded row of a tensor, and the numbers of x and y."""
     situation = Situation(scale)
     x = torch.as_tensor(np.asarray(x, np.float32)).to(torch.bfloat16)
-    y, statistics = quantize(x, tensor_recipe, axis, situation)
+    y, statistics = quantize(x, tensor_recipe.text, axis, situation)
     found = on_cpu.quantization(x, tensor_recipe, axis, situation)
     seen = Observation(
         "a", "input", axis, tensor_recipe, statistics, 0, False, x, y, situation, found

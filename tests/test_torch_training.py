@@ -34,7 +34,7 @@ if torch:
     from mor_ref.torch.linear import transformed
 
 WITH_STATE = ("fp8_delayed", "fp8_lm", "nvfp4_random")
-SOME = ("mor_tensor", "mor_channel", "mxfp8", *WITH_STATE)
+SOME = ("mor_tensor", "mor_channel", "mxfp8:rceil", *WITH_STATE)
 
 
 # ---------------------------------------------------------------------- against the exact model
@@ -412,7 +412,7 @@ def test_convert_leaves_parameters_and_state_dict_as_they_are():
 def test_patterns_choose_layers(arguments, names):
     a = nn.ModuleDict({name: nn.Linear(4, 4) for name in ("proj", "lm_head", "lm_head2")})
     model = nn.ModuleDict({"a": a, "b": nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))})
-    assert list(convert(model, "mxfp8", **arguments)) == names
+    assert list(convert(model, "mxfp8:rceil", **arguments)) == names
 
 
 LAYERS = [f"model.layers.{number}.mlp.{name}" for number in (1, 11) for name in ("up", "down")]
@@ -473,42 +473,65 @@ def own():
     [
         (lambda m: convert(m, "mor_tenser"), "did you mean 'mor_tensor'"),
         (
-            lambda m: convert(m, "mxfp8", include=["x"]),
+            lambda m: convert(m, "mxfp4", include=["x"]),
             "include has 'x', which matches none of 0, 1; give a name, or",
         ),
-        (lambda m: convert(m, "mxfp8", exclude=["O"]), "exclude has 'O', which matches none"),
-        (lambda m: convert(m, "mxfp8", exclude="*"), "leave none of 0, 1; give other patterns"),
-        (lambda m: convert(m, "mxfp8", exclude=None), "exclude is None; give patterns of names"),
-        (lambda m: convert(m, "mxfp8", include=[0]), "include is .0.; give patterns of names"),
-        (lambda _: convert("m", "mxfp8"), "model is 'm'; give an nn.Module"),
+        (lambda m: convert(m, "mxfp4", exclude=["O"]), "exclude has 'O', which matches none"),
+        (
+            lambda m: convert(m, "mxfp4", exclude="*"),
+            "leave none of 0, 1; give other patterns",
+        ),
+        (
+            lambda m: convert(m, "mxfp4", exclude=None),
+            "exclude is None; give patterns of names",
+        ),
+        (
+            lambda m: convert(m, "mxfp4", include=[0]),
+            "include is .0.; give patterns of names",
+        ),
+        (lambda _: convert("m", "mxfp4"), "model is 'm'; give an nn.Module"),
         (lambda _: revert("m"), "model is 'm'; give an nn.Module"),
-        (lambda m: convert(torch.compile(m), "mxfp8"), "convert the model before torch.compile"),
-        (lambda _: convert(nn.ReLU(), "mxfp8"), "model has no nn.Linear; give"),
-        (lambda m: (convert(m, "mxfp8"), convert(m, "mxfp8")), "converted already; call"),
-        (lambda m: convert(m, "mxfp8", seed=-1), "seed is -1"),
+        (
+            lambda m: convert(torch.compile(m), "mxfp4"),
+            "convert the model before torch.compile",
+        ),
+        (lambda _: convert(nn.ReLU(), "mxfp4"), "model has no nn.Linear; give"),
+        (
+            lambda m: (convert(m, "mxfp4"), convert(m, "mxfp4")),
+            "converted already; call",
+        ),
+        (lambda m: convert(m, "mxfp4", seed=-1), "seed is -1"),
         (torch and revert, "model has no converted layer; there is nothing"),
         (torch and advance, "model has no converted layer; call mor_ref.torch.convert first"),
-        (lambda m: (convert(m, "mxfp8"), load_state(m, {})), "state has other layers"),
+        (lambda m: (convert(m, "mxfp4"), load_state(m, {})), "state has other layers"),
         (
-            lambda m: (convert(m, "mxfp8"), load_state(m, other(m))),
+            lambda m: (convert(m, "mxfp4"), load_state(m, other(m))),
             "state has another recipe for 0",
         ),
-        (lambda m: convert(m, "mxfp8", layers=[nn.Conv1d]), "layers is .*; give a LinearLike for"),
-        (lambda m: convert(m, "mxfp8", layers={"Linear": LinearLike()}), "give a LinearLike for"),
         (
-            lambda m: convert(m, "mxfp8", layers={nn.Linear: LinearLike("w")}),
+            lambda m: convert(m, "mxfp4", layers=[nn.Conv1d]),
+            "layers is .*; give a LinearLike for",
+        ),
+        (
+            lambda m: convert(m, "mxfp4", layers={"Linear": LinearLike()}),
+            "give a LinearLike for",
+        ),
+        (
+            lambda m: convert(m, "mxfp4", layers={nn.Linear: LinearLike("w")}),
             "layers has nn.Linear, which is converted anyway; leave it out",
         ),
         (
-            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike("w")}),
+            lambda _: convert(nn.Sequential(own()), "mxfp4", layers={Own: LinearLike("w")}),
             "layers says that the weight of Own is 'w', which is not a matrix in '0'; give",
         ),
         (
-            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike(bias="c")}),
+            lambda _: convert(
+                nn.Sequential(own()), "mxfp8:rceil", layers={Own: LinearLike(bias="c")}
+            ),
             "layers says that the bias of Own is 'c', which '0' does not have; give",
         ),
         (
-            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike()}),
+            lambda _: convert(nn.Sequential(own()), "mxfp4", layers={Own: LinearLike()}),
             "layers says nothing about the parameter 'b' of Own, which would be left out",
         ),
     ],
@@ -583,8 +606,8 @@ def test_a_copy_of_a_model_has_a_state_of_its_own():
 def test_a_bias_of_another_name_is_added():
     model, linear = nn.Sequential(own()), nn.Linear(8, 4)
     linear.weight.data, linear.bias.data = model[0].weight.clone(), model[0].b.clone()
-    convert(model, "mxfp8", layers={Own: LinearLike(bias="b")})
-    convert(nn.Sequential(linear), "mxfp8")
+    convert(model, "mxfp8:rceil", layers={Own: LinearLike(bias="b")})
+    convert(nn.Sequential(linear), "mxfp8:rceil")
     x = torch.randn(3, 8)
     assert torch.equal(model(x), linear(x))
 
@@ -625,7 +648,7 @@ def test_a_converted_layer_of_a_user_is_saved_and_copied(tmp_path):
         (lambda m: load_state(m, "x"), "state is 'x'; give a state that mor_ref.torch.state"),
         (lambda m: load_state(m, {"0": 3}), "state is {'0': 3}; give a state that"),
         (lambda m: observe(m, 3), "observer is 3; give a function of an Observation"),
-        (lambda _: fake_quantize([1.0], "mxfp8"), "x is a list; give a torch.Tensor"),
+        (lambda _: fake_quantize([1.0], "mxfp4"), "x is a list; give a torch.Tensor"),
         (
             lambda _: fake_quantize(torch.ones(4), "fp8_delayed", scale="2"),
             "scale is '2'; give a number above 0 that is finite",
@@ -634,7 +657,7 @@ def test_a_converted_layer_of_a_user_is_saved_and_copied(tmp_path):
 )
 def test_wrong_arguments_are_refused_in_a_sentence(call, message):
     model = nn.Sequential(nn.Linear(4, 4))
-    convert(model, "mxfp8")
+    convert(model, "mxfp8:rceil")
     with pytest.raises(TypeError, match=re.escape(message)):
         call(model)
     model(torch.ones(1, 4))  # nothing was changed
@@ -644,7 +667,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(call, message):
 # Torch's own warning.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @needs("torch")
-@pytest.mark.parametrize("recipe", ["mor_tensor", "mxfp8", "fp8_current"])
+@pytest.mark.parametrize("recipe", ["mor_tensor", "mxfp8:rceil", "fp8_current"])
 def test_a_model_compiles_with_all_shapes_dynamic(recipe):
     model = nn.Sequential(nn.Linear(8, 4), nn.GELU(), nn.Linear(4, 8))
     convert(model, recipe)
@@ -667,9 +690,9 @@ def test_a_layer_of_a_user_with_a_transposed_weight():
     model = nn.Sequential(Conv1D())
     linear = nn.Linear(16, 8)
     linear.weight.data, linear.bias.data = model[0].weight.T.clone(), model[0].bias.clone()
-    convert(model, "mxfp8", layers={Conv1D: LinearLike(transposed=True)})
+    convert(model, "mxfp8:rceil", layers={Conv1D: LinearLike(transposed=True)})
     assert type(model[0]).__name__ == "QuantizedConv1D"
-    convert(nn.Sequential(linear), "mxfp8")
+    convert(nn.Sequential(linear), "mxfp8:rceil")
     x = batch(0)
     assert torch.equal(model(x), linear(x))
     model(x).sum().backward()

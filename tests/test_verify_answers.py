@@ -19,11 +19,11 @@ from verifying import (
 )
 
 from mor_ref import golden
+from mor_ref.counts_in_words import listed
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.counts_in_words import listed
 from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify

@@ -357,12 +357,12 @@ def test_comparisons_by_workers(tmp_path):
     files = [str(tmp_path / name) for name in ("a.npz", "b.npy")]
     stored = [(file, tensor) for file in files for tensor in tensors_in(file)]
     recipes = recipes_from(["mxfp4", "mor:three_way:8x8"])
-    ours = list(compared(stored, recipes, None))
-    assert list(compared(stored, recipes, None, processes())) == ours
+    ours = list(compared(stored, recipes, "weight", None))
+    assert list(compared(stored, recipes, "weight", None, processes())) == ours
     assert [one.name for one in ours] == ["x", "y", files[1]]
     np.save(tmp_path / "b.npy", x[:5])
     with pytest.raises(WorkersError, match="give every worker the same file"):
-        list(compared(stored[2:], recipes, None, processes()))
+        list(compared(stored[2:], recipes, "weight", None, processes()))
 
 
 def test_workers_read_what_is_in_a_file_now(tmp_path):

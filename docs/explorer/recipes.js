@@ -2,11 +2,11 @@
 
 // The view of a row: its scales, codes and errors under each recipe, and the decisions of policies.
 Explorer.recipes = (() => {
-  const { catalogue, exact, formats, scaling, nvfp4, mx, mor, numerals, dom, steps, panels, schemes } = Explorer;
+  const { catalogue, exact, formats, scaling, nvfp4, mx, mor, numerals, dom, steps, panels, representations } = Explorer;
   const { el, byId, fill, outdated, rule, number32, table } = dom;
   const { panel, cards, formatColumns, elementTable, elementPanel } = panels;
   const LIMIT = 32;
-  const NAMES = { scaled: "Scaling", nvfp4: "NVFP4", mx: "MX", mor: "MoR", ...schemes.NAMES };
+  const NAMES = { scaled: "Scaling", nvfp4: "NVFP4", mx: "MX", mor: "MoR", ...representations.NAMES };
   const EXAMPLES = {
     "a bell curve": "0.30 -1.04 0.75 0.94 -1.95 -1.30 0.13 -0.32 -0.02 -0.85 0.88 0.78 0.07 1.13 0.47 -0.86 "
       + "0.37 -0.96 0.88 -0.05 -0.18 -0.68 1.22 -0.15 -0.43 -0.35 0.53 0.37 0.41 0.43 2.14 -0.41",
@@ -140,8 +140,8 @@ Explorer.recipes = (() => {
     };
   }
 
-  const VIEWS = { scaled, nvfp4: inNvfp4, mx: inMx, mor: decided, ...schemes.VIEWS };
-  const FIELD_OF_ERRORS = { scaled: "group", nvfp4: "amax", mor: "threshold", ...schemes.FIELD_OF_ERRORS };
+  const VIEWS = { scaled, nvfp4: inNvfp4, mx: inMx, mor: decided, ...representations.VIEWS };
+  const FIELD_OF_ERRORS = { scaled: "group", nvfp4: "amax", mor: "threshold", ...representations.FIELD_OF_ERRORS };
 
   function render(state) {
     const errors = { row: "", group: "", amax: "", threshold: "", grid: "", alpha: "" };

@@ -14,12 +14,18 @@ from mor_docs.links import Page
 from mor_ref.addresses import cause_path, rule_path
 from mor_ref.deviations import DEVIATIONS
 
+# Pages that have another name now; their former addresses lead to them.
+FORMER_PAGES = {
+    "guide/which-scheme": "guide/which-representation",
+    "guide/more-schemes": "guide/more-representations",
+}
+
 if TYPE_CHECKING:
     from mor_docs.trace import Trace
 
 
 def write(app: Sphinx, failure: Exception | None) -> None:
-    """Write a page for each rule, and for each cause if the site describes the causes."""
+    """Write a page for each rule; in the site of this project, for causes and former pages, too."""
     if failure is None and app.builder.format == "html" and not app.tags.has("print"):
         site = Path(app.outdir)
         trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
@@ -33,6 +39,10 @@ def write(app: Sphinx, failure: Exception | None) -> None:
                 anchor = f"deviation-{cause.name.replace('_', '-')}"
                 title = f"{cause.name}: {cause.summary}"
                 _write(site, cause_path(cause.name), f"spec/deviations.html#{anchor}", title)
+            for former, now in FORMER_PAGES.items():
+                page = site / f"{former}.html"
+                page.parent.mkdir(exist_ok=True)
+                page.write_text(forwarding("../" + f"{now}.html", now), encoding="utf-8")
 
 
 def _write(site: Path, path: str, place: str, title: str) -> None:

@@ -8,14 +8,6 @@ from typing import Any
 
 from mor_docs.trace import ROOT, rules_of
 from mor_ref import formats
-from mor_ref.definitions.affine import (
-    AFFINE_PROFILES,
-    NARROWEST,
-    SMALLEST_NORMAL,
-    WIDEST,
-    IntegerGrid,
-    integer_grid,
-)
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     NANS,
@@ -26,15 +18,17 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import encoding_profiles
-from mor_ref.definitions.levels import ARITHMETICS, CLIP, LEVEL_KINDS, SMALLEST_ALPHA
-from mor_ref.definitions.mixed import FEWEST_BITS, MIXTURES, MOST_BITS, integer_format
+from mor_ref.definitions.integer_grids import NARROWEST, WIDEST, IntegerGrid, integer_grid
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, scaled_format
-from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.operations.bits import f32_array
 from mor_ref.policies import POLICIES
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES, SMALLEST_NORMAL
+from mor_ref.schemes.levels.definition import ARITHMETICS, CLIP, LEVEL_KINDS, SMALLEST_ALPHA
+from mor_ref.schemes.mixed.definition import FEWEST_BITS, MIXTURES, MOST_BITS, integer_format
+from mor_ref.schemes.shared.definition import SHARED_KINDS, SHARED_PROFILES
 
 _BITS = range(FEWEST_BITS, MOST_BITS + 1)
 SCRIPTS = ROOT / "docs" / "explorer"

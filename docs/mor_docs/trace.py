@@ -23,11 +23,16 @@ RULE = re.compile(
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
 
 # The origin of each column of the trace, and sources there that only name rules.
-DIRECTORIES = {
-    "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
-    "cuda": ("mor_ref/cuda", ()),
-    "tests": ("tests", ()),
-    "examples": ("examples", ()),
+_OF_CUDA = r"cuda/|schemes/\w+/cuda"
+_NAMING = r"deviations/|golden/suites/|schemes/\w+/(deviations|suites)"
+SOURCES = {
+    "code": (
+        "mor_ref",
+        f"(?!{_OF_CUDA}|{_NAMING})",
+    ),
+    "cuda": ("mor_ref", _OF_CUDA),
+    "tests": ("tests", ""),
+    "examples": ("examples", ""),
 }
 # The option of a rule that says why it has nothing in a column.
 REASONS = {"cuda": "host", "tests": "untestable", "suites": "suiteless"}
@@ -71,7 +76,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trace:
-    """The places of a repository that name each of its rules, in the columns of `DIRECTORIES`."""
+    """The places of a repository that name each of its rules, in the columns of `SOURCES`."""
 
     rules: dict[str, Rule]
     places: dict[str, dict[str, list[Place]]]  # of each column and rule
@@ -117,8 +122,8 @@ class Trace:
 
 def _after_the_models(path: str) -> int:
     """Return a file's place in a row: the exact model, then the engine, then all others."""
-    models = ("mor_ref/exact/", "mor_ref/engine/")
-    return next((i for i, model in enumerate(models) if path.startswith(model)), len(models))
+    models = (r"mor_ref/(schemes/\w+/)?exact", r"mor_ref/(schemes/\w+/)?engine")
+    return next((i for i, model in enumerate(models) if re.match(model, path)), len(models))
 
 
 def rules_of(spec: Path) -> list[Rule]:
@@ -143,8 +148,8 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
     places = {
-        column: _places_in(root, column, folder, without)
-        for column, (folder, without) in DIRECTORIES.items()
+        column: _places_in(root, column, folder, files)
+        for column, (folder, files) in SOURCES.items()
     }
     if suites is None:
         suites = {suite.name: suite.rules for suite in SUITES.values()}
@@ -178,13 +183,10 @@ def _programs(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.suffix in PROGRAMS)
 
 
-def _places_in(
-    root: Path, column: str, folder: str, without: tuple[str, ...]
-) -> dict[str, list[Place]]:
+def _places_in(root: Path, column: str, folder: str, files: str) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
-    apart = tuple(f"{root / folder / part}/" for part in without)
     for path in _programs(root / folder):
-        if not str(path).startswith(apart):
+        if re.match(files, path.relative_to(root / folder).as_posix()):
             name = path.relative_to(root).as_posix()
             named = list(named_in(path))
             of_tests = lines_of_tests(path) if named and column == "tests" else None

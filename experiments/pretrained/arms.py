@@ -25,7 +25,7 @@ class Arm:
 
 _RECIPES = (
     *("mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way"),
-    *("fp8_current", *DELAYED, "mxfp8", "nvfp4"),
+    *("fp8_current", *DELAYED),
 )
 ARMS = {
     arm.name: arm
@@ -34,5 +34,7 @@ ARMS = {
         Arm("fp32", "null", None),
         Arm("matched_noise", "null", "bf16", has_noise=True),
         *(Arm(name, "recipe", name) for name in _RECIPES),
+        Arm("mxfp8", "recipe", "mxfp8:rceil"),
+        Arm("nvfp4", "recipe", "nvfp4_2d"),
     )
 }

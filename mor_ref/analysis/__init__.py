@@ -11,6 +11,7 @@ from mor_ref.analysis.analyze_tensor import (
 from mor_ref.analysis.compare_files import Comparison, compare_files
 from mor_ref.analysis.compare_tensor import Compared, TensorComparison, compare
 from mor_ref.analysis.data_frames import to_records
+from mor_ref.analysis.layer_inputs import InputMeasures
 from mor_ref.analysis.recipes import NamedRecipe, settings_under
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.api.measures import Measures
@@ -20,6 +21,7 @@ __all__ = [
     "BlockMap",
     "Compared",
     "Comparison",
+    "InputMeasures",
     "Measures",
     "NamedRecipe",
     "Settings",

@@ -6,7 +6,7 @@ from mor_ref.analysis.analyze_tensor import Analysis, Settings, analyze
 from mor_ref.analysis.listing import Stored
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.tensor_files import StoredTensor
-from mor_ref.definitions.affine import GroupsError
+from mor_ref.definitions.blocks import CutError
 from mor_ref.workers.pools import Workers
 
 
@@ -23,7 +23,7 @@ def analyses_of(
 def _analyzed(file: str, tensor: StoredTensor, settings: Settings) -> Analysis:
     try:
         return analyze(tensor.load(), settings, file=file, name=tensor.name, dtype=tensor.dtype)
-    except GroupsError as error:
+    except CutError as error:
         raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
         raise MemoryError(

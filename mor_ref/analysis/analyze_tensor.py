@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,8 +15,10 @@ from mor_ref.api.border import public
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import let_go, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
-from mor_ref.definitions.scales import SCALINGS, Scaling
-from mor_ref.metrics import MeanRelativeError
+from mor_ref.definitions.roles import KINDS, Kind, Role
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling
+from mor_ref.metrics import ByTensor, MeanRelativeError, Threshold, WithThreshold
+from mor_ref.metrics.thresholds import is_by_tensor, written
 from mor_ref.policies import Policy, Thresholds, as_policy
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class Settings:
     block: Cut
     scaling: Scaling = "gam"
     threads: int | None = None
+    kind: Kind = "weight"
+
+    def for_tensor(self, name: str) -> "Settings":
+        """Return the settings for a tensor of a file, by its name (MOR-015)."""
+        return replace(self, policy=self.policy.for_tensor(role_of(name, self.kind)))
 
     @property
     def first(self) -> str:
@@ -48,16 +55,43 @@ class Settings:
         The limit is the threshold in units of 2^-23, which decides.
         """
         metric = self.policy.ladder[0].metric
-        return metric.limit / _ONE if isinstance(metric, MeanRelativeError) else None
+        if not isinstance(metric, MeanRelativeError) or is_by_tensor(metric):
+            return None
+        return metric.limit / _ONE
 
     @property
-    def thresholds(self) -> dict[str, float]:
-        """The threshold of each rung that has one, as written."""
+    def mean_thresholds(self) -> dict[str, float]:
+        """The threshold of the mean relative error of each rung that has one for all tensors."""
         return {
             rung.name: rung.metric.value
             for rung in self.policy.ladder
-            if isinstance(rung.metric, MeanRelativeError)
+            if isinstance(rung.metric, MeanRelativeError) and not is_by_tensor(rung.metric)
         }
+
+    @property
+    def thresholds(self) -> dict[str, Any]:
+        """The threshold of each rung that has one, as written; a table by the roles of tensors."""
+        return {
+            rung.name: _as_people_read(rung.metric.threshold)
+            for rung in self.policy.ladder
+            if isinstance(rung.metric, WithThreshold)
+        }
+
+
+def role_of(name: str, kind: Kind) -> Role:
+    """Return the role of a tensor of a file: its layer is its name, without .weight at the end.
+
+    >>> role_of("layers.0.up.weight", "weight").layer
+    'layers.0.up'
+    """
+    return Role(name.removesuffix(".weight"), kind)
+
+
+def _as_people_read(threshold: Threshold | ByTensor) -> Any:
+    """Return a threshold as a number, or a table of numbers."""
+    if isinstance(threshold, Mapping):
+        return {key: _as_people_read(each) for key, each in threshold.items()}
+    return float(written(threshold))
 
 
 @public
@@ -68,6 +102,7 @@ def settings_for(
     threshold: Thresholds | None = None,
     scaling: str = "gam",
     threads: int | None = None,
+    kind: Kind = "weight",
 ) -> Settings:
     """Return the settings for arguments as people write them; None means the default of the policy.
 
@@ -77,11 +112,12 @@ def settings_for(
     rules = as_policy(policy)
     if threshold is not None:
         rules = rules.with_threshold(threshold)
-    known_name("scaling", scaling, SCALINGS)
+    check_scaling(scaling)
     chosen: Scaling = next(name for name in SCALINGS if name == scaling)
     cut = rules.block if block is None else _cut(block)
     partition((1, 1), cut)  # refuses sides of 0
-    return Settings(rules, cut, chosen, threads)
+    known_name("kind", kind, KINDS)
+    return Settings(rules, cut, chosen, threads, kind)
 
 
 def _cut(text: str) -> Cut:
@@ -187,7 +223,7 @@ def analyze(
     >>> report.decision, report.zeros, round(report.log2_dynamic_range, 2)
     ('e4m3', 0, 5.98)
     """
-    numbers = numbers_from(x, "x")
+    numbers, settings = numbers_from(x, "x"), settings.for_tensor(name)
     array = numbers.bits.view(numbers.dtype).reshape(numbers.shape)
     how = How(settings.policy, settings.block, settings.scaling)
     found = decisions(numbers, how, settings.policy, settings.threads)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.analysis.numpy_files import Header, header_of_member, npz_members, opened_member
+from mor_ref.analysis.piped_files import as_file
 from mor_ref.analysis.safetensors_files import entries_of
 from mor_ref.analysis.stored_tensors import mapped, numbers_as_such, reading
 
@@ -53,7 +54,7 @@ class StoredBits:
 
 def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
     """Yield the fields of each tensor of a file; the field of an array without one is ""."""
-    path = Path(file)
+    path = as_file(file)
     if path.suffix not in ENDINGS:
         raise ValueError(f"FILE is {file!r}; give a file that ends in one of {', '.join(ENDINGS)}")
     if not path.is_file():

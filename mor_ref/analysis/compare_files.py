@@ -2,24 +2,34 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mor_ref.analysis.analyze_tensor import role_of
 from mor_ref.analysis.compare_tensor import (
     Compared,
     TensorComparison,
     total,
     under_recipes,
 )
+from mor_ref.analysis.inputs_by_name import Given, input_name, inputs_named
 from mor_ref.analysis.large_tensors import how_of, rows_together
+from mor_ref.analysis.layer_inputs import InputMeasures, is_weight, layer_inputs
 from mor_ref.analysis.listing import Selection, Stored, list_tensors
 from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.api.border import public
+from mor_ref.argument_checks import known_name
 from mor_ref.arrays import numbers_from
-from mor_ref.definitions.affine import GroupsError
-from mor_ref.recipes import Table, TensorRecipe
+from mor_ref.definitions.blocks import CutError
+from mor_ref.definitions.roles import KINDS, Kind
+from mor_ref.recipes import RecipeLike
 from mor_ref.workers.pools import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
 
 Record = dict[str, Any]
 
@@ -56,18 +66,25 @@ class Comparison:
         places = {_as_printed(one) for one in found}
         return tuple(one for one in found if not _is_beaten(_as_printed(one), places))
 
+    @property
+    def with_inputs(self) -> int:
+        """How many of the tensors have inputs of their layer."""
+        return sum(any(one.on_inputs.samples for one in tensor.under) for tensor in self.tensors)
+
     def to_records(self) -> list[Record]:
         """Return a flat record for each tensor and recipe, as `pandas.DataFrame` takes them.
 
-        `signal` and `noise` are hexadecimal numbers in units of 2^-298.
+        `signal` and `noise` are hexadecimal numbers in units of 2^-298. If a tensor has inputs,
+        each record has `samples`, `weighted_error` and `output_error`, which are NaN without any.
         """
+        with_inputs = self.with_inputs > 0
         return [
             {
                 "file": tensor.file,
                 "tensor": tensor.name,
                 "shape": "x".join(map(str, tensor.shape)),
                 "dtype": tensor.dtype,
-                **record_of(one),
+                **record_of(one, with_inputs=with_inputs),
             }
             for tensor in self.tensors
             for one in tensor.under
@@ -85,7 +102,15 @@ def _is_beaten(place: tuple[float, ...], places: Iterable[tuple[float, ...]]) ->
     return any(all(a <= b for a, b in zip(other, place, strict=True)) for other in others)
 
 
-def record_of(one: Compared) -> Record:
+def _record_on_inputs(found: InputMeasures) -> Record:
+    return {
+        "samples": found.samples,
+        "weighted_error": found.weighted_error,
+        "output_error": found.output_error,
+    }
+
+
+def record_of(one: Compared, *, with_inputs: bool) -> Record:
     """Return the flat record of a tensor with a recipe, or of totals."""
     found = one.measures
     return {
@@ -108,28 +133,37 @@ def record_of(one: Compared) -> Record:
         "error_sum": found.sum,
         "signal": hex(found.signal),
         "noise": hex(found.noise),
+        **(_record_on_inputs(one.on_inputs) if with_inputs else {}),
     }
 
 
 @public
 def compare_files(
     files: str | Iterable[str],
-    recipes: Iterable[str | Table | TensorRecipe] = USUAL,
+    recipes: Iterable[RecipeLike] = USUAL,
     *,
     include: str | None = None,
     exclude: str | None = None,
     all_shapes: bool = False,
+    kind: Kind = "weight",
     threads: int | None = None,
+    inputs: "str | Iterable[str] | Mapping[str, ArrayLike] | None" = None,
 ) -> Comparison:
     """Return the measures of the tensors of files with each recipe.
 
     Tensors are those whose names `include` finds and `exclude` does not, as regular expressions.
-    Without `all_shapes` they are matrices: two sides or more are longer than 1.
+    Without `all_shapes` they are matrices: two sides or more are longer than 1. Thresholds may
+    depend on the name of a tensor, and on the `kind` of all of them (MOR-015).
+
+    `inputs` are the inputs of layers, by the names of their weights: arrays, or files of tensors
+    with these names. A tensor without any has no errors under inputs; `compare` says what they are.
     """
+    known_name("kind", kind, KINDS)
     named = [files] if isinstance(files, str) else files
     chosen = recipes_from(recipes)
     listed = list_tensors(named, Selection(include, exclude, matrices_only=not all_shapes))
-    return Comparison(chosen, tuple(compared(listed.stored, chosen, threads)))
+    given = None if inputs is None else inputs_named(inputs, listed.stored)
+    return Comparison(chosen, tuple(compared(listed.stored, chosen, kind, threads, inputs=given)))
 
 
 def without_misfits(
@@ -151,7 +185,7 @@ def _misfit(recipe: NamedRecipe, stored: Sequence[Stored]) -> str | None:
     for file, tensor in stored:
         try:
             rows_together(how_of(recipe.tensor_recipe), tensor.shape)
-        except GroupsError as error:
+        except CutError as error:
             return f"{tensor.name} in {file}: {str(error).partition(';')[0]}"
     return None
 
@@ -159,23 +193,49 @@ def _misfit(recipe: NamedRecipe, stored: Sequence[Stored]) -> str | None:
 def compared(
     stored: Sequence[Stored],
     recipes: Sequence[NamedRecipe],
+    kind: Kind,
     threads: int | None,
     workers: Workers | None = None,
+    inputs: Given | None = None,
 ) -> Iterator[TensorComparison]:
     """Return each tensor with all recipes, computed here or by workers, in this order."""
+    given = inputs or {}
     if workers is None:
-        return (_compared(file, tensor, recipes, threads) for file, tensor in stored)
-    shards = [(named_tensor(file, tensor), recipes, threads) for file, tensor in stored]
+        return (
+            _compared(file, tensor, recipes, kind, threads, given.get(tensor.name))
+            for file, tensor in stored
+        )
+    shards = [
+        (
+            named_tensor(file, tensor),
+            recipes,
+            kind,
+            threads,
+            named_tensor(*given[tensor.name]) if tensor.name in given else None,
+        )
+        for file, tensor in stored
+    ]
     return workers.in_order(_compared_by_name, shards)
 
 
 def _compared(
-    file: str, tensor: StoredTensor, recipes: Sequence[NamedRecipe], threads: int | None
+    file: str,
+    tensor: StoredTensor,
+    recipes: Sequence[NamedRecipe],
+    kind: Kind,
+    threads: int | None,
+    inputs: Stored | None,
 ) -> TensorComparison:
     try:
         numbers = numbers_from(tensor.load(), tensor.name)
-        under = tuple(under_recipes(numbers, recipes, threads))
-    except GroupsError as error:
+        given = None
+        if inputs is not None and is_weight(tensor.shape):
+            name = input_name(inputs)
+            x = numbers_from(inputs[1].load(), name)
+            given = layer_inputs(numbers, x, name, f"{tensor.name} in {file}")
+        role = role_of(tensor.name, kind)
+        under = tuple(under_recipes(numbers, recipes, role, threads, given))
+    except CutError as error:
         raise ValueError(f"{tensor.name} in {file}: {error}") from error
     except MemoryError as error:
         raise MemoryError(
@@ -185,7 +245,12 @@ def _compared(
 
 
 def _compared_by_name(
-    one: NamedTensor, recipes: Sequence[NamedRecipe], threads: int | None
+    one: NamedTensor,
+    recipes: Sequence[NamedRecipe],
+    kind: Kind,
+    threads: int | None,
+    inputs: NamedTensor | None,
 ) -> TensorComparison:
     """Compare recipes on a tensor of a file on a worker."""
-    return _compared(one.file, tensor_on_worker(one), recipes, threads)
+    given = None if inputs is None else (inputs.file, tensor_on_worker(inputs))
+    return _compared(one.file, tensor_on_worker(one), recipes, kind, threads, given)

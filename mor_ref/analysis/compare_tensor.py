@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,18 +20,21 @@ from mor_ref.analysis.large_tensors import (
     rows_together,
     strips_of,
 )
+from mor_ref.analysis.layer_inputs import InputMeasures, LayerInputs, is_weight, layer_inputs
 from mor_ref.analysis.recipes import USUAL, NamedRecipe, recipes_from
 from mor_ref.analysis.storage import is_said_by_author, stored_bits
 from mor_ref.api.border import public
 from mor_ref.api.dequantization import Tried
-from mor_ref.api.measures import Measures, measures, sum_of_counts
+from mor_ref.api.measures import Measures, fills_of_y, measures, sum_of_counts
 from mor_ref.api.policies import chosen_for_all
+from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.roles import KINDS, Kind, Role
 from mor_ref.definitions.scales import WHOLE, GivenAmaxes
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy
-from mor_ref.recipes import Table, TensorRecipe
+from mor_ref.recipes import RecipeLike
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -43,7 +46,8 @@ class Compared:
 
     `taken` counts the numbers in each representation, and `bits` all bits that they take: codes,
     scales and decisions. They are None if a representation does not say how many. `bits_by_author`
-    says whether some of them are what the author of a representation says.
+    says whether some of them are what the author of a representation says. `on_inputs` has the
+    measures under the inputs of a layer; their errors are NaN if no inputs are given.
     """
 
     recipe: str
@@ -51,6 +55,7 @@ class Compared:
     taken: Mapping[str, int]
     bits: int | None
     bits_by_author: bool = False
+    on_inputs: InputMeasures = field(default_factory=InputMeasures)
 
     @property
     @public
@@ -78,33 +83,62 @@ class TensorComparison:
 @public
 def compare(
     x: "ArrayLike",
-    recipes: Iterable[str | Table | TensorRecipe] = USUAL,
+    recipes: Iterable[RecipeLike] = USUAL,
     *,
+    layer: str = "",
+    kind: Kind = "weight",
     threads: int | None = None,
+    inputs: "ArrayLike | None" = None,
 ) -> dict[str, Compared]:
     """Return the measures of a tensor with each recipe; x is any input that `mor` takes.
+
+    Thresholds may depend on the name of its `layer` and on its `kind` (MOR-015).
+
+    If x is the weight W of a layer, `inputs` are samples X of what the layer takes: a column for
+    each column of W, and leading axes fold. Then `on_inputs` has the error of W weighted by the
+    mean squares of the columns of X, and the error of X W^T. Both are in binary64 and not
+    bit-exact. A vector has neither.
 
     >>> x = np.random.default_rng(0).standard_normal((64, 64), dtype=np.float32)
     >>> found = compare(x, ["mxfp8:rceil", "nvfp4"])
     >>> [(name, round(one.measures.sqnr, 1), one.bits_per_number) for name, one in found.items()]
     [('mxfp8:rceil', 31.7, 8.25), ('nvfp4', 20.4, 4.5078125)]
+    >>> compare(np.eye(2), ["mxfp4"], inputs=[[1.0, 3.0]])["mxfp4"].on_inputs.output_error
+    0.0
     """
-    under = under_recipes(numbers_from(x, "x"), recipes_from(recipes), threads)
+    known_name("kind", kind, KINDS)
+    role, numbers, chosen = Role(layer, kind), numbers_from(x, "x"), recipes_from(recipes)
+    given = None
+    if inputs is not None and is_weight(numbers.shape):
+        samples = numbers_from(inputs, "inputs", widest=np.float64)
+        given = layer_inputs(numbers, samples, "inputs", "x")
+    under = under_recipes(numbers, chosen, role, threads, given)
     return {one.recipe: one for one in under}
 
 
 def under_recipes(
-    numbers: Numbers, recipes: Sequence[NamedRecipe], threads: int | None
+    numbers: Numbers,
+    recipes: Sequence[NamedRecipe],
+    role: Role,
+    threads: int | None,
+    inputs: LayerInputs | None = None,
 ) -> Iterator[Compared]:
     """Yield the measures of a tensor with each recipe."""
     known = of_tensor(numbers, threads)
     for recipe in recipes:
-        yield _under(numbers, recipe, known, threads)
+        how = how_of(recipe.tensor_recipe, replace(role, memory={}))
+        yield _under(numbers, recipe.name, how, known, threads, inputs)
 
 
-def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int | None) -> Compared:
+def _under(
+    numbers: Numbers,
+    recipe: str,
+    how: How,
+    known: OfTensor,
+    threads: int | None,
+    inputs: LayerInputs | None,
+) -> Compared:
     """Measure a tensor with a recipe, strip by strip."""
-    how = how_of(recipe.tensor_recipe)
     policy = how.policy
     together = rows_together(how, numbers.shape)
     given = amaxes_for(how, known) if is_cut(numbers, together) else WHOLE
@@ -114,17 +148,22 @@ def _under(numbers: Numbers, recipe: NamedRecipe, known: OfTensor, threads: int 
         tried = (how.decided(strip, policy, given, threads) for strip in strips)
         rung = 0 if _is_alone(policy) else chosen_for_all(policy, tried)
     measured, taken, units = Measures(signal=known.signal), Counter[str](), 0
+    on_inputs = InputMeasures() if inputs is None else inputs.signals
     for strip in strips_of(numbers, together):
         found = _quantized(strip, how, given, threads)
         choice = found.choice if rung is None else np.full_like(found.choice, rung)
         measured += measures(strip, found.rungs, found.units, choice, 0, threads)
+        if inputs is not None:
+            fills = fills_of_y(strip, found.rungs, found.units, choice)
+            on_inputs += inputs.noise(strip, fills)
+            del fills
         taken.update(counts_of(choice, found.units, found.names)[1])
         units += choice.size if found.is_decided else 0
         del found  # before the next is made
     units = units if rung is None else min(units, 1)
     bits = stored_bits(policy, taken, units, numbers.shape, how.cut, how.scaling, numbers)
     by_author = bits is not None and is_said_by_author(policy, taken)
-    return Compared(recipe.name, measured, dict(taken), bits, by_author)
+    return Compared(recipe, measured, dict(taken), bits, by_author, on_inputs)
 
 
 def _is_alone(policy: Policy) -> bool:
@@ -167,6 +206,7 @@ def total(recipe: str, rows: Iterable[Compared]) -> Compared:
         {name: sum(one.taken.get(name, 0) for one in found) for name in names},
         sum_of_counts(bits),
         any(one.bits_by_author for one in found),
+        sum((one.on_inputs for one in found), InputMeasures()),
     )
 
 

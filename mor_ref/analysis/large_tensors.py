@@ -14,6 +14,7 @@ from mor_ref.api.measures import amaxes_of, signal_of
 from mor_ref.api.policies import Cuts, Decided, cuts_of, decided
 from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
+from mor_ref.definitions.roles import Role
 from mor_ref.definitions.scales import WHOLE, AmaxOrScale, GivenAmaxes, Scaling
 from mor_ref.policies import Policy
 from mor_ref.recipes import Situation, TensorRecipe
@@ -78,9 +79,10 @@ class How(NamedTuple):
         return decided(numbers, policy, self.scaling, cuts, threads, given=given)
 
 
-def how_of(tensor_recipe: TensorRecipe) -> How:
-    """Return the way of a recipe."""
-    return How(tensor_recipe.policy_in(Situation()), tensor_recipe.cut, tensor_recipe.scales)
+def how_of(tensor_recipe: TensorRecipe, role: Role | None = None) -> How:
+    """Return the way of a recipe, for a tensor of this role if it is known."""
+    policy = tensor_recipe.policy_in(Situation(role=role))
+    return How(policy, tensor_recipe.cut, tensor_recipe.scales)
 
 
 def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
@@ -95,6 +97,8 @@ def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
     """
     if how.policy is None:
         return 1
+    if how.policy.needs_whole_tensors:
+        return None
     found = [of_representation(one, shape) for one in how.policy.tried]
     found.append(_of_blocks(how, how.policy, shape))
     known = [rows for rows in found if rows is not None]

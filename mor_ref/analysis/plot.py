@@ -84,7 +84,7 @@ def _draw_errors(
         axes.scatter([place], [100 * mapped.error], 4 * size, label="shown below", **ring)
     highest = max(errors.max(), _mark_yardsticks(axes, reports, settings))
     threshold = 0.0
-    for name, limit in settings.thresholds.items():
+    for name, limit in settings.mean_thresholds.items():
         threshold = max(threshold, 100 * limit)
         is_first = name == settings.first
         label = f"threshold {'' if is_first else f'of {name} '}{100 * limit:.4g} %"

@@ -1,5 +1,6 @@
 """Colours, names and legends of pictures."""
 
+import io
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ def figure_class() -> "type[Figure]":
             "plots are drawn by matplotlib, which is not installed; pip install 'mor-ref[plot]'"
         ) from error
     return Figure
+
+
+def written(figure: "Figure", kind: str) -> bytes:
+    """Return a figure as a PNG, SVG or PDF that is the same each time; a PDF embeds its fonts."""
+    from matplotlib import rc_context
+
+    file = io.BytesIO()
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "mor_ref", "pdf.fonttype": 42}):
+        figure.savefig(file, format=kind, metadata=dates.get(kind))
+    return file.getvalue()
 
 
 def ink() -> str:

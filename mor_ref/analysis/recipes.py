@@ -5,19 +5,21 @@ from dataclasses import dataclass
 
 from mor_ref.analysis.analyze_tensor import Settings
 from mor_ref.api.border import public
+from mor_ref.argument_checks import known_name
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.levels import LEVEL_KINDS
-from mor_ref.definitions.shared import SHARED_KINDS
+from mor_ref.definitions.roles import KINDS, Kind
 from mor_ref.former_names import FormerAttribute
 from mor_ref.policies import Thresholds
 from mor_ref.recipes import (
+    RecipeLike,
     Situation,
-    Table,
     TensorRecipe,
     as_tensor_recipe,
     short_text,
     words_or_table,
 )
+from mor_ref.schemes import in_schemes
 
 # Without a recipe: of each width that hardware has, the usual ones.
 USUAL = (
@@ -33,18 +35,8 @@ USUAL = (
 
 # The usual ones of every representation.
 OF_ALL_REPRESENTATIONS = (
-    *(name for name in SHARED_KINDS.specified if not SHARED_KINDS[name].carries),
+    *(text for module in in_schemes("representation") for text in module.USUAL),
     "mxfp8:rceil",
-    "int8",
-    "int8:bnb_int8_row",
-    "int8:switchback_row",
-    "uint8:onnx:asymmetric",
-    "uint8:peg:asymmetric:column",
-    "uint8:peg:asymmetric:8_permuted_groups",
-    "llm_int8",
-    "pb_llm",
-    "int8_or_e4m3",
-    "int8_or_e4m3:1x32",
     "mor:tensor",
     "mor:three_way",
     "mor:nvfp4",
@@ -56,10 +48,6 @@ OF_ALL_REPRESENTATIONS = (
     "nvfp4",
     "nvfp4:te_4over6_mse",
     "mxfp4",
-    "int4:1x32",
-    "uint4:1x32:asymmetric",
-    "e2m1_or_int4:1x16",
-    *LEVEL_KINDS.specified,
 )
 
 
@@ -73,20 +61,20 @@ class NamedRecipe:
     treatment = FormerAttribute("tensor_recipe")
 
 
-def recipes_from(given: Iterable[str | Table | TensorRecipe]) -> tuple[NamedRecipe, ...]:
+def recipes_from(given: Iterable[RecipeLike]) -> tuple[NamedRecipe, ...]:
     """Return recipes with their names; refuse one that needs the steps of a training.
 
-    >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
+    >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"representation": "mx"}'])]
     ['nvfp4', 'mxfp8_e4m3:floor:32']
     """
-    if isinstance(given, str | Mapping | TensorRecipe):
+    if isinstance(given, str | Mapping | BlockFormat | TensorRecipe):
         raise TypeError(f"recipes is {given!r}; give a list of recipes, such as ['mxfp8:rceil']")
     found: dict[str, NamedRecipe] = {}
     for one in given:
         tensor_recipe = as_tensor_recipe(one)
         is_short = isinstance(one, str) and words_or_table(one) == one
-        name = str(one) if is_short else short_text(tensor_recipe)
-        if tensor_recipe.is_delayed or tensor_recipe.is_random or tensor_recipe.hadamard:
+        name = str(one) if is_short else tensor_recipe.title or short_text(tensor_recipe)
+        if tensor_recipe.needs_steps:
             raise ValueError(
                 f"recipe is {name}, which needs the steps of a training; give a recipe that rounds "
                 "to nearest, with scales of the tensor itself"
@@ -104,10 +92,11 @@ def recipes_from(given: Iterable[str | Table | TensorRecipe]) -> tuple[NamedReci
 
 @public
 def settings_under(
-    given: str | Table | TensorRecipe,
+    given: RecipeLike,
     *,
     threshold: Thresholds | None = None,
     threads: int | None = None,
+    kind: Kind = "weight",
 ) -> Settings:
     """Return the settings of an analysis with a recipe.
 
@@ -122,4 +111,5 @@ def settings_under(
     if threshold is not None:
         policy = policy.with_threshold(threshold)
     partition((1, 1), tensor_recipe.cut)  # refuses sides of 0
-    return Settings(policy, tensor_recipe.cut, tensor_recipe.scales, threads)
+    known_name("kind", kind, KINDS)
+    return Settings(policy, tensor_recipe.cut, tensor_recipe.scales, threads, kind)

@@ -49,11 +49,12 @@ WRITERS: Mapping[str, Callable[[Sequence[Record]], bytes]] = {
 }
 
 
-def check_ending(option: str, path: str, ending: str, also: str) -> None:
-    """Refuse a file of no known kind, and name a missing library; `also` is another known one."""
+def check_ending(option: str, path: str, ending: str, also: Sequence[str]) -> None:
+    """Refuse a file of no known kind, and name a missing library; `also` are other known ones."""
     if ending not in WRITERS:
-        known = ", ".join(WRITERS)
-        raise ValueError(f"{option} is {path!r}; give a file that ends in {known} or {also}")
+        *known, last = *WRITERS, *also
+        endings = f"{', '.join(known)} or {last}"
+        raise ValueError(f"{option} is {path!r}; give a file that ends in {endings}")
     if ending == ".parquet":
         _pyarrow()
 

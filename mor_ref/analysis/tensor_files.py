@@ -6,12 +6,14 @@ be larger than the memory.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from mor_ref.analysis.gguf_files import gguf
 from mor_ref.analysis.numpy_files import npy, npz
+from mor_ref.analysis.piped_files import as_file, name_of
 from mor_ref.analysis.safetensors_files import safetensors
 from mor_ref.analysis.stored_tensors import (
     SkippedTensor,
@@ -26,7 +28,7 @@ __all__ = ["SkippedTensor", "StoredTensor", "tensors_in", "tensors_of"]
 
 _INDEX = ".index.json"
 # The kinds of files of a model; a directory may have the same tensors in several.
-_OF_MODELS = ((".safetensors",), (".bin", ".pt", ".pth"), (".gguf",))
+_OF_MODELS = ((".safetensors",), (".bin", ".pt", ".pth"), (".gguf",), (".npy",), (".npz",))
 _NOT_OF_TENSORS = {"training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"}
 
 Tensor = StoredTensor | SkippedTensor
@@ -84,10 +86,10 @@ def tensors_in(file: str) -> Tensors:
 
 def _placed(file: str) -> Placed:
     """Yield the tensors of a file or a directory, each with the file that has it."""
-    path = Path(file)
     known = ", ".join(_LISTERS)
     if not file:
         raise ValueError(f"FILE is ''; give a file that ends in one of {known}")
+    path = as_file(file)
     if path.is_dir():
         yield from _model(file)
         return
@@ -102,7 +104,13 @@ def _placed(file: str) -> Placed:
     if lister is None:
         yield from _index(file)
     else:
-        yield from ((path, tensor) for tensor in lister(file))
+        yield from ((path, _named(tensor, file, path)) for tensor in lister(str(path)))
+
+
+def _named(tensor: Tensor, file: str, path: Path) -> Tensor:
+    """Return a tensor; that of a .npy file has the name that was given for the file."""
+    is_file = tensor.name == str(path) != file
+    return replace(tensor, name=name_of(file)) if is_file else tensor
 
 
 # ---------------------------------------------------------------------- files of several parts

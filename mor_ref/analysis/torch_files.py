@@ -22,6 +22,7 @@ _OF_OPTIMIZER = {"state", "param_groups"}  # the keys of an optimizer's state_di
 _DEPTH = 64  # of dicts and lists inside each other
 _MOST_REPEATED = 64  # times that each stored byte may be shown, on average
 _FEW_BYTES = 1 << 28  # that any file may show
+_FEW_TENSORS = 1 << 12  # that any file may name
 _MOST_AGAIN = 1 << 16  # items of shared dicts and lists, beyond those that the file stores
 
 
@@ -109,13 +110,20 @@ def _check_nesting(loaded: Any, file: str) -> None:
 def _check_storages(loaded: Any, file: str) -> None:
     """Refuse tensors that repeat what is stored: strides of 0, and many names for one storage."""
     stored: dict[int, int] = {}
-    shown = 0
+    shown = names = 0
     for _, tensor, _ in _tensors_in(loaded, ""):
         if str(tensor.layout) != "torch.strided" or tensor.is_meta:
             continue
         storage = tensor.untyped_storage()
         stored[storage.data_ptr()] = storage.nbytes()
         shown += tensor.numel() * tensor.element_size()
+        names += 1
+    most_names = max(_MOST_REPEATED * len(stored), _FEW_TENSORS)
+    if names > most_names:
+        raise ValueError(
+            f"{file} has {names:,} tensors, and stores {len(stored):,}: at most {most_names:,} may "
+            "be named; save each once"
+        )
     most = max(_MOST_REPEATED * sum(stored.values()), _FEW_BYTES)
     if shown > most:
         raise ValueError(

@@ -11,13 +11,20 @@ from mor_ref.definitions.format import Format
 from mor_ref.records import Record
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodedBlocks(Record):
     """Codes of a matrix, and its blocks (GEM-003).
 
     `scale` has the factor of each block of `tile`, and `codes_of_scale` its code, if an instruction
     takes it. `overall` has one factor of all blocks, or one for each row of the record, which are
     columns here if it `is_flipped`.
+
+    `scale` and `overall` multiply the numbers of the codes.
+
+    >>> import mor_ref, numpy as np
+    >>> blocks = mor_ref.quantize(np.float32([[0.5, -1.0]]), "e4m3", scaling="e8m0").in_blocks()
+    >>> blocks, (mor_ref.decode(blocks.codes, "e4m3") * blocks.scale).tolist()
+    (<1x2 codes of e4m3 in blocks of 1x2>, [[0.5, -1.0]])
     """
 
     codes: Bits
@@ -28,6 +35,11 @@ class CodedBlocks(Record):
     scale_format: Format | None = None
     overall: NDArray[np.float32] | None = None
     is_flipped: bool = False
+
+    def __repr__(self) -> str:
+        rows, columns = self.tile
+        shape = "x".join(map(str, self.codes.shape))
+        return f"<{shape} codes of {self.fmt.name} in blocks of {rows}x{columns}>"
 
     @property
     def transposed(self) -> "CodedBlocks":

@@ -1,25 +1,34 @@
 """Decoding: the public function."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.border import with_hints
-from mor_ref.api.tracing import untraced
+from mor_ref.api.border import public_in_every_mode
 from mor_ref.arrays import codes_from, room_for
-from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import FormatLike, as_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@with_hints
-@untraced
+_WORD, _NUMBER = np.dtype(np.uint32), np.dtype(np.float32)
+
+
+@cache
+def _decode_into() -> Callable[..., None]:
+    from mor_ref.engine.decoding import decode_into  # imports Numba
+
+    return decode_into
+
+
+@public_in_every_mode
 def decode(
     codes: "ArrayLike",
-    fmt: str | Format,
+    fmt: FormatLike,
     *,
     out: NDArray[np.float32] | None = None,
     threads: int | None = None,
@@ -34,8 +43,7 @@ def decode(
     """
     source = as_format(fmt)
     words = codes_from(codes, source, "codes")
-    from mor_ref.engine.decoding import decode_into  # imports Numba
-
-    numbers, store = room_for(out, words.shape, np.dtype(np.float32), [words])
-    decode_into(numbers.view(np.uint32), words.reshape(-1), source, threads)
+    numbers, store = room_for(out, words.shape, _NUMBER, [words])
+    flat = words if words.ndim == 1 else words.reshape(-1)
+    _decode_into()(numbers.view(_WORD), flat, source, threads)
     return store(numbers)

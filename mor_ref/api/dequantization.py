@@ -1,8 +1,9 @@
 """Dequantization, from codes and scales to numbers: the methods that all records share."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,18 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public
 from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums, percent
-from mor_ref.arrays import Bits, Numbers, dequantized_dtype, numbers_from, room_for
-from mor_ref.definitions.blocks import Partition, rows_and_columns
+from mor_ref.api.packing import in_pairs
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import (
+    Bits,
+    Numbers,
+    code_dtype,
+    copied_to,
+    dequantized_dtype,
+    numbers_from,
+    room_for,
+)
+from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
 from mor_ref.records import NumbersRecord
@@ -20,22 +31,46 @@ if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
     from mor_ref.engine.unrounded_y import Fill
 
+_NIBBLE, _BYTE = 4, 8  # bits of codes that bytes hold whole
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dequantizable(NumbersRecord):
-    """Codes of a format, with a scale for each tile."""
+    """Codes of a format, with a scale for each tile.
 
-    codes: NDArray[np.uint8]
+    `tile` has the rows and columns of numbers that share a scale, clipped to the sides of x.
+    """
+
+    codes: Bits
     error: ErrorSums
     fmt: Format
     source: str
-    _scales: "TileScales"  # as the engine takes them
+    tile: tuple[int, int]
 
     @property
-    def tile(self) -> tuple[int, int]:
-        """The rows and columns of numbers that share a scale, clipped to the sides of x."""
-        rows, columns = self._scales.tile
-        return rows, columns
+    def packed(self) -> NDArray[np.uint8]:
+        """The codes as bytes: two of 4 bits in a byte, the even one in the low nibble (VEC-005)."""
+        if self.fmt.bits == _NIBBLE:
+            return in_pairs(self.codes)
+        if self.fmt.bits == _BYTE:
+            return self.codes
+        raise ValueError(
+            f"packed is of codes of 4 or 8 bits, and {self.fmt.name} has {self.fmt.bits}, which "
+            "each library packs in its own way; give .codes to yours"
+        )
+
+    @property
+    @abstractmethod
+    def _tile_scales(self) -> "TileScales":
+        """The scales as the engine takes them."""
+
+    def _of_tiles(self, scale: NDArray[np.float32], *, divides: bool = False) -> "TileScales":
+        """Return the factors of the numbers of codes as the engine takes them."""
+        from mor_ref.engine.blocks import Sides  # imports Numba
+        from mor_ref.engine.strips import TileScales
+
+        words = np.ascontiguousarray(scale).view(np.uint32)
+        return TileScales(Sides(*self.tile), *((words, None) if divides else (None, words)))
 
     @public
     def dequantize(
@@ -55,7 +90,7 @@ class Dequantizable(NumbersRecord):
         room, store = room_for(out, codes.shape, wanted, [codes])
         y = room if wanted == np.float32 else np.empty(codes.size, np.float32)
         sides, bits = rows_and_columns(codes.shape), y.view(np.uint32)
-        dequantize(codes.reshape(-1), self.fmt, self._scales, sides, bits, threads)
+        dequantize(codes.reshape(-1), self.fmt, self._tile_scales, sides, bits, threads)
         if y is not room:
             encode(y, "bf16", overflow="ieee", out=room.view(np.uint16), threads=threads)
         return store(room)
@@ -64,6 +99,20 @@ class Dequantizable(NumbersRecord):
         lost = int(self.error.nonfinite.sum())
         mean = percent(self.error.overall)
         return f"<{self.source} as {description}, mean relative error {mean}, {lost} non-finite>"
+
+
+def check_fields(record: Dequantizable) -> None:
+    """Refuse fields that do not go together, such as those of a file that somebody changed."""
+    codes, tiles = record.codes, partition(record.shape, record.tile)
+    if codes.dtype != code_dtype(record.fmt) or (
+        codes.size and codes.max() >= record.fmt.code_count
+    ):
+        raise ValueError(f"codes are not codes of {record.fmt.name}")
+    if tiles.block != record.tile:
+        raise ValueError(f"tile is {record.tile}, and codes have the shape {record.shape}")
+    _, *scales = record._tile_scales  # noqa: SLF001  # of this module
+    if any(scale.shape != tiles.grid for scale in scales if scale is not None):
+        raise ValueError(f"scales have not the shape {tiles.grid}")
 
 
 Record = TypeVar("Record", bound=Dequantizable)
@@ -101,19 +150,21 @@ class Tried(Protocol):
 class OutcomeOfCodes(NamedTuple, Generic[Record]):
     """A quantized tensor: its codes, and the scales and the error sums as the engine has them.
 
-    `make` makes its record: callers that need the output alone, such as training, do not make one.
+    `make` makes its record of the codes in the shape of x: callers that need the output alone,
+    such as training, do not make one.
     """
 
-    codes: NDArray[np.uint8]
+    codes: Bits
     fmt: Format
     scales: "TileScales"
     sums: NDArray[np.uint64]
-    make: Callable[[], Record]
+    make: Callable[[Bits], Record]
+    shape: tuple[int, ...]
 
     @property
     def record(self) -> Record:
         """The record that `MorResult.quantized` has."""
-        return self.make()
+        return self.make(self.codes.reshape(self.shape))
 
     def write(
         self,
@@ -143,17 +194,12 @@ class OutcomeOfCodes(NamedTuple, Generic[Record]):
         return count_saturated(numbers, self.fmt, self.scales, units, choice, rung)
 
 
-@dataclass(frozen=True, eq=False)
-class Values(NumbersRecord):
-    """A tensor with a representation whose implementation returns y.
-
-    `y` has the shape of x. `error` has the sums of each scaling block.
-    """
+class WithY(NumbersRecord):
+    """A record that has its numbers as a field, `y`."""
 
     y: NDArray[np.float32]
-    error: ErrorSums
 
-    @public
+    @untraced
     def dequantize(
         self,
         dtype: "np.typing.DTypeLike" = np.float32,
@@ -161,17 +207,34 @@ class Values(NumbersRecord):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
-        """Return y: as float32, or rounded from it to bfloat16; it goes to `out`, if given."""
+        """Return a copy of y: as float32, or rounded from it to bfloat16.
+
+        The numbers go to `out`, if it is given.
+        """
         wanted = dequantized_dtype(dtype)
-        if out is None and wanted == np.float32:
-            return self.y
-        room, store = room_for(out, self.y.shape, wanted, [self.y])
         if wanted == np.float32:
-            room[...] = self.y.reshape(-1)
-        else:
-            bits = room.view(np.uint16)
-            encode(self.y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
+            return copied_to(out, self.y)
+        room, store = room_for(out, self.y.shape, wanted, [self.y])
+        bits = room.view(np.uint16)
+        encode(self.y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
         return store(room)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Values(WithY):
+    """A tensor with a representation whose implementation returns y.
+
+    `y` has the shape of x. `error` has the sums of each scaling block. There is no scale.
+    """
+
+    _ENTRIES: ClassVar[str] = "y"
+
+    y: NDArray[np.float32]
+    error: ErrorSums
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape)) or "scalar"
+        return f"<{shape} as y, mean relative error {percent(self.error.overall)}>"
 
 
 class OutcomeOfValues(NamedTuple):

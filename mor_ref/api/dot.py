@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import Coded
 from mor_ref.arrays import Bits, code_dtype, codes_in, numbers_from, unsigned_from
+from mor_ref.counts_in_words import counted
 from mor_ref.definitions import dot_arguments as checks
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.dot_arguments import DotArguments, Formats, Shape
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import FormatLike
 from mor_ref.records import Record
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class DotChunks(Record):
     def __repr__(self) -> str:
         *rows, chunks = self.c.shape
         shape = "x".join(map(str, rows)) or "one"
-        return f"<{shape} dot products by {self.profile.name}, of {chunks} chunks>"
+        return f"<{shape} dot products by {self.profile.name}, of {counted(chunks, 'chunk')}>"
 
 
 @public
@@ -50,7 +52,7 @@ def dot(
     *,
     formats: Formats = ("e4m3", "e4m3"),
     scales: "tuple[ArrayLike, ArrayLike] | None" = None,
-    scale_format: str | Format | None = None,
+    scale_format: FormatLike | None = None,
     block: int | None = None,
     profile: str | DotProfile = "exact",
     threads: int | None = None,
@@ -83,7 +85,7 @@ def dot_chunks(
     *,
     formats: Formats = ("e4m3", "e4m3"),
     scales: "tuple[ArrayLike, ArrayLike] | None" = None,
-    scale_format: str | Format | None = None,
+    scale_format: FormatLike | None = None,
     block: int | None = None,
     profile: str | DotProfile = "exact",
     threads: int | None = None,
@@ -152,6 +154,8 @@ def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
 
 def codes_from(x: object, fmt: Format, argument: str) -> Bits:
     """Return codes, from integers or an array whose dtype is the format."""
+    if type(x) is np.ndarray and x.dtype.kind == "u":
+        return unsigned_from(x, fmt.bits, code_dtype(fmt), argument)
     if isinstance(x, Coded):
         kind = type(x).__name__
         raise TypeError(f"{argument} is of type {kind}; give its codes, or the record to matmul")

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mor_ref.api.border import with_hints
-from mor_ref.api.tracing import untraced
+from mor_ref.api.border import public_in_every_mode
+from mor_ref.api.plans import Plans
 from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import (
     Bits,
@@ -20,23 +20,21 @@ from mor_ref.definitions.encoding import (
     Overflow,
     RandomBits,
     Rounding,
+    SpecialCases,
     rounding_for,
     takes_random_bits,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, random_bits_for, special_cases_for
-from mor_ref.former_names import with_former_name
+from mor_ref.definitions.formats import FormatLike, as_format, random_bits_for, special_cases_for
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@with_former_name("preset", "profile")
-@with_hints
-@untraced
+@public_in_every_mode
 def encode(
     x: "ArrayLike",
-    fmt: str | Format,
+    fmt: FormatLike,
     *,
     rounding: Rounding | None = None,
     overflow: Overflow | None = None,
@@ -64,30 +62,56 @@ def encode(
     >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3", profile="ml_dtypes")
     array([ 42, 255, 127], dtype=uint8)
     """
-    target = as_format(fmt)
-    special = special_cases_for(target, overflow, nan, profile)
-    mode = rounding_for(target, rounding, special)
+    plan = _plans(fmt, rounding, overflow, nan, profile)
     numbers = numbers_from(x, "x", widest=np.float64)
-    random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape, target)
-    inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
-    codes, store = room_for(out, numbers.shape, code_dtype(target), inputs)
-    from mor_ref.engine.encoding import encode_into  # imports Numba
-
-    encode_into(codes, numbers, target, mode, special, random_words, threads)
+    words, inputs = None, [numbers.bits]
+    if plan.rounding == "sr" or not random_bits is n_random_bits is None:
+        words = _random_words(plan, random_bits, n_random_bits, numbers.shape)
+        inputs += [] if words is None else [words.words]
+    codes, store = room_for(out, numbers.shape, plan.dtype, inputs)
+    plan.encode_into(codes, numbers, plan[numbers.dtype], words, threads)
     return store(codes)
 
 
+class _Plan(dict[np.dtype[Any], Any]):
+    """What follows from the arguments without numbers: the rules, and the loop of each dtype."""
+
+    def __init__(self, fmt: Format, rounding: Rounding, special: SpecialCases) -> None:
+        from mor_ref.engine import encoding  # imports Numba
+
+        super().__init__()
+        self.fmt, self.rounding, self.dtype = fmt, rounding, code_dtype(fmt)
+        self.encode_into = encoding.encode_into
+        self._special, self._loop_for = special, encoding.loop_for
+
+    def __missing__(self, dtype: np.dtype[Any]) -> Any:
+        """Return the loop of the engine for numbers of a dtype, which is kept."""
+        loop = self[dtype] = self._loop_for(self.fmt, self.rounding, self._special, dtype)
+        return loop
+
+
+def _plan(
+    fmt: FormatLike,
+    rounding: str | None,
+    overflow: str | None,
+    nan: str | None,
+    profile: str | None,
+) -> _Plan:
+    target = as_format(fmt)
+    special = special_cases_for(target, overflow, nan, profile)
+    return _Plan(target, rounding_for(target, rounding, special), special)
+
+
+_plans = Plans(_plan)
+
+
 def _random_words(
-    rounding: Rounding,
-    random_bits: object,
-    n_random_bits: object,
-    shape: tuple[int, ...],
-    fmt: Format,
+    plan: _Plan, random_bits: object, n_random_bits: object, shape: tuple[int, ...]
 ) -> RandomWords | None:
-    if not takes_random_bits(rounding, random_bits=random_bits, n_random_bits=n_random_bits):
+    if not takes_random_bits(plan.rounding, random_bits=random_bits, n_random_bits=n_random_bits):
         return None
     if isinstance(n_random_bits, str):
-        return _shared_words(random_bits, random_bits_for(n_random_bits, fmt), shape)
+        return _shared_words(random_bits, random_bits_for(n_random_bits, plan.fmt), shape)
     return words_for(random_bits, n_random_bits, shape)
 
 
@@ -123,5 +147,10 @@ def words_for(random_bits: object, n_random_bits: object, shape: tuple[int, ...]
 
 def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
     """Return the dtype for random words; a narrow one stays: there is less to read."""
-    given = getattr(random_bits, "dtype", None)
-    return next((np.dtype(d) for d in (np.uint8, np.uint16) if given == d), np.dtype(np.uint32))
+    return _NARROW_WORDS.get(getattr(random_bits, "dtype", None), _WORDS)
+
+
+_WORDS: np.dtype[Any] = np.dtype(np.uint32)
+_NARROW_WORDS: dict[Any, np.dtype[Any]] = {
+    dtype: dtype for dtype in (np.dtype(np.uint8), np.dtype(np.uint16))
+}

@@ -48,7 +48,10 @@ class ErrorSums(Record):
 
 def error_sums(errors: NDArray[np.uint64]) -> ErrorSums:
     """Return the record of sums that the engine has along the last axis."""
-    return ErrorSums(*(np.ascontiguousarray(errors[..., k]) for k in range(3)))
+    total, nonzero, lost = errors[..., 0], errors[..., 1], errors[..., 2]
+    if errors.size == errors.shape[-1]:  # of one unit: they lie in order
+        return ErrorSums(total, nonzero, lost)
+    return ErrorSums(*map(np.ascontiguousarray, (total, nonzero, lost)))
 
 
 def percent(share: float) -> str:

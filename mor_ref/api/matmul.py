@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.encoding import encode
-from mor_ref.api.matmul_operands import Side, Transposed, is_record, side_of
+from mor_ref.api.matmul_operands import Side, is_record, side_of
 from mor_ref.api.matmul_segments import (
     Numbers,
     check_array,
@@ -21,6 +21,7 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.dot_arguments import check_terms, dot_profile
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.matmul import BINARY32_FAMILIES, OUTPUTS, TO_QUANTIZE
+from mor_ref.records import Transposed
 
 if TYPE_CHECKING:
     from mor_ref.engine.dot_operands import Operand

@@ -16,21 +16,9 @@ from mor_ref.arrays import Bits, codes_in
 from mor_ref.definitions.dot import INT8, DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.records import Record
+from mor_ref.records import NumbersRecord, Transposed
 
 _BF16, _F32 = formats["bf16"], formats["f32"]
-
-
-@dataclass(frozen=True, eq=False)
-class Transposed(Record):
-    """A record or an array whose columns `matmul` takes as rows."""
-
-    of: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the transpose."""
-        return shape_of(self.of)[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +86,8 @@ class Side:
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """Return the shape of a record or an array."""
-    if isinstance(x, Transposed):
+    if isinstance(x, NumbersRecord):
         return x.shape
-    if isinstance(x, MorResult):
-        return x.output.shape
     if isinstance(x, Coded):
         return x.in_blocks().codes.shape
     shape: tuple[int, ...] = np.shape(x.dequantize() if is_record(x) else x)
@@ -110,7 +96,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 def is_record(x: Any) -> bool:
     """Return whether something has numbers, and is not an array; tensors of torch have both."""
-    return isinstance(x, MorResult) or (isinstance(x, Dequantized) and not hasattr(x, "dtype"))
+    return isinstance(x, Dequantized) and not hasattr(x, "dtype")
 
 
 def side_of(x: Any, argument: str) -> Side:

@@ -1,9 +1,10 @@
 """Measures of a quantized tensor: relative and squared errors, flushed and saturated numbers."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,14 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public
 from mor_ref.api.dequantization import OutcomeOfCodes, Tried
 from mor_ref.arrays import Numbers
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 
+if TYPE_CHECKING:
+    from mor_ref.engine.unrounded_y import Fill
+
+Fills = Sequence["Fill"]  # the ways to y, each to its share
+
+_ROWS = 16  # of a tile: no part cuts one
 _ULP_OF_ONE = 2.0**-23
 _UNIT_OF_SQUARES = Fraction(1, 1 << 298)
 
@@ -136,11 +143,8 @@ def measures(
     A choice beyond the last rung is bfloat16.
     """
     from mor_ref.engine.squares import measure
-    from mor_ref.engine.unrounded_y import from_numbers
 
-    fills = [tried.fill_of_y(units, choice, index) for index, tried in enumerate(rungs)]
-    fills.append(from_numbers(numbers, units, choice, len(rungs), rounds=True))
-    sums = measure(numbers, units, fills, threads)
+    sums = measure(numbers, units, fills_of_y(numbers, rungs, units, choice), threads)
     return Measures(
         numbers.bits.size,
         sums.sum,
@@ -153,3 +157,34 @@ def measures(
         sums.squares,
         float(np.uint32(sums.largest).view(np.float32)),
     )
+
+
+def fills_of_y(
+    numbers: Numbers, rungs: Sequence[Tried], units: Partition, choice: NDArray[np.uint8]
+) -> Fills:
+    """Return the ways to y of a tensor whose units took these rungs, or bfloat16 (ERR-008)."""
+    from mor_ref.engine.unrounded_y import from_numbers
+
+    fills = [tried.fill_of_y(units, choice, index) for index, tried in enumerate(rungs)]
+    return [*fills, from_numbers(numbers, units, choice, len(rungs), rounds=True)]
+
+
+def differences(numbers: Numbers, fills: Fills, most: int) -> Iterator[NDArray[np.float64]]:
+    """Yield x - y in binary64, some rows with at most so many numbers; 0 where it is not finite.
+
+    Each of `fills` writes its share of y, which else is 0. Leading axes fold (BLK-001).
+    """
+    from mor_ref.engine.blocks import Part, binary32_rows
+
+    rows, columns = rows_and_columns(numbers.shape)
+    height = max(_ROWS, most // max(columns, 1) // _ROWS * _ROWS)
+    for top in range(0, rows, height):
+        part = Part(top, min(top + height, rows), 0, columns)
+        y = np.zeros((part.bottom - top) * columns, np.uint32)
+        for fill in fills:
+            fill(part, y)
+        x = binary32_rows(numbers, columns, top, part.bottom)
+        with np.errstate(invalid="ignore"):
+            d = x.view(np.float32).astype(np.float64) - y.view(np.float32)
+        d[~np.isfinite(d)] = 0.0
+        yield d.reshape(part.bottom - top, columns)

@@ -1,26 +1,30 @@
 """MX: the public function and its record."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.block_formats import RecordOf, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
+from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
-from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.counts_in_words import counted
+from mor_ref.definitions.block_formulas import mx_formulas
+from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formats import FormatLike, formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from mor_ref.engine.strips import TileScales
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +43,15 @@ class Mx(Dequantizable):
     True
     """
 
+    codes: NDArray[np.uint8]
     scale: NDArray[np.uint8]
     scale_rule: str
+
+    @property
+    @public
+    def _tile_scales(self) -> "TileScales":
+        """The power of two of each block (MXS-007)."""
+        return self._of_tiles(decode(self.scale, "e8m0"))
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""
@@ -52,19 +63,17 @@ class Mx(Dequantizable):
 
     @untraced
     def __repr__(self) -> str:
-        block = self._scales.tile.columns
-        return self._described(
-            f"MX {self.fmt.name}, {self.scale_rule}: {self.scale.size} blocks of {block}"
-        )
+        blocks = f"{counted(self.scale.size, 'block')} of {self.tile[1]}"
+        return self._described(f"MX {self.fmt.name}, {self.scale_rule}: {blocks}")
 
 
 @public
 def quantize_mx(
     x: "ArrayLike",
-    fmt: str | Format,
+    fmt: FormatLike,
     *,
     scale_rule: str = "floor",
-    block: int = 32,
+    block: SupportsIndex = 32,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | None = None,
     out: Bits | None = None,
@@ -87,11 +96,8 @@ def quantize_mx(
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
-    units = partition(numbers.shape, "tensor")
-    words = given_words(random_bits, n_random_bits, numbers.shape)
-    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    outcome = mx(numbers, element, scale_rule, side, units, None, threads, codes)
-    return at_random(outcome, numbers, words, units, threads, store)
+    formulas, record_of = mx_formulas(element, scale_rule, side), _record_by(scale_rule)
+    return quantized_whole(numbers, formulas, record_of, random_bits, n_random_bits, out, threads)
 
 
 def mx(
@@ -102,24 +108,11 @@ def mx(
     units: Partition,
     out: Bits | None,
     threads: int | None,
-    room: Bits | None = None,
 ) -> OutcomeOfCodes[Mx]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes."""
-    from mor_ref.engine.mx import mx_scales  # imports Numba
-    from mor_ref.engine.quantization import quantize
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16."""
+    formulas = mx_formulas(fmt, scale_rule, block)
+    return outcome_of(numbers, formulas, units, out, threads, _record_by(scale_rule))
 
-    scales = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
-    codes, sums = quantize(numbers, fmt, scales.blocks, units, out, threads, room=room)
 
-    def record() -> Mx:
-        return Mx(
-            codes.reshape(numbers.shape),
-            error_sums(sums),
-            fmt,
-            numbers.described,
-            scales.blocks,
-            scales.code,
-            scale_rule,
-        )
-
-    return OutcomeOfCodes(codes, fmt, scales.blocks, sums, record)
+def _record_by(scale_rule: str) -> "RecordOf[Mx]":
+    return lambda first, scales: Mx(*first, scales.codes["s"], scale_rule)

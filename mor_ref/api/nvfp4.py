@@ -6,21 +6,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.block_formats import First, RecordOf, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
+from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
-from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words, inputs_of
+from mor_ref.api.given_scales import Given, given_for_rows
+from mor_ref.api.packing import in_pairs
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.counts_in_words import counted
+from mor_ref.definitions.block_formulas import nvfp4_formulas
+from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from mor_ref.engine.block_formats import FormatScales
+    from mor_ref.engine.strips import TileScales
 
 _E2M1 = formats["e2m1"]
 
@@ -43,20 +49,26 @@ class Nvfp4(Dequantizable):
     True
     """
 
+    codes: NDArray[np.uint8]
     block_scale: NDArray[np.uint8]
     global_encode_scale: NDArray[np.float32]
     global_decode_scale: NDArray[np.float32]
     profile: Nvfp4Profile
 
     @property
-    @public
     def packed(self) -> NDArray[np.uint8]:
         """Two codes in a byte: the even element of a row in the low nibble (NVF-011)."""
-        codes = np.atleast_1d(self.codes)
-        low, high = codes[..., 0::2], codes[..., 1::2]
-        packed = low.copy()
-        packed[..., : high.shape[-1]] |= high << np.uint8(4)
-        return packed
+        return in_pairs(self.codes)
+
+    @property
+    @public
+    def _tile_scales(self) -> "TileScales":
+        """The factor of each tile, from its code and the global scale (NVF-010)."""
+        scale = decode(self.block_scale, "e4m3")
+        with np.errstate(all="ignore"):
+            if self.profile.scales.global_scale == "G":  # NVF-009
+                return self._of_tiles(scale / self.global_encode_scale.reshape(-1, 1))
+            return self._of_tiles(scale * self.global_decode_scale.reshape(-1, 1))
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factors of each tile and of all of them (GEM-003)."""
@@ -68,10 +80,9 @@ class Nvfp4(Dequantizable):
 
     @untraced
     def __repr__(self) -> str:
-        rows, columns = self._scales.tile
-        return self._described(
-            f"NVFP4 by {self.profile.name}: {self.block_scale.size} tiles of {rows}x{columns}"
-        )
+        rows, columns = self.tile
+        tiles = counted(self.block_scale.size, "tile")
+        return self._described(f"NVFP4 by {self.profile.name}: {tiles} of {rows}x{columns}")
 
 
 @public
@@ -79,9 +90,9 @@ def quantize_nvfp4(
     x: "ArrayLike",
     *,
     profile: str = "te",
-    tile: tuple[int, int] = ROW_TILE,
-    amax: float | None = None,
-    global_scale: float | None = None,
+    tile: Pair = ROW_TILE,
+    amax: Given | None = None,
+    global_scale: Given | None = None,
     random_bits: "ArrayLike | None" = None,
     n_random_bits: int | None = None,
     out: Bits | None = None,
@@ -94,8 +105,9 @@ def quantize_nvfp4(
     "compressed_tensors". `tile` is (1, 16); a profile of Transformer Engine other than te_row also
     takes (16, 16). `amax` replaces the amax of the tensor, or of each row with te_row.
     `global_scale` replaces the global encode scale, or with torchao and modelopt the global decode
-    scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
-    as `encode` has them, the codes are rounded with "sr". The codes go to `out`, if it is given.
+    scale; the profiles of 4 over 6 take none. With te_row, both may have a number for each row.
+    With `random_bits` and `n_random_bits`, as `encode` has them, the codes are rounded with "sr".
+    The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> nvfp4 = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
@@ -107,13 +119,12 @@ def quantize_nvfp4(
     rules = PROFILES[profile]
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
-    units = partition(numbers.shape, "tensor")
-    given = given_in(rules, amax, global_scale)
-    words = given_words(random_bits, n_random_bits, numbers.shape)
-    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    outcome = nvfp4(numbers, rules, sides, units, None, threads, given, codes)
-    drops = rules.drops_sign_of_zero
-    return at_random(outcome, numbers, words, units, threads, store, drops_sign_of_zero=drops)
+    given = given_for_rows(rules, amax, global_scale, rows_and_columns(numbers.shape)[0])
+    formulas = nvfp4_formulas(rules, sides)
+    record_of, by_name = _record_by(numbers, rules, given), {formulas.scales[0].name: given}
+    return quantized_whole(
+        numbers, formulas, record_of, random_bits, n_random_bits, out, threads, by_name
+    )
 
 
 def nvfp4(
@@ -124,40 +135,37 @@ def nvfp4(
     out: Bits | None,
     threads: int | None,
     given: AmaxOrScale = NOTHING_GIVEN,
-    room: Bits | None = None,
 ) -> OutcomeOfCodes[Nvfp4]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16.
 
     An amax or a global scale may be given.
     """
-    from mor_ref.engine.nvfp4 import nvfp4_scales
-    from mor_ref.engine.quantization import quantize
+    formulas, record_of = nvfp4_formulas(profile, tile), _record_by(numbers, profile, given)
+    by_name = {formulas.scales[0].name: given}
+    return outcome_of(numbers, formulas, units, out, threads, record_of, given=by_name)
 
-    tiles = partition(numbers.shape, tile)
-    scales = nvfp4_scales(numbers, profile, tiles, threads, given)
-    codes, sums = quantize(
-        numbers,
-        _E2M1,
-        scales.tiles,
-        units,
-        out,
-        threads,
-        room=room,
-        drops_sign_of_zero=profile.drops_sign_of_zero,
-    )
-    encode, decode = (s if profile.per_row else s[0] for s in scales.overall[:2])
 
-    def record() -> Nvfp4:
-        return Nvfp4(
-            codes.reshape(numbers.shape),
-            error_sums(sums),
-            _E2M1,
-            numbers.described,
-            scales.tiles,
-            scales.code,
-            np.asarray(encode),
-            np.asarray(decode),
-            profile,
-        )
+def _record_by(numbers: Numbers, profile: Nvfp4Profile, given: AmaxOrScale) -> "RecordOf[Nvfp4]":
+    def record(first: First, scales: "FormatScales") -> Nvfp4:
+        encode, decode = _global_scales(numbers, profile, scales, given)
+        return Nvfp4(*first, scales.codes["s"], encode, decode, profile)
 
-    return OutcomeOfCodes(codes, _E2M1, scales.tiles, sums, record)
+    return record
+
+
+def _global_scales(
+    numbers: Numbers, profile: Nvfp4Profile, scales: "FormatScales", given: AmaxOrScale
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the scales of the tensor or of its rows: for numbers, and for codes (NVF-003)."""
+    from mor_ref.engine.block_formats import scales_of
+
+    formulas = nvfp4_formulas(profile, ROW_TILE)
+    if not numbers.bits.size:  # they are those of zeros
+        count = rows_and_columns(numbers.shape)[0] if profile.per_row else 1
+        zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
+        scales = scales_of(zeros, formulas, 1, {formulas.scales[0].name: given})
+    first = scales.codes[formulas.scales[0].name].view(np.float32).reshape(-1)
+    with np.errstate(all="ignore"):
+        second = np.divide(np.float32(1), first)
+    encode, decode = (second, first) if profile.begins_with_decode else (first, second)
+    return (encode, decode) if profile.per_row else (encode[0, ...], decode[0, ...])

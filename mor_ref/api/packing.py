@@ -27,6 +27,19 @@ def bit_by_bit(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(flat[..., : -(-count * bits // 8)])
 
 
+def in_pairs(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return two codes of 4 bits in a byte: the even one of a row in the low nibble.
+
+    >>> in_pairs(np.array([[1, 2, 3]], np.uint8)).tolist()
+    [[33, 3]]
+    """
+    rows = np.atleast_1d(codes)
+    low, high = rows[..., 0::2], rows[..., 1::2]
+    packed = low.copy()
+    packed[..., : high.shape[-1]] |= high << np.uint8(4)
+    return packed
+
+
 def in_digits(codes: NDArray[np.uint8], base: int, digits: int) -> NDArray[np.uint8]:
     """Pack `digits` codes along the last axis into one byte, the first as the lowest digit.
 

@@ -1,8 +1,8 @@
 """MoR itself: the public function and its record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,17 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.argument_checks import known_name
-from mor_ref.arrays import BF16, Bits, Numbers, dequantized_dtype, numbers_from, room_for
-from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
+from mor_ref.arrays import BF16, Bits, Numbers, copied_to, dequantized_dtype, numbers_from, room_for
+from mor_ref.definitions.blocks import Cut, CutLike, Partition, check_unit, partition
 from mor_ref.definitions.scales import (
-    SCALINGS,
     WHOLE,
     GivenAmaxes,
     Scaling,
     ScalingBlocks,
     check_group,
+    check_scaling,
 )
+from mor_ref.metrics.metric import asked_by_unit
 from mor_ref.policies import Policy, Thresholds, as_policy
 from mor_ref.records import NumbersRecord
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from mor_ref.engine.policies import Errors
     from mor_ref.engine.scales import Extremes
+    from mor_ref.engine.unit_sums import NumbersOfUnits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +50,8 @@ class MorResult(NumbersRecord):
     ([0.294921875, -1.1015625], [0.294677734375, -1.099609375])
     """
 
+    _ENTRIES: ClassVar[str] = "output"
+
     policy: Policy
     ladder: tuple[str, ...]
     choice: NDArray[np.uint8]
@@ -63,12 +66,17 @@ class MorResult(NumbersRecord):
     scaling: Scaling
 
     @public
-    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> NDArray[Any]:
-        """Return the numbers of `output`, as float32 or as bfloat16."""
+    def dequantize(
+        self,
+        dtype: "np.typing.DTypeLike" = np.float32,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Return the numbers of `output`, as float32 or as bfloat16; to `out`, if it is given."""
         if dequantized_dtype(dtype) == BF16:
-            rounded: NDArray[Any] = self.output.view(BF16).copy()
-            return rounded
-        return decode(self.output, "bf16")
+            return copied_to(out, self.output.view(BF16))
+        return decode(self.output, "bf16", out=out, threads=threads)
 
     @property
     @public
@@ -79,6 +87,14 @@ class MorResult(NumbersRecord):
             name: np.count_nonzero(self.choice == rung) / count
             for rung, name in enumerate(self.ladder)
         }
+
+    @property
+    def codes(self) -> NDArray[np.uint16]:
+        """The codes of the output, which are those of bfloat16."""
+        return self.output
+
+    def _choices(self) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+        return self.choice, self.ladder
 
     @untraced
     def __repr__(self) -> str:
@@ -99,7 +115,7 @@ def mor(
     x: "ArrayLike",
     policy: str | Policy = "tensor",
     *,
-    block: Cut | None = None,
+    block: CutLike | None = None,
     scaling: Scaling = "gam",
     threshold: Thresholds | None = None,
     out: Bits | None = None,
@@ -121,7 +137,7 @@ def mor(
     """
     rules = as_policy(policy)
     rules = rules if threshold is None else rules.with_threshold(threshold)
-    known_name("scaling", scaling, SCALINGS)
+    check_scaling(scaling)
     numbers = numbers_from(x, "x")
     cut = rules.block if block is None else block
     cuts = cuts_of(numbers.shape, cut, rules.group, rules.unit, scaling)
@@ -161,7 +177,7 @@ class Cuts(NamedTuple):
 
 def cuts_of(
     shape: tuple[int, ...],
-    block: Cut,
+    block: CutLike,
     group: Cut,
     unit: Literal["tensor", "block"],
     scaling: Scaling,
@@ -224,7 +240,9 @@ def decided(
     """
     from mor_ref.engine.blocks import over_groups  # imports Numba
     from mor_ref.engine.scales import extremes, extremes_of_groups
+    from mor_ref.engine.unit_sums import NumbersOfUnits
 
+    policy = policy.for_tensor()
     extremes_of_blocks = extremes(numbers, cuts.blocks, threads)
     blocks = ScalingBlocks(cuts.blocks, scaling, extremes_of_blocks.amax, given)
     tried: dict[str, Tried] = {}
@@ -233,9 +251,16 @@ def decided(
         out = output if representation.name == policy.names[0] else None
         tried[representation.name] = representation.engine(numbers, blocks, out, threads)
     units = cuts.blocks_of_units
+    seen = None
+    if policy.asks_by_unit:
+        seen = {
+            name: NumbersOfUnits(numbers, units.groups, outcome, threads)
+            for name, outcome in tried.items()
+        }
     sums = {name: over_groups(outcome.sums, units, np.add) for name, outcome in tried.items()}
     extremes_of_units = extremes_of_groups(extremes_of_blocks, units)
-    return Decided(_choose(policy, sums, extremes_of_units), tried, sums, extremes_of_units)
+    choice = _choose(policy, sums, extremes_of_units, seen)
+    return Decided(choice, tried, sums, extremes_of_units)
 
 
 def chosen_for_all(policy: Policy, strips: Iterable[Decided]) -> int:
@@ -252,12 +277,24 @@ def chosen_for_all(policy: Policy, strips: Iterable[Decided]) -> int:
     return int(_choose(policy, sums, Extremes(amax, below_amin + unit))[0, 0])
 
 
-def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:
+def _choose(
+    policy: Policy,
+    sums: "dict[str, Errors]",
+    extremes: "Extremes",
+    numbers: "Mapping[str, NumbersOfUnits] | None" = None,
+) -> NDArray[np.uint8]:
     """MOR-001: the index of the first rung that accepts each unit, the fallback's if none does."""
-    choice = np.full(extremes.amax.shape, len(policy.ladder), np.uint8)
-    for index, rung in reversed(list(enumerate(policy.ladder))):
-        is_lossless = sums[rung.name][..., 2] == 0
-        choice[is_lossless & rung.metric.engine(sums[rung.name], sums, extremes)] = index
+    fallback = len(policy.ladder)
+    choice = np.full(extremes.amax.shape, fallback, np.uint8)
+    for index, rung in enumerate(policy.ladder):
+        own, is_left = sums[rung.name], choice == fallback
+        if policy.asks_by_unit and rung.metric.is_asked_by_unit:
+            accepted = asked_by_unit(
+                rung.metric, own, sums, extremes, numbers=numbers, asked=is_left
+            )
+        else:
+            accepted = rung.metric.engine(own, sums, extremes)
+        choice[is_left & accepted & (own[..., 2] == 0)] = index
     return choice
 
 

@@ -11,25 +11,23 @@ from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.errors import error_sums
-from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
-from mor_ref.argument_checks import known_name
-from mor_ref.arrays import Bits, Numbers, numbers_from, room_for
-from mor_ref.definitions.blocks import Cut, Partition, partition
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.counts_in_words import counted
+from mor_ref.definitions.block_formulas import scaled_formulas
+from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import (
     NOTHING_GIVEN,
-    SCALINGS,
     AmaxOrScale,
     Scaling,
     ScalingBlocks,
-    check_group,
-    given_for,
-    scaled_format,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from mor_ref.engine.strips import TileScales
+
+_MANTISSA = np.uint32(0x007FFFFF)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +48,7 @@ class Quantized(Dequantizable):
     True
     """
 
+    codes: NDArray[np.uint8]
     amax: NDArray[np.float32]
     scale: NDArray[np.float32]
     scale_exponent: NDArray[np.uint8] | None
@@ -68,6 +67,11 @@ class Quantized(Dequantizable):
 
         return decode_scales(self.scale).reshape(self.scale.shape)
 
+    @property
+    def _tile_scales(self) -> "TileScales":
+        """The scale of each block, by which numbers of codes are divided (QNT-002)."""
+        return self._of_tiles(self.scale, divides=True)
+
     @public
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""
@@ -77,55 +81,8 @@ class Quantized(Dequantizable):
     @untraced
     def __repr__(self) -> str:
         count, (rows, columns) = math.prod(self.partition.grid), self.partition.block
-        blocks = f"{count} blocks of {rows}x{columns}"
+        blocks = f"{counted(count, 'block')} of {rows}x{columns}"
         return self._described(f"{self.fmt.name}: {self.scaling} scales of {blocks}")
-
-
-@public
-def quantize(
-    x: "ArrayLike",
-    fmt: str | Format,
-    *,
-    scaling: Scaling = "gam",
-    block: Cut = "tensor",
-    group: Cut = "tensor",
-    amax: float | None = None,
-    scale: float | None = None,
-    random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
-    out: Bits | None = None,
-    threads: int | None = None,
-) -> Quantized:
-    """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
-
-    `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
-    two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
-    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` replaces the
-    amax of each group with gam scaling, else of each block. `scale` replaces the scale of each
-    block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
-    the codes are rounded with "sr". The codes go to `out`, if it is given.
-
-    >>> import mor_ref, numpy as np
-    >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
-    >>> quantized = mor_ref.quantize(x, "e4m3", block=(2, 8))
-    >>> quantized
-    <4x16 float32 as e4m3: gam scales of 4 blocks of 2x8, mean relative error 2.17 %, 0 non-finite>
-    >>> quantized.scale_exponent.tolist(), quantized.scale_mantissa.tolist()
-    ([[134, 134], [134, 134]], [[1398101]])
-    """
-    target = scaled_format(fmt)
-    known_name("scaling", scaling, SCALINGS)
-    numbers = numbers_from(x, "x")
-    cut = partition(numbers.shape, block, group)
-    check_group(cut, group, scaling)
-    given = given_for(scaling, amax, scale)
-    from mor_ref.engine.scales import amax_of_blocks  # imports Numba
-
-    blocks = ScalingBlocks(cut, scaling, amax_of_blocks(numbers, cut, threads))
-    words = given_words(random_bits, n_random_bits, numbers.shape)
-    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    outcome = quantized(numbers, target, blocks, None, threads, given, codes)
-    return at_random(outcome, numbers, words, cut, threads, store)
 
 
 def quantized(
@@ -138,34 +95,28 @@ def quantized(
     room: Bits | None = None,
 ) -> OutcomeOfCodes[Quantized]:
     """Quantize a tensor with the amax of each block; `out` takes y as bfloat16, `room` codes."""
-    from mor_ref.engine.blocks import Sides
-    from mor_ref.engine.quantization import quantize as quantize_numbers
-    from mor_ref.engine.scales import BlockScales, scales_for
-    from mor_ref.engine.strips import TileScales
+    from mor_ref.engine.block_tensors import in_blocks  # imports Numba
 
-    cut, scaling, amax, _ = blocks
-    if given.scale is None:
-        block_scales = scales_for(scaling, amax, fmt, cut, given.amax)
-    else:  # SCL-007 and TRN-006
-        block_scales = BlockScales(
-            np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None
-        )
-    scales = TileScales(Sides(*cut.block), block_scales.scale, None)
-    codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads, room=room)
+    cut, scaling, known, _ = blocks
+    formulas = scaled_formulas(fmt, scaling, cut.block, cut.group)
+    by_name = {formulas.scales[0].name: given}
+    scales, codes, sums, amax = in_blocks(
+        numbers, formulas, cut, out, threads, by_name, room, known
+    )
 
-    def record() -> Quantized:
+    def record(shaped: Bits) -> Quantized:
         return Quantized(
-            codes.reshape(numbers.shape),
+            shaped,
             error_sums(sums),
             fmt,
             numbers.described,
-            scales,
+            cut.block,
             amax.view(np.float32),
-            block_scales.scale.view(np.float32),
-            block_scales.exponent,
-            block_scales.mantissa,
+            np.asarray(scales.blocks.encode).view(np.float32),
+            None if scaling == "fp32" else scales.codes["s"],
+            scales.codes["m"] & _MANTISSA if scaling == "gam" else None,
             scaling,
             cut,
         )
 
-    return OutcomeOfCodes(codes, fmt, scales, sums, record)
+    return OutcomeOfCodes(codes, fmt, scales.blocks, sums, record, numbers.shape)

@@ -50,7 +50,7 @@ def at_random(
     Scales stay. `units` are those of the error sums, and `store` returns the array for the codes.
     """
     if words is None:
-        return replace(outcome.record, codes=store(outcome.codes))
+        return outcome.make(store(outcome.codes))
     from mor_ref.engine.measuring import measure  # imports Numba
 
     codes = codes_at_random(
@@ -85,6 +85,8 @@ def codes_at_random(
             x *= spread(scales.encode)
         elif scales.decode is not None:
             x /= spread(scales.decode)
+    if fmt.sign == "none":  # BLF-004
+        x[x < 0] = 0
     random_bits = words.words.reshape(rows, columns)
     options: Any = {"rounding": "sr", "random_bits": random_bits, "n_random_bits": words.n}
     codes = encode(x, fmt, threads=threads, **options)

@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+TRACER = "torch._dynamo"
 
 
 def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -18,7 +19,7 @@ def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        tracer = sys.modules.get("torch._dynamo")
+        tracer = sys.modules.get(TRACER)
         if tracer is None:
             return function(*args, **kwargs)
         plain: Callable[_P, _R] = tracer.disable(function)

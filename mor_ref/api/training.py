@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.api.dequantization import OutcomeOfValues, values
 from mor_ref.api.stochastic import codes_at_random
 from mor_ref.arrays import Bits, Numbers, RandomWords
+from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
@@ -35,12 +36,12 @@ def nvfp4_at_random(
     threads: int | None,
 ) -> OutcomeOfValues:
     """Quantize a tensor to NVFP4 with stochastic rounding (TRN-008); `out` takes y as bfloat16."""
+    from mor_ref.engine.block_formats import scales_of
     from mor_ref.engine.dequantization import dequantize
-    from mor_ref.engine.nvfp4 import nvfp4_scales
 
     tiles = partition(numbers.shape, tile)
     sides = tiles.rows, tiles.columns
-    scales = nvfp4_scales(numbers, profile, tiles, threads).tiles
+    scales = scales_of(numbers, nvfp4_formulas(profile, tile), threads).blocks
     words = RandomWords(random_words(purpose, numbers.bits.size), _RANDOM_BITS)
     e2m1 = formats["e2m1"]
     codes = codes_at_random(numbers, e2m1, scales, words, threads, drops_sign_of_zero=False)

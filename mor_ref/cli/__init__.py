@@ -11,6 +11,13 @@ import typer
 from mor_ref.cli.commands import Command, Group
 from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
+from mor_ref.cli.number_commands import (
+    NanOption,
+    OverflowOption,
+    SourceOption,
+    decode_codes,
+    encode_numbers,
+)
 from mor_ref.cli.options import (
     CANDIDATE,
     COMPLETE,
@@ -28,6 +35,8 @@ from mor_ref.cli.options import (
     ExecutorOption,
     IncludeOption,
     JsonOption,
+    KindOption,
+    QuietOption,
     RandomBitsOption,
     RandomWordOption,
     RoundingOption,
@@ -35,9 +44,10 @@ from mor_ref.cli.options import (
     ThreadsOption,
     TimeoutOption,
 )
-from mor_ref.cli.output_text import printable_streams, status_of
-from mor_ref.cli.quantize_commands import decode_file, dequantize_file, quantize_files
+from mor_ref.cli.output_text import former_names_printed, printable_streams, status_of
+from mor_ref.cli.quantize_commands import dequantize_file, quantize_files
 from mor_ref.cli.sources import write_sources
+from mor_ref.cli.statuses import Status
 from mor_ref.cli.stream_commands import generate_cases, verify_lines
 from mor_ref.signals import signals_unwind
 
@@ -108,7 +118,7 @@ def _add_listing(what: str, words: str) -> None:
 
 
 _add_listing("recipes", "List the usual recipes, each with what it is in full.")
-_add_listing("profiles", "List the profiles of libraries and chips, each with its chapter.")
+_add_listing("profiles", "List the profiles of libraries and chips, and the scale rules of MX.")
 _add_listing("policies", "List the policies, each with its rungs.")
 _add_listing("roundings", "List the roundings, each with what it does.")
 
@@ -126,21 +136,22 @@ def show_help(
 
 # A negative number is an argument, not an unknown option. No option here has a short name, because
 # -inf would contain it.
-@app.command("explain", context_settings={"ignore_unknown_options": True})
+_NEGATIVE = {"ignore_unknown_options": True}
+
+
+@app.command("explain", context_settings=_NEGATIVE)
 def explain_value(
     value: Annotated[
         str, typer.Argument(metavar="NUMBER", help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")
     ],
     fmt: Annotated[str, typer.Option("--format", help="The target format.")],
     rounding: RoundingOption = None,
-    overflow: Annotated[str | None, typer.Option(help="satfinite (default) or ieee.")] = None,
-    nan: Annotated[str | None, typer.Option(help="canonical (default) or signed.")] = None,
+    overflow: OverflowOption = None,
+    nan: NanOption = None,
     profile: Annotated[
         str | None, typer.Option("--profile", "--preset", help="cuda, ml_dtypes or torch.")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="The format of a bit pattern: f64, f32, f16 or bf16.")
-    ] = None,
+    source: SourceOption = None,
     random_word: RandomWordOption = None,
     n_random_bits: RandomBitsOption = None,
     json: JsonOption = False,
@@ -148,8 +159,7 @@ def explain_value(
     """Show the code of one number, and the rule of the specification that decides it."""
     from mor_ref.cli import explain
 
-    explain.run(
-        value,
+    explained = explain.explainer(
         fmt,
         rounding=rounding,
         overflow=overflow,
@@ -158,8 +168,8 @@ def explain_value(
         source=source,
         random_word=random_word,
         n_random_bits=n_random_bits,
-        as_json=json,
     )
+    explain.run(value, explained, as_json=json)
 
 
 @app.command("exhaustive")
@@ -183,6 +193,7 @@ def run_exhaustive(
     ] = None,
     timeout: TimeoutOption = 60.0,
     executor: ExecutorOption = "local",
+    _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Encode all 2^32 float32 inputs, and compare the digests with the bundled ones.
@@ -219,16 +230,19 @@ def analyze_files(
     threshold: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAME=]NUMBER",
-            help="Threshold of the mean relative error, in e4m3 or in a named format: nvfp4=0.18; "
-            "may be repeated. Default: 0.045, and 0.20 for nvfp4.",
+            metavar="[NAME[:TENSORS]=]NUMBER",
+            help="Threshold of a rung, e4m3 or a named one: nvfp4=0.18. It may be of a kind of "
+            "tensors, or of layers by a pattern: nvfp4:gradient=0.3, nvfp4:layers.0=0.1. May be "
+            "repeated; the last that fits counts. Default: 0.045, and 0.20 for nvfp4.",
         ),
     ] = None,
     scaling: Annotated[str | None, SCALING] = None,
+    kind: KindOption = "weight",
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     threads: ThreadsOption = None,
     executor: ExecutorOption = "local",
+    _quiet: QuietOption = False,
     json: JsonOption = False,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE.png", help="Draw the errors and the decisions.")
@@ -246,6 +260,7 @@ def analyze_files(
         block=block,
         thresholds=threshold or [],
         scaling=scaling,
+        kind=kind,
         threads=threads,
         executor=executor,
         as_json=json,
@@ -280,6 +295,8 @@ def verify_candidate(
     timeout: TimeoutOption = 60.0,
     complete: Annotated[bool, COMPLETE] = False,
     executor: ExecutorOption = "local",
+    _quiet: QuietOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Run an implementation on golden vectors, and show which bits differ, and why.
 
@@ -301,6 +318,7 @@ def verify_candidate(
         own=command.Own(inputs or [], recipe, include, exclude),
         allowed=(nan, zero_sign),
         domain=domain,
+        as_json=json,
     )
     raise typer.Exit(status)
 
@@ -308,7 +326,8 @@ def verify_candidate(
 app.command("sources")(write_sources)
 app.command("quantize")(quantize_files)
 app.command("dequantize")(dequantize_file)
-app.command("decode")(decode_file)
+app.command("encode", context_settings=_NEGATIVE)(encode_numbers)
+app.command("decode")(decode_codes)
 app.command("gen")(generate_cases)
 app.command("ver")(verify_lines)
 app.add_typer(golden_commands, name="golden")
@@ -319,7 +338,7 @@ for one in (*app.registered_commands, *golden_commands.registered_commands):
 def main() -> None:
     """Run the command line; a user error is one sentence and exit status 2."""
     try:
-        with signals_unwind(), printable_streams():
+        with signals_unwind(), printable_streams(), former_names_printed():
             sys.exit(status_of(app))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(Status.INTERRUPTED)

@@ -24,10 +24,12 @@ from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
 from mor_ref.cli.outputs import output_named
 from mor_ref.cli.show import Bars
-from mor_ref.golden.store.whole_files import write_whole
-from mor_ref.metrics import Threshold
+from mor_ref.definitions.roles import kind_named
+from mor_ref.metrics import ByTensor, Threshold
+from mor_ref.whole_files import write_whole
 from mor_ref.workers.pools import Workers, workers_named
 
+_ALL = "*"  # the pattern of all layers
 _LONGEST_IN_PROGRESS = 30  # letters of a name
 
 
@@ -40,6 +42,7 @@ def run(
     block: str | None,
     thresholds: list[str],
     scaling: str | None,
+    kind: str,
     threads: int | None,
     executor: str,
     as_json: bool,
@@ -47,15 +50,20 @@ def run(
 ) -> None:
     """Print the decisions of MoR for each tensor, and in total; draw a picture on request."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
-        limits = _thresholds(thresholds) or None
+        limits, of_kind = _thresholds(thresholds) or None, kind_named(kind)
         if recipe is None:
             chosen = policy or "tensor", block, scaling or "gam"
             settings = settings_for(
-                chosen[0], block=chosen[1], threshold=limits, scaling=chosen[2], threads=threads
+                chosen[0],
+                block=chosen[1],
+                threshold=limits,
+                scaling=chosen[2],
+                threads=threads,
+                kind=of_kind,
             )
         else:
             _refuse_next_to_a_recipe(recipe, {"policy": policy, "block": block, "scaling": scaling})
-            settings = settings_under(recipe, threshold=limits, threads=threads)
+            settings = settings_under(recipe, threshold=limits, threads=threads, kind=of_kind)
         if plot is not None:
             from mor_ref.analysis.plot import check_path
 
@@ -87,17 +95,18 @@ def _refuse_next_to_a_recipe(recipe: str, options: dict[str, str | None]) -> Non
             )
 
 
-def _thresholds(given: list[str]) -> dict[str, Threshold]:
-    """Return the thresholds by the names of rungs; a number alone is for e4m3."""
-    found: dict[str, Threshold] = {}
+def _thresholds(given: list[str]) -> dict[str, Threshold | ByTensor]:
+    """Return the thresholds by the names of rungs; a number alone is for e4m3 (MOR-015)."""
+    found: dict[str, dict[str, Threshold]] = {}
     for text in given:
-        name, is_named, threshold = text.partition("=")
-        if not is_named:
-            name, threshold = "e4m3", text
-        if name in found:
-            raise ValueError(f"threshold is given twice for {name}; give it once")
-        found[name] = threshold
-    return found
+        named, is_named, threshold = text.rpartition("=")
+        name, is_of_some, tensors = (named if is_named else "e4m3").partition(":")
+        of_rung = found.setdefault(name, {})
+        key = tensors if is_of_some else _ALL
+        if key in of_rung:
+            raise ValueError(f"threshold is given twice for {named or name}; give it once")
+        of_rung[key] = threshold
+    return {name: one[_ALL] if one.keys() == {_ALL} else one for name, one in found.items()}
 
 
 def _analyze_all(

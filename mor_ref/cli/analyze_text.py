@@ -8,7 +8,7 @@ from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
-from mor_ref.verify.counts_in_words import counted
+from mor_ref.counts_in_words import counted
 
 _BF16 = 16  # bits
 
@@ -63,7 +63,7 @@ def _columns(reports: list[TensorReport], settings: Settings) -> list[TextColumn
             columns.append(TextColumn(f"{name} %", shares))
     columns.append(TextColumn("error %", [f"{100 * r.error:.3g}" for r in reports]))
     if settings.limit is not None:
-        threshold = 100 * settings.thresholds[settings.first]
+        threshold = 100 * settings.mean_thresholds[settings.first]
         distances = ["-" if r.distance is None else f"{100 * r.distance:+.3g}" for r in reports]
         columns.append(TextColumn(f"vs {threshold:.4g} %", distances))
     return [

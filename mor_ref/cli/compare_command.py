@@ -10,7 +10,10 @@ from mor_ref.cli.options import (
     ExecutorOption,
     IncludeOption,
     JsonOption,
+    KindOption,
+    QuietOption,
     ThreadsOption,
+    recipes_in_files,
 )
 
 _ALL_SHAPES = typer.Option(
@@ -19,6 +22,11 @@ _ALL_SHAPES = typer.Option(
 )
 _REPRESENTATIONS = typer.Option(
     "--representations", "--schemes", help="Also the usual recipes of every representation."
+)
+_INPUTS = typer.Option(
+    metavar="FILE",
+    help="Also the errors under inputs of layers: tensor NAME of this file is the input of weight "
+    "NAME, with a row for each sample. May be repeated.",
 )
 
 
@@ -29,23 +37,33 @@ def compare_recipes(
         typer.Option(
             metavar="RECIPE",
             help="How tensors are quantized, such as mxfp8:rceil or mor:three_way; may be "
-            "repeated. Default: eight usual ones.",
+            "repeated. A file of TOML is one, too. Default: eight usual ones.",
+            callback=recipes_in_files,
         ),
     ] = None,
     representations: Annotated[bool, _REPRESENTATIONS] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     all_shapes: Annotated[bool, _ALL_SHAPES] = False,
+    inputs: Annotated[list[str] | None, _INPUTS] = None,
     out: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Also write all measures: .csv, .json, .parquet, or a picture: .png; may be "
-            "repeated.",
+            help="Also write all measures: .csv, .json, .parquet; the totals with intervals: .md, "
+            ".tex; or a picture: .png, .svg, .pdf. May be repeated.",
         ),
     ] = None,
+    pareto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Also draw bits against SQNR, for a paper: .svg, .pdf, .png."
+        ),
+    ] = None,
+    kind: KindOption = "weight",
     threads: ThreadsOption = None,
     executor: ExecutorOption = "local",
+    _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compare recipes on the tensors of files: errors, SQNR, and bits for each number.
@@ -61,7 +79,10 @@ def compare_recipes(
         recipes=recipe or [],
         representations=representations,
         selection=Selection(include, exclude, matrices_only=not all_shapes),
+        inputs=inputs or [],
         out=out or [],
+        pareto=pareto,
+        kind=kind,
         threads=threads,
         executor=executor,
         as_json=json,

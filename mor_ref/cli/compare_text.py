@@ -11,13 +11,14 @@ from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.cli.show import plain_console
 from mor_ref.cli.tensor_text import TextColumn, line_of, skipped_lines, width_of
-from mor_ref.verify.counts_in_words import counted
+from mor_ref.counts_in_words import counted
 
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
 _DIGITS = 1  # of a ratio in decibels
 _LOST = "NaN,inf"  # a heading
 _UNKNOWN, _BY_AUTHOR = "?", "*"
+_WEIGHTED, _OUTPUT = "weighted %", "output %"  # headings
 _LETTERS = 24  # of the name of the worst tensor
 
 
@@ -97,6 +98,9 @@ def _table(found: Comparison, width: int) -> Iterator[str]:
         yield "flushed, saturated: shares of the numbers that are not 0"
     if "saturated %" in headings and any(one.measures.saturated is None for one in totals):
         yield f"{_UNKNOWN}: not known, as a representation counts none"
+    if headings & {_WEIGHTED, _OUTPUT}:
+        of_all = f"{found.with_inputs:,} of {counted(len(found.tensors), 'tensor')}"
+        yield f"weighted, output: relative errors under the inputs of {of_all}; not bit-exact"
     if _LOST in headings:
         became = "or became NaN or infinite; no error counts them"
         yield f"{_LOST}: numbers that are NaN or infinite, {became}"
@@ -115,6 +119,7 @@ def _columns(found: Comparison) -> list[TextColumn]:
         TextColumn("error %", [f"{100 * one.error:.3g}" for one in measures]),
         TextColumn("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
         *_lost(totals),
+        *_on_inputs(found),
         TextColumn("flushed %", [in_percent(one.flushed_share) for one in measures]),
         TextColumn("saturated %", [_saturated(one) for one in measures]),
         TextColumn("MSE", [f"{one.mse:.3g}" for one in measures]),
@@ -126,6 +131,20 @@ def _columns(found: Comparison) -> list[TextColumn]:
                 for index, tensor in enumerate(worst)
             ],
         ),
+    ]
+
+
+def _on_inputs(found: Comparison) -> list[TextColumn]:
+    """Return the columns of errors under inputs, if a tensor has some."""
+    measures = [one.on_inputs for one in found.totals] if found.with_inputs else []
+    errors = {
+        _WEIGHTED: [one.weighted_error for one in measures],
+        _OUTPUT: [one.output_error for one in measures],
+    }
+    return [
+        TextColumn(heading, [f"{100 * error:.3g}" for error in of_recipes])
+        for heading, of_recipes in errors.items()
+        if of_recipes
     ]
 
 

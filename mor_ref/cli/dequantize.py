@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from mor_ref import decode
 from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.analysis.listing import Selection
+from mor_ref.analysis.piped_files import as_file
 from mor_ref.analysis.stored_tensors import SkippedTensor, name_shown
 from mor_ref.argument_checks import UnknownNameError
 from mor_ref.cli.outputs import arrays_named
+from mor_ref.counts_in_words import counted
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
-from mor_ref.recipes import own_recipe
-from mor_ref.verify.counts_in_words import counted
+from mor_ref.recipes import OwnRecipe, own_recipe
 from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.way_back import RECIPE, WayBackOf, sources_in
 
@@ -26,14 +27,14 @@ _MOST_NAMES = 24  # of fields, in an error
 _FEW = 3  # skipped tensors of an error
 
 
-def run(file: str, recipe: str, out: str) -> None:
-    """Write y of all tensors."""
-    own, path = own_recipe(recipe), arrays_named("out", out, [Path(file)])
-    metadata = metadata_of(file)
+def run(file: str, recipe: str | None, out: str) -> None:
+    """Write y of all tensors; without a recipe, with that of the file."""
+    path, metadata = arrays_named("out", out, [Path(file)]), metadata_of(str(as_file(file)))
     made_by, sources = metadata.get(RECIPE), sources_in(metadata, file)
+    own = _recipe_of_file(file, made_by) if recipe is None else own_recipe(recipe)
     if made_by not in (None, own.text):
         raise ValueError(
-            f"recipe is {own.text}, but {file} was quantized with {_recipe(made_by)}; give this "
+            f"recipe is {own.text}, but {file} was quantized with {_shortened(made_by)}; give this "
             "second recipe"
         )
     found, skipped = {}, []
@@ -55,7 +56,20 @@ def run(file: str, recipe: str, out: str) -> None:
             print(f"{name_shown(name)}: {_sides(one.shape)} f32")
     for line in lines_of_skipped(tuple(skipped)):
         print(line)
-    print(f"{out}: {counted(len(found), 'tensor')} from {own.text}")
+    print(f"{out}: {counted(len(found), 'tensor')} from {own.title}")
+
+
+def _recipe_of_file(file: str, made_by: str | None) -> OwnRecipe:
+    """Return the recipe that a file says it was quantized with."""
+    if made_by is None:
+        raise ValueError(f"{file} does not say its recipe; give --recipe")
+    try:
+        return own_recipe(made_by)
+    except ValueError as error:
+        raise ValueError(
+            f"{file} says that its recipe is {_shortened(made_by)}, which cannot be read; give "
+            f"--recipe"
+        ) from error
 
 
 def run_decode(file: str, fmt: str, field: str, out: str, wanted: Selection) -> None:
@@ -90,10 +104,10 @@ def _format_of_codes(fmt: str, file: str) -> Format:
         own_recipe(fmt)
     except ValueError:
         return as_format(fmt)
-    made_by = metadata_of(file).get(RECIPE, fmt)
+    made_by = metadata_of(str(as_file(file))).get(RECIPE, fmt)
     raise ValueError(
         f"format is {fmt!r}, a recipe whose codes have scales; write their numbers with "
-        f"mor-ref dequantize {file} --recipe {_recipe(made_by)}"
+        f"mor-ref dequantize {file} --recipe {_shortened(made_by)}"
     )
 
 
@@ -131,7 +145,7 @@ def _decoded(name: str, stored: StoredBits, fmt: str) -> NDArray[np.float32]:
         raise ValueError(f"tensor {name!r}: {error}, or leave it out with --exclude") from error
 
 
-def _recipe(text: str) -> str:
+def _shortened(text: str) -> str:
     """Return a recipe of a file, which may have anything there, as text for an error."""
     return ascii(text)[1:-1] if len(text) <= _LONGEST else f"{ascii(text[:_LONGEST])[1:-1]}.."
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
 from mor_ref.cli.show import Bars, bar
+from mor_ref.cli.statuses import Status, of_comparison
 from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
@@ -54,7 +55,7 @@ def run(
     brief: bool,
     as_json: bool,
 ) -> int:
-    """Print the digest and its comparison; return 1 if it is wrong, else 0."""
+    """Print the digest and its comparison, and return the exit status."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         case = asked.case()
         by_engine = (
@@ -72,7 +73,7 @@ def run(
             crcs = " ".join(f"{crc:08x}" for crc in digest.crc32[first : first + 8])
             print(f"  crc32 of inputs from 0x{first << 24:08x}: {crcs}")
         print(verdict)
-    return 0 if first_wrong is None else 1
+    return of_comparison(differs=first_wrong is not None)
 
 
 def _compared(
@@ -123,9 +124,9 @@ def run_candidate(
                     on_chunk(str(result.number))
     except CandidateError as error:
         print(f"mor-ref: {error}", file=sys.stderr)
-        return 3
+        return Status.NOT_RUN
     _print_chunks(name, case, found, as_json=as_json)
-    return 0 if found[-1].is_same else 1
+    return of_comparison(differs=not found[-1].is_same)
 
 
 def _print_chunks(

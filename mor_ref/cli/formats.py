@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mor_ref.cli.show import codes, console_of_some_width, split_fields
+from mor_ref.cli.show import console_of_some_width
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.explanations.text import codes, split_fields
 
 _CODES_SHOWN = 256  # larger formats show the special codes only
 

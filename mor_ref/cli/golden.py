@@ -15,17 +15,21 @@ from mor_ref.argument_checks import (
     known_name,
     whole_number,
 )
+from mor_ref.cli.options import recipe_in_file
 from mor_ref.cli.show import Bars, bar, console_of_some_width
+from mor_ref.cli.statuses import Status, of_comparison
+from mor_ref.counts_in_words import counted
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.generation.vectors import has_deviations, make
+from mor_ref.golden.generation.vectors import Asked, has_deviations, make, name_of
 from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
+from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.workers.added_rows import modules_of_rows
 from mor_ref.workers.pools import workers_named
 
@@ -94,38 +98,59 @@ def run_make(
     *,
     searches: bool,
 ) -> int:
-    """Make suites in a directory, and return the exit status: 1 if they differ from others."""
+    """Make suites in a directory, and return the exit status."""
     other = None if same_as is None else directory_named("same_as", same_as)
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         target = directory_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
-        suites = _known(names)
-        with _Making(suites) as making:
+        suites = _asked(names)
+        with _Making(list(map(name_of, suites))) as making:
             done, step = making.done, making.step
             make(suites, target, made_with, done, workers, step, searches=searches)
     print(f"{_are(len(suites), 'suite')} in {out}")
-    return 0 if other is None else _compared_with(target, other)
+    return of_comparison(differs=other is not None and _differs_from(target, other))
 
 
-def _compared_with(directory: Path, other: Path) -> int:
-    """Print how a directory differs from another, and return 1 if it does."""
+def _differs_from(directory: Path, other: Path) -> bool:
+    """Print how a directory differs from another, and return whether it does."""
     differences = compare_manifests(directory, other)
     print(f"manifest {'differs from' if differences else 'equals'} the one of {other}")
     for line in differences:
         print(f"  {line}")
-    return 1 if differences else 0
+    return bool(differences)
 
 
-def _known(names: list[str]) -> list[str]:
-    """Return the suites of these names; one of the user's own is known once its module is."""
+def _asked(names: list[str]) -> list[Asked]:
+    """Return the suites of these names, and the block formats of files and recipes.
+
+    A suite of the user's own is known once its module is.
+    """
+    formats = {name: _block_format(name) for name in names if _is_format(name)}
+    others = [name for name in names if name not in formats]
     try:
-        return chosen(SUITES, names)
+        suites = chosen(SUITES, others) if others or not formats else []
     except UnknownNameError as error:
-        if modules_of_rows():
-            raise
-        hint = "; a suite of your own is known after mor-ref --rows MODULE"
+        hint = "; give the file of a block format, such as OWN.toml"
+        if not modules_of_rows():
+            hint += ", or --rows MODULE before golden for a suite of your own"
         raise UnknownNameError(f"{error}{hint}") from None
+    own = list(dict.fromkeys(formats.values()))
+    twice = [one.name for one in own if [each.name for each in own].count(one.name) > 1]
+    if twice:
+        raise ValueError(f"two block formats have the name {twice[0]!r}; give them other names")
+    return [*suites, *own]
+
+
+def _is_format(name: str) -> bool:
+    """Return whether a name is not that of a suite, but a file of TOML or a recipe."""
+    return name not in SUITES and (name.endswith(".toml") or is_recipe(name))
+
+
+def _block_format(name: str) -> BlockFormat:
+    if name.endswith(".toml") and not Path(name).is_file():
+        raise ValueError(f"SUITE is {name!r}, a file that is not there; give one that is")
+    return as_block_format(recipe_in_file(name) or "")
 
 
 def _exposed(name: str, entry: Mapping[str, Any]) -> str:
@@ -162,7 +187,7 @@ class _Making(Bars):
         """Print what a suite has in it, its size, and how many deviations it exposes."""
         cases = counted(len(entry["cases"]), "case")
         size = f"{cases}, {counted(entry['elements'], 'element')}"
-        line = f"{name}: {SUITES[name].title}; {size}, {_exposed(name, entry)}"
+        line = f"{name}: {entry['title']}; {size}, {_exposed(name, entry)}"
         self.console.print(line, soft_wrap=True)
         with self._counting:  # a few of its steps may be on their way
             self.advance(self._task, self._steps_left.pop(name, 0))
@@ -199,10 +224,7 @@ def _are(count: int, noun: str) -> str:
 def run_check(
     directory: str | None, names: list[str], same_as: str | None, *, as_json: bool
 ) -> int:
-    """Print the findings in a directory of suites, and return the exit status.
-
-    The status is 0 without findings, 1 with findings, and 2 if files cannot be used at all.
-    """
+    """Print the findings in a directory of suites, and return the exit status."""
     path = _source(directory)
     other = None if same_as is None else directory_named("same_as", same_as)
     wanted = chosen(read_manifest(path)["suites"], names)
@@ -216,7 +238,7 @@ def run_check(
     else:
         for line in lines(found):
             print(line)
-        differs = other is not None and _compared_with(path, other) != 0
+        differs = other is not None and _differs_from(path, other)
     if found.verdict == "unusable":
-        return 2
-    return 0 if found.verdict == "match" and not differs else 1
+        return Status.WRONG_CALL
+    return of_comparison(differs=differs or found.verdict != "match")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mor_ref.cli.commands import Group
-from mor_ref.cli.options import ExecutorOption, JsonOption
+from mor_ref.cli.options import ExecutorOption, JsonOption, QuietOption
 
 SameAsOption = Annotated[
     str | None,
@@ -38,7 +38,12 @@ def list_suites(
 def make_suites(
     out: Annotated[str, typer.Option(metavar="DIR", help="Directory of the suites.")],
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="SUITE", help="Suites to make; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="SUITE",
+            help="Suites to make, files of TOML with a block format, or recipes of one; default: "
+            "all suites.",
+        ),
     ] = None,
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
@@ -52,8 +57,12 @@ def make_suites(
         ),
     ] = False,
     executor: ExecutorOption = "local",
+    _quiet: QuietOption = False,
 ) -> None:
-    """Make suites from the exact model. A second run finishes an interrupted one."""
+    """Make suites from the exact model. A second run finishes an interrupted one.
+
+    The suite of a block format has its name, and comes with a page of its rules.
+    """
     from mor_ref.cli import golden as command
 
     status = command.run_make(suites or [], out, size, seed, same_as, executor, searches=search)
@@ -70,6 +79,7 @@ def check_suites(
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
     same_as: SameAsOption = None,
+    _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compare files with their manifest, and every value with the exact model.
@@ -100,6 +110,7 @@ def export_suites(
             help="Also write a field in this layout: block_scale@swizzled_128x4; may be repeated.",
         ),
     ] = None,
+    _quiet: QuietOption = False,
 ) -> None:
     """Write suites for other languages and tools, with the meaning of every column."""
     from mor_ref.cli import golden as command

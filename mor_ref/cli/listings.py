@@ -1,13 +1,17 @@
 """`mor-ref recipes`, `profiles`, `policies` and `roundings`: what there is, with a line each."""
 
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from mor_ref.cli.show import console_of_some_width
+from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.encoding import ROUNDINGS
+from mor_ref.schemes import in_schemes
 
 _ROUNDINGS = {
     "rne": "to nearest, ties to even; the default",
@@ -36,26 +40,35 @@ def recipes() -> dict[str, str]:
 
 
 def profiles() -> dict[str, str]:
-    """Return the profiles of all chapters, each with its chapter."""
-    from mor_ref.definitions.affine import AFFINE_PROFILES
+    """Return the profiles of all chapters and the scale rules of MX, each with its chapter."""
     from mor_ref.definitions.dot import DOT_PROFILES
     from mor_ref.definitions.formats import encoding_profiles
+    from mor_ref.definitions.mx import SCALE_RULES
     from mor_ref.definitions.nvfp4 import PROFILES
-    from mor_ref.definitions.shared import SHARED_PROFILES
 
     rows: dict[str, str] = {}
     for name, profile in PROFILES.items():
         rows[name] = f"NVFP4: {profile.scales.formula} ({profile.scales.id})"
+    for name in SCALE_RULES:
+        rows[name] = f"MX: a scale rule, as in mxfp8:{name}"
     chapters: tuple[tuple[str, Mapping[str, object]], ...] = (
         ("encode", encoding_profiles),
-        ("integers with zero points", AFFINE_PROFILES),
-        ("shared exponents", SHARED_PROFILES),
+        *_profiles_of_schemes(),
         ("dot products", DOT_PROFILES),
     )
     for chapter, names in chapters:
         for name in names:
             rows[name] = f"{rows[name]}; {chapter}" if name in rows else chapter
     return rows
+
+
+def _profiles_of_schemes() -> Iterator[tuple[str, Catalogue[Any]]]:
+    """Yield the profiles of each scheme, with what its package says first."""
+    for module in in_schemes("definition"):
+        title, _, _ = str(sys.modules[str(module.__package__)].__doc__).partition(":")
+        for value in vars(module).values():
+            if isinstance(value, Catalogue) and value.noun == "profile":
+                yield title.lower(), value
 
 
 def policies() -> dict[str, str]:

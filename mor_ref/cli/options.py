@@ -1,5 +1,8 @@
 """Options that several commands have."""
 
+import contextlib
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,14 +15,55 @@ RoundingOption = Annotated[
         help="rne (default), rtz, rtp, rtn, rna, rto or sr; for e8m0: rtp (default), rtz or rna."
     ),
 ]
-RandomWordOption = Annotated[int | None, typer.Option(help="The random word, for sr.")]
+
+
+def _word(text: str | int) -> int:
+    """Return a word in decimal, hexadecimal or binary."""
+    try:
+        return int(text, 0) if isinstance(text, str) else text
+    except ValueError:
+        sentence = f"{text!r} is no whole number; give one, such as 26 or 0x1A"
+        raise typer.BadParameter(sentence) from None
+
+
+RandomWordOption = Annotated[
+    int | None,
+    typer.Option(parser=_word, help="The random word, for sr: in decimal, or as 0x1A."),
+]
 RandomBitsOption = Annotated[
     int | None, typer.Option("--n-random-bits", help="Number of bits of the random word.")
+]
+
+
+def _quieten(context: typer.Context, is_quiet: bool) -> bool:  # as Typer calls it
+    """Print nothing until the command ends; the error of a wrong call is printed after that."""
+    if is_quiet:
+        nowhere = context.with_resource(open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        context.with_resource(contextlib.redirect_stdout(nowhere))
+        context.with_resource(contextlib.redirect_stderr(nowhere))
+    return is_quiet
+
+
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=_quieten,
+        help="Print nothing: the exit status says how it ended.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ThreadsOption = Annotated[
     int | None,
     typer.Option(help="Number of threads; default: all processors, or one for each worker."),
+]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="What the tensors are, for thresholds by kind: weight, activation or gradient.",
+    ),
 ]
 TimeoutOption = Annotated[
     float,
@@ -52,8 +96,8 @@ INPUTS = typer.Option(
 )
 FILES = typer.Argument(
     metavar="FILE",
-    help=".safetensors, .bin, .pt, .pth, .gguf, .npy or .npz, an index of parts, or the directory "
-    "of a model.",
+    help=".safetensors, .bin, .pt, .pth, .gguf, .npy or .npz, an index of parts, the directory of "
+    "a model or of .npy files, a pipe, or - for the standard input.",
 )
 IncludeOption = Annotated[
     str | None, typer.Option(metavar="REGEX", help="Take only tensors whose name matches this.")
@@ -68,9 +112,40 @@ DOMAIN = typer.Option(
 )
 POLICY = typer.Option(help=OF_A_CATALOGUE)
 SCALING = typer.Option(help=OF_A_CATALOGUE)
+
+
+def recipe_in_file(given: str | None) -> str | None:
+    """Return a recipe, or the text of the file of TOML that is named."""
+    path = Path(given or "")
+    if given is None or path.suffix != ".toml" or not path.is_file():
+        return given
+    return path.read_text(encoding="utf-8")
+
+
+def recipes_in_files(given: list[str] | None) -> list[str] | None:
+    """Return recipes, or the texts of the files of TOML that are named."""
+    if given is None:
+        return None
+    for recipe in given:
+        _refuse_several(recipe)
+    return [recipe_in_file(recipe) or "" for recipe in given]
+
+
+def _refuse_several(given: str) -> None:
+    """Refuse recipes with commas between them: a table has commas, too."""
+    from mor_ref.argument_checks import fault_of_name
+
+    names = given.split(",")
+    if names[1:] and not any(fault_of_name(name.partition(":")[0]) for name in names):
+        each = " ".join(f"--recipe {name}" for name in names)
+        raise ValueError(f"recipe is {given!r}; give each with its own option: {each}")
+
+
 RECIPE = typer.Option(
     metavar="RECIPE",
-    help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way.",
+    help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way, "
+    "or a file of TOML.",
+    callback=recipe_in_file,
 )
 RowsOption = Annotated[
     list[str] | None,

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 from mor_ref.golden.store.array_files import ENDINGS
-from mor_ref.golden.store.whole_files import check_writable
+from mor_ref.whole_files import check_writable
 
 
 def output_named(argument: str, given: str, read: Iterable[Path]) -> Path:

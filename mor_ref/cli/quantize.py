@@ -3,13 +3,14 @@
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.tensor_files import files_read
 from mor_ref.cli.outputs import arrays_named
+from mor_ref.cli.statuses import of_comparison
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.array_files import ArrayEntry, ArrayFile, array_file
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.recipes import own_recipe
-from mor_ref.verify.counts_in_words import counted
-from mor_ref.verify.own_inputs import from_files, lines_of_skipped
+from mor_ref.verify.own_inputs import from_files, lines_of_rounded, lines_of_skipped
 from mor_ref.verify.quantize_by_rows import FieldOf, fields_of, quantized_rows
 from mor_ref.verify.way_back import metadata_for
 
@@ -39,10 +40,10 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
                 for name, field in fields[case.name].items()
             )
             print(f"{case.name}: {rows}x{columns} {case.parameters['source']}: {', '.join(shapes)}")
-    for line in lines_of_skipped(inputs.skipped):
+    for line in (*lines_of_rounded(inputs.rounded), *lines_of_skipped(inputs.skipped)):
         print(line)
-    print(f"{out}: {counted(len(fields), 'tensor')} with {own.text}")
-    return 1 if complete and inputs.skipped else 0
+    print(f"{out}: {counted(len(fields), 'tensor')} with {own.title}")
+    return of_comparison(differs=complete and bool(inputs.skipped))
 
 
 def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:

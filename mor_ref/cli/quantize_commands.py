@@ -1,10 +1,10 @@
-"""The commands between numbers and codes in files: quantize, dequantize and decode."""
+"""The commands between numbers and codes in files: quantize and dequantize."""
 
 from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import FILES, RECIPE, ExcludeOption, IncludeOption
+from mor_ref.cli.options import FILES, RECIPE, ExcludeOption, IncludeOption, QuietOption
 
 OutOption = Annotated[
     str, typer.Option(metavar="FILE", help="To write: .safetensors, .npz, or .npy for one array.")
@@ -21,12 +21,14 @@ def quantize_files(
     complete: Annotated[
         bool, typer.Option("--complete", help="Exit with 1 if a tensor is skipped.")
     ] = False,
+    _quiet: QuietOption = False,
 ) -> None:
     """Quantize the tensors of the files, and write every field of the results as bits.
 
     An array is named TENSOR/FIELD. To compare the results, write them to DIRECTORY/own.safetensors
-    and run mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE. Tensors of integers or
-    float64, and tensors without numbers, are skipped and named: no recipe takes them.
+    and run mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE. Tensors of float64
+    are rounded to float32 first, and named. Tensors of integers, and tensors without numbers, are
+    skipped and named: no recipe takes them.
     """
     from mor_ref.analysis.listing import Selection
     from mor_ref.cli import quantize
@@ -36,33 +38,17 @@ def quantize_files(
 
 
 def dequantize_file(
-    file: Annotated[str, _BITS], recipe: Annotated[str, RECIPE], out: OutOption
+    file: Annotated[str, _BITS],
+    out: OutOption,
+    recipe: Annotated[str | None, RECIPE] = None,
+    _quiet: QuietOption = False,
 ) -> None:
     """Write the numbers that codes and scales stand for, as float32.
 
-    The arrays of the file are named TENSOR/FIELD: mor-ref quantize writes such a file with the same
-    recipe. An array of the result is named TENSOR.
+    The arrays of the file are named TENSOR/FIELD: mor-ref quantize writes such a file, and its
+    recipe into it. For a file of another program, give --recipe. An array of the result is named
+    TENSOR.
     """
     from mor_ref.cli import dequantize
 
     dequantize.run(file, recipe, out)
-
-
-def decode_file(
-    file: Annotated[str, _BITS],
-    fmt: Annotated[str, typer.Option("--format", help="The format of the codes.")],
-    out: OutOption,
-    field: Annotated[str, typer.Option(help="The arrays TENSOR/FIELD that have codes.")] = "code",
-    include: IncludeOption = None,
-    exclude: ExcludeOption = None,
-) -> None:
-    """Write the numbers that codes stand for without a scale, as float32.
-
-    Arrays without a field in their name are codes, too. Codes are integers, or have the dtype of
-    the format; arrays of another dtype are skipped and named. An array of the result is named
-    TENSOR.
-    """
-    from mor_ref.analysis.listing import Selection
-    from mor_ref.cli import dequantize
-
-    dequantize.run_decode(file, fmt, field, out, Selection(include, exclude))

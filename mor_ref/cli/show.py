@@ -1,4 +1,4 @@
-"""Tables, bars and codes on a terminal, for all commands."""
+"""Tables and bars on a terminal, for all commands."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ from rich.progress import (
 )
 
 from mor_ref.cli.output_text import Console
-from mor_ref.definitions.format import Format
 
 _NARROWEST = 80  # columns
 
@@ -49,17 +48,3 @@ def bar(doing: str, done: str, total: int) -> Iterator[Callable[[str], None]]:
     with Bars() as bars:
         task = bars.add_task(doing, total=total)
         yield lambda name: bars.update(task, advance=1, description=f"{done} {name}")
-
-
-def codes(fmt: Format, code: int | None) -> str:
-    """Return a code in hexadecimal, with as many digits as the format needs."""
-    return "-" if code is None else f"0x{code:0{-(-fmt.bits // 4)}X}"
-
-
-def split_fields(fmt: Format, bits: str) -> str:
-    """Return the bits of a code, with a space between its fields."""
-    if fmt.sign == "twos-complement":
-        return bits
-    sign = bool(fmt.sign_bit)
-    fields = bits[:sign], bits[sign : sign + fmt.exponent_bits], bits[sign + fmt.exponent_bits :]
-    return " ".join(field for field in fields if field)

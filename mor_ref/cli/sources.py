@@ -4,9 +4,12 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.options import QuietOption
+
 
 def write_sources(
     out: Annotated[str, typer.Option(metavar="DIR", help="Directory to write to.")],
+    _quiet: QuietOption = False,
 ) -> None:
     """Write the C99 library, its import into SystemVerilog, and packages of constants.
 

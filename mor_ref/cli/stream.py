@@ -4,16 +4,17 @@ import os
 import sys
 
 from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.cli.output_text import ending_if_unwritable
+from mor_ref.cli.statuses import Status, of_comparison
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
 from mor_ref.verify.comparing.allowed import Allowed
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.running.check_lines import LineError, Sent, checked, computed
 
 FORMATS = ("testfloat",)
 _MOST = 1 << 62
 _LAST_SEED = 0xFFFF
 _PIECE = 1 << 20  # bytes: more than a pipe holds
-_INTERRUPTED = 130  # the exit status of shells
 
 
 def _check(form: str, seed: int | None, count: int | None) -> None:
@@ -29,14 +30,15 @@ def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
     """Write the inputs of a stream, until its end or until the reader closes the pipe."""
     _check(form, seed, count)
     stream = stream_named(name)
-    try:
-        for arrays in inputs_of(stream, seed, count):
-            _write(stream.question.written(arrays))
-    except BrokenPipeError:
-        return 0
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    return 0
+    with ending_if_unwritable(sys.stdout):
+        try:
+            for arrays in inputs_of(stream, seed, count):
+                _write(stream.question.written(arrays))
+        except BrokenPipeError:
+            return Status.DONE
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        return Status.DONE
 
 
 def _write(content: bytes) -> None:
@@ -55,7 +57,7 @@ def run_ver(
     fields: str | None = None,
     allowed: tuple[str, str] = ("exact", "exact"),
 ) -> int:
-    """Print each mismatch, then the counts; return 1 if there is a mismatch, else 0.
+    """Print each mismatch, then the counts; return the exit status.
 
     The status stays 1 if a later line ends the check. With the seed of the inputs, the inputs of
     each line are checked as well. `fields` are the results of a line, and `allowed` the bits of NaN
@@ -74,7 +76,7 @@ def run_ver(
             other_bits += part.other_bits
             lines += places[-1] + 1 if found == errors else part.count
             for place in places:
-                _say(part.describe(place))
+                print(part.describe(place), flush=True)
             if found == errors:
                 break
     except KeyboardInterrupt:
@@ -84,10 +86,12 @@ def run_ver(
             raise
         ended_by = error
     end = ", stopped here" if found == errors else ""
-    _say(f"{stream.name}: {_counts(lines, found, other_bits)}{end}")
+    print(f"{stream.name}: {_counts(lines, found, other_bits)}{end}", flush=True)
     if ended_by:
         print(f"mor-ref: {ended_by}", file=sys.stderr)
-    return 1 if found else _INTERRUPTED if was_interrupted else 0
+    if was_interrupted and not found:
+        return Status.INTERRUPTED
+    return of_comparison(differs=bool(found))
 
 
 def _counts(lines: int, found: int, other_bits: int) -> str:
@@ -101,11 +105,3 @@ def _stream_with(name: str, fields: str | None) -> Stream:
     """Return the stream of a name, with the results that are listed."""
     stream = stream_named(name)
     return stream if fields is None else computed(with_results(stream, fields.split(",")))
-
-
-def _say(line: str) -> None:
-    """Print a line; if the reader has gone, drop the output and keep the exit status."""
-    try:
-        print(line, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import NAN, ZERO_SIGN
+from mor_ref.cli.options import NAN, ZERO_SIGN, QuietOption
 
 StreamArgument = Annotated[
     str,
@@ -55,6 +55,7 @@ def verify_lines(
     ] = None,
     nan: Annotated[str, NAN] = "exact",
     zero_sign: Annotated[str, ZERO_SIGN] = "exact",
+    _quiet: QuietOption = False,
 ) -> None:
     """Check lines of inputs and results, as mor-ref gen and a device write them.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.stored_tensors import name_shown
-from mor_ref.verify.counts_in_words import counted
+from mor_ref.counts_in_words import counted
 
 
 @dataclass(frozen=True)

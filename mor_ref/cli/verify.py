@@ -12,6 +12,7 @@ from mor_ref.analysis.tensor_files import files_read
 from mor_ref.argument_checks import directory_named
 from mor_ref.cli.outputs import outputs_named
 from mor_ref.cli.show import Bars
+from mor_ref.cli.statuses import OF_VERDICTS
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST
 from mor_ref.verify.candidates.by_name import candidate_named
@@ -19,11 +20,13 @@ from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.results_directory import SIDECAR
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
+from mor_ref.verify.reporting.origin import origin_here
 from mor_ref.verify.reporting.report_files import WRITERS, write_reports
+from mor_ref.verify.reporting.report_files import as_json as report_as_json
 from mor_ref.verify.reporting.rules import as_site
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
-from mor_ref.verify.running.run import asked_of, not_opened, verify
+from mor_ref.verify.running.run import Verification, asked_of, not_opened, verify
 from mor_ref.verify.running.suites import Suites, suites_in
 from mor_ref.workers.pools import workers_named
 
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from mor_ref.verify.own_tensors import OwnTensors
-
-_STATUS = {"match": 0, "mismatch": 1, "incomplete": 1, "not run": 3, "failed": 3}
 
 
 class _Counting(NamedTuple):
@@ -72,6 +73,7 @@ def run(
     own: Own,
     allowed: tuple[str, str],
     domain: str,
+    as_json: bool,
 ) -> int:
     """Print the report, and return the exit status."""
     with workers_named(executor) as workers, ExitStack() as stack:
@@ -88,7 +90,15 @@ def run(
             wanted = suites_in(directory, suites)
         bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
         counting = _Counting(bits, as_domain(domain), must_be_complete)
-        return _run(name, wanted, paths, as_site(site), timeout, ask, counting)
+        rules_at = as_site(site)
+        found = _verified(name, wanted, paths, timeout, ask, counting)
+        if as_json:
+            print(report_as_json(found, origin_here(name, Path(found.vectors))))
+        else:
+            for line in lines(found):
+                print(line)
+        write_reports(found, paths, rules_at)
+        return OF_VERDICTS[found.verdict]
 
 
 def _read_by(candidate: str) -> Iterator[Path]:
@@ -130,15 +140,15 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
     return own_tensors(recipe, from_files(own.inputs, wanted, with_words=recipe.is_random))
 
 
-def _run(
+def _verified(
     name: str,
     wanted: Suites,
     reports: list[Path],
-    site: str | None,
     timeout: float,
     ask: Ask,
     counting: _Counting,
-) -> int:
+) -> Verification:
+    """Run the candidate with bars, after older reports are removed."""
     for report in reports:  # if this run ends early, nobody takes an older report for its own
         report.unlink(missing_ok=True)
     try:
@@ -157,12 +167,9 @@ def _run(
                 domain=counting.domain,
             )
             shown.done()
+            return found
     except CandidateError as error:
-        found = not_opened(name, wanted, error)
-    for line in lines(found):
-        print(line)
-    write_reports(found, reports, site)
-    return _STATUS[found.verdict]
+        return not_opened(name, wanted, error)
 
 
 class _Shown(Bars):

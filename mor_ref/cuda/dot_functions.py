@@ -11,6 +11,8 @@ from mor_ref.cuda import dot_products as kernels
 from mor_ref.cuda.arrays import GivenArray, codes_from, numbers_from, on_gpu_of
 from mor_ref.cuda.arrays import given as on_gpu
 from mor_ref.cuda.launching import Array, Device
+from mor_ref.cuda.records import GpuRecord
+from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions import dot_arguments as checks
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.dot import WITHOUT_C, DotProfile
@@ -21,14 +23,17 @@ from mor_ref.definitions.formats import formats as known_formats
 _STARTS = {"f32": "float32", "f16": "float16"}
 
 
-@dataclass(frozen=True, eq=False)
-class DotChunks:
+@dataclass(frozen=True, eq=False, repr=False)
+class DotChunks(GpuRecord):
     """The chunks of dot products on a GPU; its fields are named as in `mor_ref.DotChunks`."""
+
+    _ENTRIES = "c"
 
     profile: DotProfile
     exponent: Array | None
     cut_sum: Array | None
     c: Array
+    _ready: Moment
 
 
 def dot(
@@ -48,7 +53,7 @@ def dot(
     profile has results in f16. The host does not look at codes.
     """
     arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    sums, shape = _summed(arguments, keeps=False)
+    sums, shape, _ = _summed(arguments, keeps=False)
     return sums.result.view(np.float32).reshape(shape)
 
 
@@ -65,18 +70,19 @@ def dot_chunks(
 ) -> DotChunks:
     """Return every chunk of dot products, with the arguments of `dot`."""
     arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    chunks, rows = _summed(arguments, keeps=True)
+    chunks, rows, ready = _summed(arguments, keeps=True)
     rule, shape = arguments.rule, (*rows, chunks.c.shape[1])
     return DotChunks(
         rule,
         chunks.exponent.view(np.int32).reshape(shape) if rule.is_cut else None,
         chunks.cut_sum.view(np.int64).reshape(shape) if rule.has_sums else None,
         chunks.c.view(np.float32).reshape(shape),
+        ready,
     )
 
 
-def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Shape]:
-    """Return what the kernels find, and the shape of the results of `dot`."""
+def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Shape, Moment]:
+    """Return what the kernels find, the shape of the results of `dot`, and when they are there."""
     rule = arguments.rule
     fmts = checks.operand_formats(arguments.formats, rule)
     a, b = on_gpu(arguments.a, "a"), on_gpu(arguments.b, "b")
@@ -96,7 +102,8 @@ def _summed(arguments: DotArguments, *, keeps: bool) -> tuple[kernels.Chunks, Sh
         checks.check_terms(rule, fmts, scales.fmt if scales else None)
         c = _first_c(gpu, start, height, rule)
         chunks = kernels.dot(gpu, codes[0], codes[1], c, rule, fmts, scales, keeps=keeps)
-    return chunks, shape[:-1]
+        ready = now()
+    return chunks, shape[:-1], ready
 
 
 def _start(c: Any, rows: Shape, profile: DotProfile) -> list[GivenArray]:

@@ -1,53 +1,48 @@
 """The public functions on a GPU: they check their arguments, and run the kernels."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.cuda import decoding, encoding, packing, policies, quantization, selection
-from mor_ref.cuda import levels as in_levels
+from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda import shared as in_shared
 from mor_ref.cuda.arrays import (
     GivenArray,
-    arrays_among,
     codes_from,
     given,
     numbers_from,
     on_gpu_after,
     on_gpu_of,
     target_of,
-    words_of,
 )
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array
+from mor_ref.cuda.records import GpuNumbers
 from mor_ref.cuda.streams import Moment, now
-from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition, rows_and_columns
+from mor_ref.definitions.blocks import CutLike, Pair, Partition, check_unit, partition
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, special_cases_for
-from mor_ref.definitions.levels import known_arithmetic, level_kind
+from mor_ref.definitions.formats import FormatLike, as_format, formats, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import (
-    SCALINGS,
     Scaling,
     check_group,
+    check_scaling,
     given_for,
     scaled_format,
 )
-from mor_ref.definitions.selection import OUTLIER, check_limit
-from mor_ref.definitions.shared import shared_kind, shared_profile
 from mor_ref.former_names import with_former_name
 from mor_ref.policies import Policy, Thresholds, as_policy
+from mor_ref.records import on_host
 
 
-@dataclass(frozen=True, eq=False)
-class Quantized:
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantized(GpuNumbers):
     """A quantized tensor on a GPU; its fields are named as in `mor_ref.Quantized`."""
 
     codes: Array
@@ -62,6 +57,11 @@ class Quantized:
     _scaled_codes: quantization.ScaledCodes
     _ready: Moment
 
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The rows and columns of numbers that share a scale, clipped to the sides of x."""
+        return self.partition.block
+
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
@@ -70,8 +70,8 @@ class Quantized:
         return y.view(wanted).reshape(self.codes.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class Nvfp4:
+@dataclass(frozen=True, eq=False, repr=False)
+class Nvfp4(GpuNumbers):
     """A tensor in NVFP4 on a GPU; its fields are named as in `mor_ref.Nvfp4`."""
 
     codes: Array
@@ -85,6 +85,11 @@ class Nvfp4:
     _arrays: in_nvfp4.Nvfp4Arrays
     _ready: Moment
 
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The rows and columns of numbers that share a scale, clipped to the sides of x."""
+        return partition(self.shape, self._tile).block
+
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
@@ -93,8 +98,8 @@ class Nvfp4:
         return y.view(wanted).reshape(self.codes.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class Mx:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mx(GpuNumbers):
     """A tensor in an MX format on a GPU; its fields are named as in `mor_ref.Mx`."""
 
     codes: Array
@@ -106,6 +111,11 @@ class Mx:
     _arrays: in_mx.MxArrays
     _ready: Moment
 
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The rows and columns of numbers that share a scale, clipped to the sides of x."""
+        return partition(self.shape, (1, self._block)).block
+
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
         """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
@@ -114,74 +124,15 @@ class Mx:
         return y.view(wanted).reshape(self.codes.shape)
 
 
-class WithY:
-    """A record that has y."""
-
-    y: Array
-    _ready: Moment
-
-    def dequantize(self) -> Array:
-        """Return y, as float32, on CuPy's current stream."""
-        with on_gpu_after(self._ready, self.y):
-            return self.y.copy()
-
-
-@dataclass(frozen=True, eq=False)
-class Shared(WithY):
-    """A tensor in blocks that share an exponent, on a GPU; its fields are those of `Shared`."""
-
-    kind: str
-    profile: str
-    shared_exponent: Array
-    tau: Array
-    magnitude: Array
-    sign: Array
-    codes: Array
-    y: Array
-    _ready: Moment
-
-    @property
-    def packed(self) -> Array:
-        """The bytes of each row: its blocks, one after the other (SHX-007)."""
-        with on_gpu_after(self._ready, self.codes) as gpu:
-            shape = rows_and_columns(self.codes.shape)
-            return packing.blocks(
-                gpu, self.codes.reshape(shape), self.tau, self.shared_exponent,
-                shared_kind(self.kind),
-            )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Levels(WithY):
-    """Weights as levels on a GPU; its fields are named as in `mor_ref.Levels`."""
-
-    kind: str
-    arithmetic: str
-    alpha: Array
-    ratio: Array
-    clipped: Array
-    level: Array
-    y: Array
-    alpha_term: Array
-    inside: Array
-    codes: Array
-    _ready: Moment
-
-    @property
-    def packed(self) -> Array:
-        """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
-        with on_gpu_after(self._ready, self.codes) as gpu:
-            codes = self.codes.reshape(rows_and_columns(self.codes.shape))
-            return packing.levels(gpu, codes, level_kind(self.kind))
-
-
-@dataclass(frozen=True, eq=False)
-class MorResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MorResult(GpuNumbers):
     """The result of MoR for a tensor on a GPU; its fields are named as in `mor_ref.MorResult`.
 
     There is no `quantized`: the kernels decide and write the output, and keep no codes that nobody
     may ask for. `mor_ref.cuda.quantize` returns the codes of a representation.
     """
+
+    _ENTRIES = "output"
 
     policy: Policy
     ladder: tuple[str, ...]
@@ -190,12 +141,24 @@ class MorResult:
     error: dict[str, ErrorSums]
     amax: Array
     amin: Array
+    _ready: Moment
+
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """Return the numbers of `output`, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
+        with on_gpu_after(self._ready, self.output) as gpu:
+            if target == "bf16":
+                return self.output.copy().view(wanted)
+            return decoding.decode(gpu, self.output, formats["bf16"]).view(wanted)
+
+    def _choices(self) -> tuple[np.ndarray[Any, np.dtype[np.uint8]], tuple[str, ...]]:
+        return on_host(self.choice), self.ladder
 
 
 @with_former_name("preset", "profile")
 def encode(
     x: Any,
-    fmt: str | Format,
+    fmt: FormatLike,
     *,
     rounding: Rounding | None = None,
     overflow: Overflow | None = None,
@@ -236,7 +199,7 @@ def _random_bits(words: GivenArray, count: int | None, x: GivenArray) -> RandomB
     return RandomBits(array, whole_number("n_random_bits", count, 1, 32))
 
 
-def decode(codes: Any, fmt: str | Format) -> Array:
+def decode(codes: Any, fmt: FormatLike) -> Array:
     """Return the numbers that `codes` stand for, as float32; the host does not look at codes."""
     source = as_format(fmt)
     width = next(width for width in (8, 16, 32) if source.bits <= width)
@@ -248,17 +211,17 @@ def decode(codes: Any, fmt: str | Format) -> Array:
 
 def quantize(
     x: Any,
-    fmt: str | Format,
+    fmt: FormatLike,
     *,
     scaling: Scaling = "gam",
-    block: Cut = "tensor",
-    group: Cut = "tensor",
-    amax: float | None = None,
-    scale: float | None = None,
+    block: CutLike = "tensor",
+    group: CutLike = "tensor",
+    amax: SupportsFloat | None = None,
+    scale: SupportsFloat | None = None,
 ) -> Quantized:
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
-    known_name("scaling", scaling, SCALINGS)
+    check_scaling(scaling)
     amax_or_scale = given_for(scaling, amax, scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
@@ -288,9 +251,9 @@ def quantize_nvfp4(
     x: Any,
     *,
     profile: str = "te",
-    tile: tuple[int, int] = ROW_TILE,
-    amax: float | None = None,
-    global_scale: float | None = None,
+    tile: Pair = ROW_TILE,
+    amax: SupportsFloat | None = None,
+    global_scale: SupportsFloat | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = PROFILES[profile]
@@ -318,7 +281,9 @@ def quantize_nvfp4(
     )
 
 
-def quantize_mx(x: Any, fmt: str | Format, *, scale_rule: str = "floor", block: int = 32) -> Mx:
+def quantize_mx(
+    x: Any, fmt: FormatLike, *, scale_rule: str = "floor", block: SupportsIndex = 32
+) -> Mx:
     """Quantize `x` to an MX format, as `mor_ref.quantize_mx` does."""
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)
@@ -336,7 +301,7 @@ def mor(
     x: Any,
     policy: str | Policy = "tensor",
     *,
-    block: Cut | None = None,
+    block: CutLike | None = None,
     scaling: Scaling = "gam",
     threshold: Thresholds | None = None,
 ) -> MorResult:
@@ -348,7 +313,7 @@ def mor(
     rules = as_policy(policy)
     if threshold is not None:
         rules = rules.with_threshold(threshold)
-    known_name("scaling", scaling, SCALINGS)
+    check_scaling(scaling)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
@@ -356,6 +321,7 @@ def mor(
         check_group(parts, rules.group, scaling)
         check_unit("unit", parts.block if rules.unit == "block" else (parts.rows, parts.columns))
         arrays = policies.mor(gpu, numbers.bits, rules, scaling, parts)
+        ready = now()
     return MorResult(
         rules,
         rules.names,
@@ -364,69 +330,5 @@ def mor(
         arrays.error,
         arrays.extremes.amax.view(np.float32),
         arrays.extremes.amin.view(np.float32),
-    )
-
-
-def quantize_shared(x: Any, kind: str, *, profile: str = "quark_torch") -> Shared:
-    """Quantize `x` in blocks that share an exponent, as `mor_ref.quantize_shared` does."""
-    row, profile_rules = shared_kind(kind), shared_profile(profile)
-    argument = given(x, "x")
-    with on_gpu_of(argument) as gpu:
-        numbers = numbers_from(argument)
-        fields = in_shared.quantize_shared(gpu, numbers.bits, row, profile_rules)
-        ready = now()
-    return Shared(
-        row.name,
-        profile_rules.name,
-        fields.shared_exponent,
-        fields.tau,
-        fields.magnitude.reshape(numbers.shape),
-        fields.sign.reshape(numbers.shape),
-        fields.code.reshape(numbers.shape),
-        fields.y.view(np.float32).reshape(numbers.shape),
         ready,
     )
-
-
-def quantize_levels(w: Any, kind: str, *, alpha: Any = None, arithmetic: str = "f32") -> Levels:
-    """Quantize weights to levels, as `mor_ref.quantize_levels` does.
-
-    `alpha` is a float32 array on the GPU, with a number for each row.
-    """
-    row, checked = level_kind(kind), known_arithmetic(arithmetic)
-    argument, arrays = given(w, "w"), arrays_among(alpha=alpha)
-    with on_gpu_of(argument, *arrays.values()) as gpu:
-        numbers = numbers_from(argument)
-        height = numbers.bits.array.shape[0]
-        if alpha is None:
-            first = in_levels.first_alphas(gpu, numbers.bits, row, checked)
-        else:
-            first = words_of(arrays["alpha"], "float32", height, "rows")
-        fields = in_levels.quantize_levels(gpu, numbers.bits, first, row, checked)
-        ready = now()
-
-    def shaped(bits: Array) -> Array:
-        return bits.view(np.float32).reshape(numbers.shape)
-
-    return Levels(
-        row.name,
-        checked,
-        fields.alpha.view(np.float32),
-        shaped(fields.ratio),
-        shaped(fields.clipped),
-        shaped(fields.level),
-        shaped(fields.y),
-        shaped(fields.alpha_term),
-        fields.inside.reshape(numbers.shape),
-        fields.code.reshape(numbers.shape),
-        ready,
-    )
-
-
-def select(x: Any, by: str = "column", limit: float = OUTLIER) -> Array:
-    """Return which numbers of `x` keep more bits, as `mor_ref.select` does."""
-    value, argument = check_limit(by, limit), given(x, "x")
-    with on_gpu_of(argument) as gpu:
-        numbers = numbers_from(argument)
-        chosen = selection.by_rank if by == "rank" else selection.by_column
-        return chosen(gpu, numbers.bits, value).view(np.bool_).reshape(numbers.shape)

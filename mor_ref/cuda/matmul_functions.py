@@ -17,7 +17,6 @@ from mor_ref.cuda.device import Gpu, copying, in_order
 from mor_ref.cuda.launching import Array, Bits
 from mor_ref.cuda.matmul_operands import (
     Operand,
-    Transposed,
     array_of,
     is_record,
     length_of_blocks,
@@ -29,6 +28,7 @@ from mor_ref.definitions.dot_arguments import dot_profile
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.matmul import BINARY32_FAMILIES, OUTPUTS
+from mor_ref.records import Transposed
 
 _MOST = 1 << 24  # numbers of an operand that are repeated at once
 _ONE = np.full((1, 1), 0x3F800000, np.uint32)

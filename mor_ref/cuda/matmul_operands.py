@@ -24,18 +24,6 @@ _ARRAYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Transposed:
-    """A record or an array on a GPU whose columns `matmul` takes as rows."""
-
-    of: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the transpose."""
-        return tuple(array_of(self.of).shape)[::-1]
-
-
-@dataclass(frozen=True, eq=False)
 class Operand:
     """Rows of codes; a record has the scale of each block of `tile`, as bits of binary32.
 

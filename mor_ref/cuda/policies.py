@@ -25,6 +25,7 @@ class MorArrays(NamedTuple):
 
 def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition) -> MorArrays:
     """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007)."""
+    policy = policy.for_tensor()
     by_block = policy.unit == "block"
     units = parts if by_block else partition(x.array.shape, "tensor")
     per_block = np.uint64(by_block)

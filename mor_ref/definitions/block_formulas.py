@@ -1,84 +1,39 @@
-"""Block formats as data: elements, and levels of scales whose formulas say each rounding."""
+"""MX, NVFP4 and scaled formats as block formats."""
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from mor_ref.definitions.block_formats import BlockFormat, BlockScale
 from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import check_names
-from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.definitions.scales import Scaling
-
-
-@dataclass(frozen=True)
-class Level:
-    """A scale: the numbers that share it, its formula, and how it is stored.
-
-    `number` is a formula of amax, and of the levels above and their amaxes (NAME and amax_NAME).
-    `counted` says which numbers an amax counts; with "all", it is NaN if one of them is.
-    """
-
-    name: str
-    over: Cut
-    number: str
-    stored: Format = formats["f32"]
-    rounding: Rounding = "rne"
-    counted: Literal["finite", "not nan", "all"] = "not nan"
-
-
-@dataclass(frozen=True)
-class BlockFormulas:
-    """Elements in blocks, under levels of scales.
-
-    The last level is that of the blocks, and each lies in the one before it. Numbers are multiplied
-    by `encode`, or divided by `decode` if there is no `encode`; values of codes are multiplied by
-    `decode`, or divided by `encode`. Of several `tries`, formulas of the number t of the last
-    level, the one of least error is stored, and the first of equals. `error` is that of a number x
-    whose code stands for v; a block adds it up in binary32, from the left, and then the rows in
-    halves. With `drops_sign_of_zero`, a scaled -0 has the code 0.
-    """
-
-    element: Format
-    levels: tuple[Level, ...]
-    decode: str | None
-    encode: str | None = None
-    tries: tuple[str, ...] = ("t",)
-    error: str = "square(y - x)"
-    drops_sign_of_zero: bool = False
-
-    def __post_init__(self) -> None:
-        known = {"amax"}
-        for level in self.levels:
-            check_names(level.number, known)
-            known |= {level.name, f"amax_{level.name}"}
-        for formula in self.tries:
-            check_names(formula, known | {"t"})
-        for name in ("decode", "encode"):
-            formula = getattr(self, name)
-            if formula is not None:
-                check_names(formula, known)
-                known |= {name}
-        check_names(self.error, known | {"x", "v", "y"})
-
 
 # ---------------------------------------------------------------------- MX
 
 
-def mx_formulas(element: Format, rule: str, block: int) -> BlockFormulas:
+def mx_formulas(element: Format, rule: str, block: int) -> BlockFormat:
     """Return MX with a scale rule (MXS-001 to MXS-008)."""
-    scale = Level("s", (1, block), _mx_number(element, rule), formats["e8m0"], "rtp", "all")
-    return BlockFormulas(element, (scale,), decode="s", encode="1 / s")
+    return _mx_formulas(element, SCALE_RULES[rule], block)
 
 
-def _mx_number(element: Format, rule: str) -> str:
-    if SCALE_RULES[rule].up_from is None:  # MXS-006
+@functools.lru_cache
+def _mx_formulas(element: Format, rule: ScaleRule, block: int) -> BlockFormat:
+    # MXS-002, MXS-007 and MXS-008
+    scale = BlockScale("s", (1, block), _mx_number(element, rule), "e8m0", "rtp")
+    name = f"mx_{element.name}_{rule.name}_{block}"
+    return BlockFormat(name, element, (scale,), decode="s", encode="1 / s", counted="all")
+
+
+def _mx_number(element: Format, rule: ScaleRule) -> str:
+    """MXS-003 to MXS-006: the number whose power of two is the scale."""
+    if rule.up_from is None:
         return f"amax / {element.largest}"
     exponent = math.frexp(element.largest)[1] - 1
-    turn = 1 + SCALE_RULES[rule].up_from_of(element) / 2**23
+    turn = 1 + rule.up_from_of(element) / 2**23
     # pow2 comes first: a quotient below the normal numbers would be rounded, and could go up.
     return f"min(pow2(amax, {turn!r}) / 2**{exponent}, 2**{128 - exponent})"
 
@@ -121,16 +76,18 @@ _NVFP4_RULES = {
 }
 
 
-def nvfp4_formulas(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockFormulas:
+@functools.lru_cache
+def nvfp4_formulas(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockFormat:
     """Return a profile of NVFP4 (NVF-001 to NVF-012)."""
     rule, largest = _NVFP4_RULES[profile.rule], repr(profile.range)
-    above = Level(rule.above, "row" if profile.per_row else "tensor", _ABOVE[rule.above])
-    above = replace(above, number=above.number.replace("Q", largest))
-    formulas = BlockFormulas(
-        formats["e2m1"],
-        (above, Level("s", tile, rule.number, formats["e4m3"])),
-        rule.decode,
-        rule.encode,
+    over: Cut = "row" if profile.per_row else "tensor"
+    above = BlockScale(rule.above, over, _ABOVE[rule.above].replace("Q", largest))
+    formulas = BlockFormat(
+        f"nvfp4_{profile.name}",
+        "e2m1",
+        (above, BlockScale("s", tile, rule.number, "e4m3")),
+        decode=rule.decode,
+        encode=rule.encode,
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
     if rule.error is None:
@@ -141,28 +98,38 @@ def nvfp4_formulas(profile: Nvfp4Profile, tile: tuple[int, int]) -> BlockFormula
 # ---------------------------------------------------------------------- scaled formats
 
 
-def scaled_formulas(element: Format, scaling: Scaling, block: Cut, group: Cut) -> BlockFormulas:
-    """Return a format with a scale for each block (SCL and GAM).
+@functools.lru_cache
+def scaled_formulas(element: Format, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+    """Return a format with a scale for each block (SCL-002 to SCL-006, GAM-001 to GAM-005).
 
-    The mantissa that a group shares is a level above, and the scales of its blocks are powers of
+    The mantissa that a group shares is a scale above, and the scales of its blocks are powers of
     two under it.
     """
-    largest = repr(element.largest)
+    largest, name = repr(element.largest), f"{element.name}_{scaling}"
     ideal = f"max({largest} / amax, 2**-126)"
     if scaling == "fp32":
         number = f"min({ideal}, MAX) if amax else 1"
-        levels: tuple[Level, ...] = (Level("s", block, number, counted="finite"),)
+        scale = BlockScale("s", block, number)
     else:
-        power = Level("s", block, f"{ideal} if amax else 1", formats["e8m0"], "rtz", "finite")
-        levels = (power,)
+        scale = BlockScale("s", block, f"{ideal} if amax else 1", "e8m0", "rtz")
     if scaling != "gam":
-        return BlockFormulas(element, levels, decode=None, encode="s")
-    # largest / amax can be above all numbers of binary32; its mantissa is that of a smaller one.
-    smaller = f"{largest} / (amax * 2**100)"
+        return BlockFormat(name, element, (scale,), encode="s", counted="finite")
+    # largest / amax can be above all numbers of binary32; its mantissa is that of a smaller one,
+    # with the significand of largest (THM-004).
+    smaller = f"{2 * math.frexp(element.largest)[0]!r} / (amax * 2**100)"
     number = f"({_mantissa(ideal)} if amax > 1 else {_mantissa(smaller)}) if amax else 1"
-    shared = Level("m", group, number, counted="finite")
-    under = replace(levels[0], number=f"{ideal} / m if amax else 1")
-    return BlockFormulas(element, (shared, under), decode=None, encode="m * s")
+    shared = BlockScale("m", _whole_blocks(group, block), number)
+    # The quotient is at least 2^-126 (THM-002).
+    under = replace(scale, number=f"{ideal} / m if amax else 1")
+    return BlockFormat(name, element, (shared, under), encode="m * s", counted="finite")
+
+
+def _whole_blocks(group: Cut, block: Cut) -> Cut:
+    """Return a group whose sides are whole blocks: those of the tensor, where it ends, are not."""
+    if isinstance(group, str) or isinstance(block, str):
+        return group
+    rows, columns = (-(-whole // side) * side for whole, side in zip(group, block, strict=True))
+    return rows, columns
 
 
 def _mantissa(formula: str) -> str:

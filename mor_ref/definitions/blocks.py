@@ -2,16 +2,42 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from typing import Any, Literal, Protocol
 
 from mor_ref.argument_checks import known_name, whole_number
 
+_MOST_GROUPS = 1 << 40
 NamedCut = Literal["tensor", "row", "column"]
 Cut = NamedCut | tuple[int, int]
+
+
+class PairArray(Protocol):
+    """An array of two numbers, for type checkers."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its length, in a tuple."""
+
+    def __getitem__(self, at: int, /) -> Any: ...
+
+
+# What functions take: they make a cut of it.
+Pair = tuple[int, int] | list[int] | PairArray
+CutLike = NamedCut | Pair
 _NAMED_CUTS = ("tensor", "row", "column")
+_OTHER_CUTS = {
+    **dict.fromkeys(("pertensor", "tensorwise", "whole"), ("tensor",)),
+    **dict.fromkeys(("perrow", "rowwise", "rows", "pertoken", "token"), ("row",)),
+    **dict.fromkeys(("percolumn", "columnwise", "colwise", "col", "columns"), ("column",)),
+    **dict.fromkeys(("perchannel", "channel", "axis", "peraxis"), ("row", "column")),
+}
 _LARGEST_SIDE = 1 << 62
 _LARGEST_UNIT = 1 << 40  # elements, so that sums and their products with a threshold fit 64 bits
+
+
+class CutError(ValueError):
+    """A tensor that cannot be cut as it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +68,7 @@ class Partition:
         """The partition whose blocks are these groups."""
         return Partition(self.rows, self.columns, self.group, self.group)
 
-    def regrouped(self, group: Cut, argument: str = "group") -> "Partition":
+    def regrouped(self, group: CutLike, argument: str = "group") -> "Partition":
         """Return the same blocks in other groups (BLK-003)."""
         sides = _sides(argument, group, self.rows, self.columns)
         for name, side, block, whole in zip(
@@ -64,19 +90,36 @@ def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
     return rows, shape[-1] if shape else 1
 
 
-def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Partition:
+def partition(shape: tuple[int, ...], block: CutLike, group: CutLike = "tensor") -> Partition:
     """Return the partition of a tensor of that shape (BLK-001, BLK-002).
 
     >>> partition((4, 6), block=(3, 4)).grid
     (2, 2)
     """
+    if is_plain(block) and is_plain(group):
+        return _kept_partition(shape, block, group)  # type: ignore[arg-type]  # both are plain
+    return _partition(shape, block, group)
+
+
+def is_plain(cut: CutLike) -> bool:
+    """Return whether equal cuts mean the same: 1.0 and True, which equal 1, are refused."""
+    kind = type(cut)
+    if kind is str:
+        return True
+    return kind is tuple and all(type(side) is int for side in cut)  # type: ignore[union-attr]
+
+
+def _partition(shape: tuple[int, ...], block: CutLike, group: CutLike) -> Partition:
     rows, columns = rows_and_columns(shape)
     sides = _sides("block", block, rows, columns)
     check_unit("block", sides)
     return Partition(rows, columns, sides, sides).regrouped(group)
 
 
-def as_cut(argument: str, cut: Cut) -> Cut:
+_kept_partition = lru_cache(maxsize=1024)(_partition)  # those of calls in a loop
+
+
+def as_cut(argument: str, cut: CutLike) -> Cut:
     """Return a cut as a name or a tuple; refuse anything else, before there is a tensor."""
     _sides(argument, cut, 1, 1)
     return cut if isinstance(cut, str) else (int(cut[0]), int(cut[1]))
@@ -112,11 +155,11 @@ def check_unit(argument: str, sides: tuple[int, int]) -> None:
         )
 
 
-def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
+def _sides(argument: str, cut: CutLike, rows: int, columns: int) -> tuple[int, int]:
     """Return the sides of a block, at most those of the tensor, and at least 1."""
     whole = max(rows, 1), max(columns, 1)
     if isinstance(cut, str):
-        known_name(argument, cut, _NAMED_CUTS)
+        known_name(argument, cut, _NAMED_CUTS, _OTHER_CUTS)
         return {"tensor": whole, "row": (1, whole[1]), "column": (whole[0], 1)}[cut]
     pair = pair_of(cut)
     if pair is None:
@@ -128,3 +171,13 @@ def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
 
 def _tiles(length: int, side: int) -> int:
     return -(-length // side)
+
+
+def check_groups(groups: int, columns: int) -> int:
+    """Return the number of groups; refuse one that does not divide the columns (AFF-010)."""
+    count = whole_number("groups", groups, 1, _MOST_GROUPS)
+    if columns % count or count > max(columns, 1):
+        raise CutError(
+            f"groups is {count}, which does not divide the {columns} columns of x; give a divisor"
+        )
+    return count

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from mor_ref.argument_checks import OtherNames, fault_of_name, known_name
 
@@ -26,6 +27,10 @@ class Catalogue(MutableMapping[str, Row]):
     specification stay as they are.
     """
 
+    # Of all catalogues, and of kernels that are loaded again: as long as it stays, names mean the
+    # same, and what is kept of calls is right.
+    changes: ClassVar[int] = 0
+
     def __init__(
         self,
         noun: str,
@@ -41,16 +46,29 @@ class Catalogue(MutableMapping[str, Row]):
         """
         self.noun = noun
         self._kind = kind
-        self._rows = {row.name: row for row in rows}
+        self._given = rows
         self._other_names = other_names
         self._namespace = Namespace() if namespace is None else namespace
         self._namespace.catalogues.append(self)
-        self.specified = tuple(self._rows)
+
+    @cached_property
+    def _rows(self) -> dict[str, Row]:
+        """The rows, which are made when one is first asked for."""
+        return {row.name: row for row in self._given}
+
+    @cached_property
+    def specified(self) -> tuple[str, ...]:
+        """The names of the rows of the specification."""
+        return tuple(self._rows)
 
     def __getitem__(self, name: str) -> Row:
         if isinstance(name, str) and name in self._rows:
             return self._rows[name]
         return self._rows[known_name(self.noun, name, self._rows, self._other_names)]
+
+    def known(self, name: str) -> Row | None:
+        """Return the row of that name; None if there is none."""
+        return self._rows.get(name)
 
     def __setitem__(self, name: str, row: Row) -> None:
         if isinstance(row, type) or not isinstance(row, self._kind):
@@ -72,10 +90,12 @@ class Catalogue(MutableMapping[str, Row]):
                 f"{self.noun} {name!r} has the name of {owner}; give a row of another name"
             )
         self._rows[name] = row
+        Catalogue.changes += 1
 
     def __delitem__(self, name: str) -> None:
         self._refuse_specified(name)
         del self._rows[name]
+        Catalogue.changes += 1
 
     def _refuse_specified(self, name: str) -> None:
         if name in self.specified:
@@ -105,13 +125,23 @@ class Namespace:
     meaning: str = ""
     catalogues: list[Catalogue[Any]] = field(default_factory=list)
 
+    def rows_named(self, name: str) -> Iterator[Any]:
+        """Yield the row of each catalogue that has one of this name."""
+        for catalogue in self.catalogues:
+            if name in catalogue:
+                yield catalogue[name]
+
+    def is_specified(self, name: str) -> bool:
+        """Return whether a catalogue has a row of this name from the specification."""
+        return any(name in catalogue.specified for catalogue in self.catalogues)
+
     def owner_of(self, name: str, asking: Catalogue[Any]) -> str | None:
         """Return the owner of a name outside a catalogue, in words; None without an owner."""
         if re.fullmatch(self.reserved, name):
             return self.meaning
         for catalogue in self.catalogues:
             if catalogue is not asking and name in catalogue:
-                return f"a {catalogue.noun}, which also names a representation"
+                return f"a {catalogue.noun}, which also names a representation or a recipe"
         return None
 
 

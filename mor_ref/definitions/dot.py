@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format, FormatError
-from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.formats import FormatLike, as_format, formats
 
 Family = Literal[
     "exact",
@@ -322,6 +322,6 @@ def _with_wide(row: DotProfile) -> DotProfile:
 DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, map(_with_wide, _ROWS))
 
 
-def operand_format(fmt: str | Format) -> Format:
+def operand_format(fmt: FormatLike) -> Format:
     """Return the format of an operand: one of the catalogue, or the integers int8 (DOT-019)."""
     return INT8 if fmt == INT8.name else as_format(fmt)

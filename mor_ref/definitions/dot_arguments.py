@@ -6,9 +6,9 @@ from typing import Any
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile, operand_format
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import FormatLike, as_format
 
-Formats = tuple[str | Format, str | Format]
+Formats = tuple[FormatLike, FormatLike]
 Shape = tuple[int, ...]
 _SIGNIFICAND = 53  # bits of a term that the implementations hold
 _CARRIES = 4  # of sixteen products
@@ -23,7 +23,7 @@ class DotArguments:
     c: Any
     formats: Formats
     scales: Any
-    scale_format: str | Format | None
+    scale_format: FormatLike | None
     block: int | None
     profile: str | DotProfile
 
@@ -91,7 +91,7 @@ def check_scale_shapes(a: Shape, b: Shape, rows: Shape) -> None:
         )
 
 
-def scale_format_of(scale_format: str | Format | None, profile: DotProfile) -> Format:
+def scale_format_of(scale_format: FormatLike | None, profile: DotProfile) -> Format:
     """Return the format of scales: that of the profile, unless it has several."""
     known = tuple(dict.fromkeys(name for name, _ in profile.scales))
     if scale_format is None:

@@ -20,17 +20,22 @@ DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
 POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")
 # In CUDA, PTX, RISC-V and IEEE 754.
 _OTHER_OVERFLOWS = {
-    **dict.fromkeys(("saturate", "saturating", "sat", "clamp", "clip", "finite"), ("satfinite",)),
-    **dict.fromkeys(("inf", "infinity", "nan", "ieee754", "nosat", "none"), ("ieee",)),
+    **dict.fromkeys(
+        ("saturate", "saturating", "sat", "clamp", "clip", "finite", "true"), ("satfinite",)
+    ),
+    **dict.fromkeys(("inf", "infinity", "nan", "ieee754", "nosat", "none", "false"), ("ieee",)),
 }
 _OTHER_ROUNDINGS = {
-    **dict.fromkeys(("rn", "rtne", "nearesteven", "tonearesteven", "tiestoeven"), ("rne",)),
+    **dict.fromkeys(("rn", "rtne", "even", "nearesteven", "tonearesteven", "tiestoeven"), ("rne",)),
     **dict.fromkeys(("nearest", "tonearest"), ("rne", "rna")),
-    **dict.fromkeys(("rz", "towardzero", "truncate"), ("rtz",)),
-    **dict.fromkeys(("ru", "rup", "towardpositive"), ("rtp",)),
-    **dict.fromkeys(("rd", "rdn", "rm", "towardnegative"), ("rtn",)),
-    **dict.fromkeys(("rmm", "rtna", "tiestoaway"), ("rna",)),
-    **dict.fromkeys(("rs", "stochastic"), ("sr",)),
+    **dict.fromkeys(("rz", "towardzero", "towardszero", "trunc", "truncate", "zero"), ("rtz",)),
+    **dict.fromkeys(("ru", "rup", "ceil", "towardpositive"), ("rtp",)),
+    **dict.fromkeys(("rd", "rdn", "rm", "floor", "towardnegative"), ("rtn",)),
+    **dict.fromkeys(("rmm", "rtna", "away", "tiestoaway"), ("rna",)),
+    **dict.fromkeys(("odd", "toodd"), ("rto",)),
+    **dict.fromkeys(("up",), ("rtp", "rna")),
+    **dict.fromkeys(("down",), ("rtn", "rtz")),
+    **dict.fromkeys(("rs", "stochastic", "random"), ("sr",)),
 }
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 NANS: tuple[Nan, ...] = get_args(Nan)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import FormatLike, as_format
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Finfo:
         return self.tiny
 
 
-def finfo(fmt: object) -> Finfo:
+def finfo(fmt: FormatLike) -> Finfo:
     """Return the limits of a format, given it, its name or a dtype.
 
     >>> limits = finfo("e4m3")

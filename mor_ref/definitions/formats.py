@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
@@ -112,6 +112,41 @@ encoding_profiles: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
 )
 
 
+class TorchDtype(Protocol):
+    """A dtype of torch, for type checkers that have no torch."""
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether it has floats; of a tensor, this is a method."""
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a number."""
+
+
+class ArrayDtype(Protocol):
+    """A dtype of arrays, for type checkers."""
+
+    @property
+    def kind(self) -> str:
+        """A letter for floats, integers and so on."""
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a number."""
+
+
+class ArrayScalar(Protocol):
+    """A number of an array, whose class stands for its dtype, for type checkers."""
+
+    @property
+    def dtype(self) -> ArrayDtype:
+        """Its dtype."""
+
+
+FormatLike = str | Format | ArrayDtype | type[ArrayScalar] | TorchDtype
+
+
 def as_format(fmt: object) -> Format:
     """Return the format itself, or the one of a name, in any case, or of a dtype that is one.
 
@@ -120,8 +155,9 @@ def as_format(fmt: object) -> Format:
     """
     if isinstance(fmt, Format):
         return fmt
-    if isinstance(fmt, str) and fmt in formats:
-        return formats[fmt]
+    row = formats.known(fmt) if isinstance(fmt, str) else None
+    if row is not None:
+        return row
     name = format_of_dtype(fmt) or str(fmt).lower()
     return formats[name if name in formats else fmt]  # type: ignore[index]  # which refuses it
 

@@ -3,12 +3,14 @@
 `+ - * /` round once, a literal is rounded once, and the name of a format rounds to it. `a or b` is
 b where a is 0, and `a if test else b` tests `c < d`, `c > d`, or whether a number is not 0. min and
 max keep a NaN of their first argument. `square(a)` is a * a. `pow2(a, turn)` is the power of two of
-the binade of a, or the next one if the significand of a is at least `turn`.
+the binade of a, or the next one if the significand of a is at least `turn`. `percentile(p)` is a
+magnitude of the part of a scale, as amax is.
 """
 
 import ast
 import functools
-from collections.abc import Iterator
+import keyword
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +19,8 @@ from mor_ref.definitions.formats import formats
 MAX = Fraction(2**24 - 1) * 2**104  # the largest number of binary32
 _CONSTANTS = {"MAX": MAX}
 _ARGUMENTS = {"min": 2, "max": 2, "abs": 1, "square": 1, "pow2": 2}
+_PERCENTILE = "percentile"
+_PERCENTS = 10_000  # of one percent, at most: so that a rank is a product of 64 bits
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">",
 }  # fmt: skip
@@ -37,6 +41,18 @@ class Name:
 
 
 @dataclass(frozen=True)
+class Percentile:
+    """A percentile of the magnitudes that an amax counts (BLF-007)."""
+
+    percent: Fraction
+
+    @property
+    def name(self) -> str:
+        """The name of its numbers."""
+        return f"{_PERCENTILE}({self.percent})"
+
+
+@dataclass(frozen=True)
 class Apply:
     """An operator, a function or the name of a format, and its arguments."""
 
@@ -44,7 +60,7 @@ class Apply:
     arguments: "tuple[Formula, ...]"
 
 
-Formula = Number | Name | Apply
+Formula = Number | Name | Percentile | Apply
 
 
 class FormulaError(ValueError):
@@ -75,11 +91,72 @@ def names_in(formula: Formula) -> Iterator[str]:
                 yield from names_in(argument)
 
 
-def check_names(text: str, known: set[str]) -> None:
-    """Refuse a formula that cannot be read, or that has a name that is not known."""
-    for name in names_in(parsed(text)):
+def words_in(text: str) -> frozenset[str]:
+    """Return the operators, functions and formats of a formula."""
+    return frozenset(_words(parsed(text)))
+
+
+def _words(formula: Formula) -> Iterator[str]:
+    if isinstance(formula, Apply):
+        yield formula.operator
+        for argument in formula.arguments:
+            yield from _words(argument)
+
+
+def percentiles_in(formula: Formula) -> Iterator[Percentile]:
+    """Yield the percentiles of a formula, each as often as it occurs."""
+    match formula:
+        case Percentile():
+            yield formula
+        case Apply(_, arguments):
+            for argument in arguments:
+                yield from percentiles_in(argument)
+
+
+def reserved_words() -> frozenset[str]:
+    """Return the words of formulas that no scale can be named."""
+    return frozenset((*_CONSTANTS, *_ARGUMENTS, _PERCENTILE, *formats, *keyword.kwlist))
+
+
+def check_formula(place: str, text: str, known: Collection[str], *, of_part: bool = True) -> None:
+    """BLF-002 and BLF-007: refuse an unknown word or name, and an order that loses a NaN.
+
+    `of_part` says whether the formula is of a part of a tensor, which has percentiles.
+    """
+    try:
+        formula = parsed(text)
+    except FormulaError as error:
+        raise FormulaError(f"{place}: {error}") from None
+    for name in names_in(formula):
         if name not in known:
-            raise FormulaError(f"formula {text!r} has {name!r}; give one of {sorted(known)}")
+            raise FormulaError(
+                f"{place} is a formula {text!r} that has {name!r}; give one of {', '.join(known)}"
+            )
+    if not of_part and any(percentiles_in(formula)):
+        raise FormulaError(
+            f"{place} is a formula {text!r} that has a percentile; give it in the number of a "
+            "scale, or in a try"
+        )
+    for operator in _lost_nans(formula):
+        raise FormulaError(
+            f"{place} is a formula {text!r} that loses a NaN, as {operator} keeps that of its "
+            "first argument alone; exchange its arguments"
+        )
+
+
+def _lost_nans(formula: Formula) -> Iterator[str]:
+    """Yield each min and max whose second argument alone depends on a tensor."""
+    match formula:
+        case Apply("min" | "max" as operator, (first, second)):
+            if _depends_on_a_tensor(second) and not _depends_on_a_tensor(first):
+                yield operator
+    if isinstance(formula, Apply):
+        for argument in formula.arguments:
+            yield from _lost_nans(argument)
+
+
+def _depends_on_a_tensor(formula: Formula) -> bool:
+    return any(names_in(formula)) or any(percentiles_in(formula))
 
 
 def _formula(node: ast.expr, text: str) -> Formula:
@@ -97,14 +174,27 @@ def _formula(node: ast.expr, text: str) -> Formula:
             return Apply("or", _formulas(tuple(node.values), text))
         case ast.IfExp():
             return Apply("if", _formulas((node.test, node.body, node.orelse), text))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name == _PERCENTILE:
+            return _percentile(argument, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             count = 1 if name in formats else _ARGUMENTS.get(name)
             if count == len(arguments):
                 return Apply(name, _formulas(tuple(arguments), text))
     raise FormulaError(
         f"formula {text!r} has {ast.unparse(node)!r}; give numbers, names, + - * /, `a or b`, "
-        f"`a if b < c else d`, the name of a format, or {', '.join(_ARGUMENTS)}"
+        f"`a if b < c else d`, the name of a format, or {', '.join((*_ARGUMENTS, _PERCENTILE))}"
     )
+
+
+def _percentile(argument: ast.expr, text: str) -> Percentile:
+    """BLF-007: refuse a percentile that is not one of a hundred, or that has a long fraction."""
+    percent = _constant(argument, text)
+    if percent is None or not 0 < percent <= 100 or (percent * _PERCENTS).denominator > 1:
+        raise FormulaError(
+            f"formula {text!r} has a percentile of {ast.unparse(argument)!r}; give a number above "
+            "0 and at most 100 with at most 4 decimals, such as 99.5"
+        )
+    return Percentile(percent)
 
 
 def _formulas(nodes: tuple[ast.expr, ...], text: str) -> tuple[Formula, ...]:
@@ -115,7 +205,14 @@ def _constant(node: ast.expr, text: str) -> Fraction | None:
     """Return the number that a literal, a power of literals or a named constant is, or None."""
     match node:
         case ast.Constant(value=int() | float()):
-            return Fraction((ast.get_source_segment(text.strip(), node) or "").replace("_", ""))
+            literal = (ast.get_source_segment(text.strip(), node) or "").replace("_", "")
+            try:
+                return Fraction(literal)
+            except ValueError:
+                raise FormulaError(
+                    f"formula {text!r} has {literal}, which is no decimal number; give one such as "
+                    "16 or 0.25"
+                ) from None
         case ast.Name(id=name):
             return _CONSTANTS.get(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):

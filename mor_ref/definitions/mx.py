@@ -7,7 +7,7 @@ from fractions import Fraction
 from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import FormatLike, as_format
 
 _NEVER = 1 << 23  # above the 23 bits after the leading one of a binary32 number
 
@@ -59,7 +59,7 @@ SCALE_RULES: Catalogue[ScaleRule] = Catalogue(
 )
 
 
-def mx_element(fmt: str | Format) -> Format:
+def mx_element(fmt: FormatLike) -> Format:
     """Return a format that elements of MX can have; refuse any other (MXS-001)."""
     element = as_format(fmt)
     if element.bits > 8 or element.sign == "none":

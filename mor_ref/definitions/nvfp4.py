@@ -1,12 +1,10 @@
 """NVFP4 profiles as data."""
 
-import math
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, SupportsFloat
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import binary32_number, known_name
 from mor_ref.definitions.blocks import pair_of
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.scales import AmaxOrScale, given_amax, given_scale
@@ -71,12 +69,10 @@ class Nvfp4Profile:
 
     def __post_init__(self) -> None:
         known_name("rule", self.rule, BLOCK_SCALE_RULES)
-        if not (_is_binary32(self.range) and _LEAST_RANGE <= self.range < math.inf):
-            raise ValueError(
-                f"range is {self.range!r}; give a finite number of at least 2 that binary32 has, "
-                "such as 2688.0"
-            )
-        object.__setattr__(self, "range", float(self.range))
+        aim = binary32_number("range", self.range, "2688.0")
+        if aim < _LEAST_RANGE:
+            raise ValueError(f"range is {aim!r}; give a number of at least 2, such as 2688.0")
+        object.__setattr__(self, "range", aim)
         is_tuple = isinstance(self.tiles, tuple) and self.tiles
         if not is_tuple or not all(tile in TILES for tile in self.tiles):
             raise ValueError(
@@ -122,14 +118,6 @@ class Nvfp4Profile:
         return self.divides
 
 
-def _is_binary32(number: float) -> bool:
-    """Return whether binary32 has this number."""
-    try:
-        return bool(struct.unpack("f", struct.pack("f", number))[0] == number)
-    except (struct.error, OverflowError):
-        return False
-
-
 PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
     "profile",
     Nvfp4Profile,
@@ -154,7 +142,9 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
 )
 
 
-def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | None) -> AmaxOrScale:
+def given_in(
+    profile: Nvfp4Profile, amax: SupportsFloat | None, global_scale: SupportsFloat | None
+) -> AmaxOrScale:
     """Return a given amax or global scale; refuse both, a wrong number, and 4 over 6."""
     if global_scale is None:
         return AmaxOrScale(None if amax is None else given_amax("amax", amax))

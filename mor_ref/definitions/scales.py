@@ -1,14 +1,14 @@
 """Kinds of scaling, the formats that numbers can be scaled into, and amaxes that are given."""
 
 import math
-import struct
+import reprlib
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, SupportsFloat
 
-from mor_ref.argument_checks import binary32_number
-from mor_ref.definitions.blocks import Cut, Partition
+from mor_ref.argument_checks import binary32_number, known_name
+from mor_ref.definitions.blocks import CutLike, Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.formats import FormatLike, as_format, formats
 
 Scaling = Literal["gam", "e8m0", "fp32"]
 STORED_IN: Mapping[Scaling, Format] = {  # the format of a stored scale (ERR-009)
@@ -17,16 +17,30 @@ STORED_IN: Mapping[Scaling, Format] = {  # the format of a stored scale (ERR-009
     "fp32": formats["f32"],
 }
 SCALINGS: tuple[Scaling, ...] = tuple(STORED_IN)
+_OTHER_SCALINGS = {
+    **dict.fromkeys(("f32", "float", "float32"), ("fp32",)),
+    **dict.fromkeys(("ue8m0", "e8m0fnu", "float8e8m0fnu", "pow2", "poweroftwo"), ("e8m0",)),
+}
 
 _SMALLEST_LARGEST = 2.0
 _WIDEST = 8
 _SMALLEST_NORMAL = math.ldexp(1.0, -126)
 
 
-def scaled_format(fmt: str | Format) -> Format:
+def check_scaling(scaling: object) -> None:
+    """Refuse the name of a kind of scales that there is not."""
+    known_name("scaling", scaling, SCALINGS, _OTHER_SCALINGS)
+
+
+def is_scaled(fmt: Format) -> bool:
+    """Return whether numbers can be scaled into a format (SCL-003)."""
+    return fmt.bits <= _WIDEST and fmt.sign != "none" and fmt.largest >= _SMALLEST_LARGEST
+
+
+def scaled_format(fmt: FormatLike) -> Format:
     """Return a format that numbers can be scaled into; refuse any other (SCL-003)."""
     target = as_format(fmt)
-    if target.bits > _WIDEST or target.sign == "none" or target.largest < _SMALLEST_LARGEST:
+    if not is_scaled(target):
         raise ValueError(
             f"format {target.name!r} has {target.bits} bits, largest value {target.largest:g} and "
             f"sign {target.sign!r}; give a signed format of at most {_WIDEST} bits whose "
@@ -35,7 +49,7 @@ def scaled_format(fmt: str | Format) -> Format:
     return target
 
 
-def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
+def check_group(cut: Partition, group: CutLike, scaling: Scaling) -> None:
     """Refuse groups if the scaling shares nothing (GAM-006)."""
     if scaling != "gam" and max(cut.group_grid) > 1:
         raise ValueError(
@@ -47,14 +61,17 @@ def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
 class AmaxOrScale(NamedTuple):
     """A given amax or scale: of the blocks of a format (SCL-006, SCL-007), or of a tensor in NVFP4.
 
-    Of NVFP4, the scale is the global one (NVF-013, NVF-014).
+    Of NVFP4, the scale is the global one (NVF-013, NVF-014). It is one number, or has one for each
+    place in a sequence of the implementation: of rows of blocks or groups, or of rows of NVFP4.
     """
 
-    amax: float | None = None
-    scale: float | None = None
+    amax: Any = None
+    scale: Any = None
 
 
 NOTHING_GIVEN = AmaxOrScale()
+GivenScales = Mapping[str, AmaxOrScale]  # by the name of a scale of a block format (BLF-008)
+NO_SCALES_GIVEN: GivenScales = {}
 
 
 class GivenAmaxes(NamedTuple):
@@ -73,33 +90,13 @@ WHOLE = GivenAmaxes()
 class ScalingBlocks(NamedTuple):
     """The scaling blocks of a tensor: how it is cut, the kind of scales, and each block's amax.
 
-    `amax` is an array of the implementation, of binary32 bits.
+    `amax` is an array of the implementation, of binary32 bits; None if it is not known yet.
     """
 
     parts: Partition
     scaling: Scaling
     amax: Any
     given: GivenAmaxes = WHOLE
-
-
-def is_binary32(value: object) -> bool:
-    """Return whether a value is a finite number that binary32 has."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value) and struct.unpack("<f", struct.pack("<f", value))[0] == value
-    except (struct.error, OverflowError):
-        return False
-
-
-def is_amax(value: object) -> bool:
-    """Return whether a value is an amax that can be given."""
-    return is_binary32(value) and float(value) >= 0  # type: ignore[arg-type]  # it is a number
-
-
-def is_scale(value: object) -> bool:
-    """Return whether a value is a scale that can be given: positive and normal."""
-    return is_binary32(value) and float(value) >= _SMALLEST_NORMAL  # type: ignore[arg-type]
 
 
 def given_amax(argument: str, value: object) -> float:
@@ -120,12 +117,21 @@ def given_scale(argument: str, value: object) -> float:
     return scale
 
 
-def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> AmaxOrScale:
+def given_for(
+    scaling: Scaling, amax: SupportsFloat | None, scale: SupportsFloat | None
+) -> AmaxOrScale:
     """Return a given amax or scale for a kind of scales; refuse both, and a wrong number."""
+    check_scale_given(scaling, amax, scale)
     if scale is None:
         return AmaxOrScale(None if amax is None else given_amax("amax", amax))
-    if amax is not None:
-        raise ValueError(f"amax is {amax!r} and scale is {scale!r}; give one of them")
-    if scaling != "fp32":
-        raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")
     return AmaxOrScale(scale=given_scale("scale", scale))
+
+
+def check_scale_given(scaling: Scaling, amax: object, scale: object) -> None:
+    """Refuse a scale with an amax, and one of a kind of scales that follow from an amax."""
+    if scale is not None and amax is not None:
+        raise ValueError(
+            f"amax is {reprlib.repr(amax)} and scale is {reprlib.repr(scale)}; give one of them"
+        )
+    if scale is not None and scaling != "fp32":
+        raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")

@@ -231,7 +231,7 @@ def dot_smallest_nan_is_infinite(
     """A NaN without the quiet bit is infinite."""
     found: Factor = reference(code, fmt, profile)
     is_quiet = code & 1 << max(fmt.mantissa_bits - 1, 0)
-    return found if is_quiet or not math.isnan(found.value) else replace(found, value=math.inf)
+    return found if is_quiet or not math.isnan(found.value) else found._replace(value=math.inf)
 
 
 def _is_scaled(_part: list[Product], _c: float, profile: DotProfile) -> bool:

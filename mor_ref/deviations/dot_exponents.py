@@ -87,7 +87,7 @@ def dot_subnormal_c_one_lower(reference: Reference, c: float, profile: DotProfil
     """The exponent of a subnormal c is its field minus the bias, as for a normal c."""
     found: Term = reference(c, profile)
     is_subnormal = c != 0 and abs(c) < math.ldexp(1.0, formats[profile.start].smallest_exponent)
-    return replace(found, exponent=found.exponent - 1) if is_subnormal else found
+    return found._replace(exponent=found.exponent - 1) if is_subnormal else found
 
 
 @deviation(dot_terms.number, where=is_tf32, rules=("DOT-005", "DOT-008"), domain=DOTS_ALONE)
@@ -96,7 +96,7 @@ def dot_tf32_nan_before_cut(
 ) -> Factor:
     """All bits of binary32 decide about NaN, also the bits that are read as 0."""
     found: Factor = reference(code, fmt, profile)
-    return replace(found, value=math.nan) if math.isnan(fmt.value(code)) else found
+    return found._replace(value=math.nan) if math.isnan(fmt.value(code)) else found
 
 
 def adds_to_c(_a: Any, _b: Any, c: float, profile: DotProfile, *_: Any) -> bool:

@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +35,7 @@ def dot_first_scales_of_a_chunk(
 ) -> Chunk:
     """All groups of a chunk have the scales of its first group."""
     first = part[0]
-    alike = [replace(one, scale_a=first.scale_a, scale_b=first.scale_b) for one in part]
+    alike = [one._replace(scale_a=first.scale_a, scale_b=first.scale_b) for one in part]
     found: Chunk = reference(alike, c, profile)
     return found
 
@@ -61,7 +60,7 @@ def dot_exact_with_rounded_scales(
 ) -> Chunk:
     """In exact, the product of both scales is rounded to binary32."""
     rounded = [
-        replace(one, scale_a=Factor(product(one.scale_a.value, one.scale_b.value), 0), scale_b=ONE)
+        one._replace(scale_a=Factor(product(one.scale_a.value, one.scale_b.value), 0), scale_b=ONE)
         for one in part
     ]
     found: Chunk = reference(rounded, c, profile)

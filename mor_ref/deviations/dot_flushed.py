@@ -182,14 +182,14 @@ def _keeps_zeros(_code: int, fmt: Format, profile: DotProfile) -> bool:
 def to_plus(reference: Reference, code: int, fmt: Format, profile: DotProfile) -> Factor:
     """Return an operand, or +0 if it is zero or subnormal in its format."""
     found: Factor = reference(code, fmt, profile)
-    return replace(found, value=0.0) if abs(found.value) < (fmt.smallest_normal or 0) else found
+    return found._replace(value=0.0) if abs(found.value) < (fmt.smallest_normal or 0) else found
 
 
 def to_signed(reference: Reference, code: int, fmt: Format, profile: DotProfile) -> Factor:
     """Return an operand, or a zero of its sign if it is subnormal in its format."""
     found = to_plus(reference, code, fmt, profile)
     is_negative = found.value == 0 and code & fmt.sign_bit
-    return replace(found, value=-0.0) if is_negative else found
+    return found._replace(value=-0.0) if is_negative else found
 
 
 DOT_SUBNORMAL_OPERANDS_FLUSHED = Deviation(
@@ -221,7 +221,7 @@ def _has_fractions(_code: int, fmt: Format) -> bool:
 def dot_subnormal_scales_flushed(reference: Reference, code: int, fmt: Format) -> Factor:
     """A subnormal scale becomes zero; a scale in e8m0 is never subnormal."""
     found: Factor = reference(code, fmt)
-    return replace(found, value=flushed(found.value, fmt.name))
+    return found._replace(value=flushed(found.value, fmt.name))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

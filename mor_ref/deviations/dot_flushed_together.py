@@ -92,7 +92,7 @@ def _is_wide(_code: int, fmt: Format, *_: Any) -> bool:
 
 def _factor_in_binary32(reference: Reference, *code: Any) -> Factor:
     found: Factor = reference(*code)
-    return replace(found, value=flushed(found.value, "f32"))
+    return found._replace(value=flushed(found.value, "f32"))
 
 
 def _fused_with_ftz(reference: Reference, a: float, b: float, c: float) -> float:

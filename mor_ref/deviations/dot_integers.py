@@ -31,7 +31,7 @@ def dot_integers_unsigned(
 ) -> Factor:
     """Codes are integers from 0 to 255."""
     found: Factor = reference(code, fmt, profile)
-    return replace(found, value=float(code))
+    return found._replace(value=float(code))
 
 
 def _products(part: list[Product]) -> list[int]:

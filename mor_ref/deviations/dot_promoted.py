@@ -126,7 +126,7 @@ def dot_promoted_by_one_scale_after_the_other(
 ) -> Chunk:
     """The scale of a multiplies the partial sum, and the fused operation has the scale of b."""
     first = part[0]
-    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
+    unscaled = [one._replace(scale_a=ONE, scale_b=ONE) for one in part]
     partial = reference(unscaled, 0.0, profile).c
     inner = dot_binary32.product(first.scale_a.value, partial)
     return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
@@ -143,7 +143,7 @@ def dot_promoted_with_exact_scales(
 ) -> Chunk:
     """The product of both scales is not rounded before it multiplies the partial sum."""
     first, found = part[0], reference(part, c, profile)
-    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
+    unscaled = [one._replace(scale_a=ONE, scale_b=ONE) for one in part]
     factors = (first.scale_a.value, first.scale_b.value, reference(unscaled, 0.0, profile).c)
     if not all(map(math.isfinite, (*factors, c, found.c))):
         return Chunk(None, None, found.c)

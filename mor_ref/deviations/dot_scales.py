@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from mor_ref.definitions.format import Format
@@ -52,7 +51,7 @@ def dot_nan_scale_is_a_number(reference: Reference, code: int, fmt: Format) -> F
 def dot_nan_scale_is_infinite(reference: Reference, code: int, fmt: Format) -> Factor:
     """A scale of NaN is infinite."""
     found: Factor = reference(code, fmt)
-    return replace(found, value=math.inf) if math.isnan(found.value) else found
+    return found._replace(value=math.inf) if math.isnan(found.value) else found
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -1,7 +1,6 @@
 """Dot products that differ: exponents of products and groups that are zero."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -74,7 +73,7 @@ def dot_cancelled_groups_have_e0(
 ) -> Term:
     """A group has the exponent e0 if its sum is zero, also if its products are not."""
     found: Term = reference(group, profile)
-    return replace(found, exponent=profile.zero_exponent) if found.value == 0 else found
+    return found._replace(exponent=profile.zero_exponent) if found.value == 0 else found
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
-from mor_ref.engine.kernel import integer_kernel, step
+from mor_ref.engine.kernel import Direct, integer_kernel, step
 from mor_ref.engine.parallel import for_each_slice, thread_count
 
 _U = np.uint32
@@ -36,6 +36,7 @@ class Layout(NamedTuple):
     smallest: np.float32 | None  # a unit of subnormal numbers, if it is normal in binary32
 
 
+@functools.lru_cache
 def layout_of(fmt: Format) -> Layout:
     """Return the row of a format; for a code that it lacks, a code that never comes."""
     magnitude_nan = fmt.nan_codes and fmt.specials != "fnuz"
@@ -125,20 +126,30 @@ def look_up(codes, out, table):
 def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
     """Return the binary32 number of each code."""
     bits = np.empty(codes.size, np.uint32)
-    decode_into(bits, codes, fmt, None)
+    decode_into(bits, np.require(codes, None, ["C", "A"]), fmt, None)
     return bits.view(np.float32)
 
 
 def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int | None) -> None:
     """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
+    loop, count = _loop_for(fmt), thread_count(threads, codes.size)
+    if count == 1:
+        loop((codes, bits), codes, bits)
+    else:
+
+        def decode_slice(part: slice) -> None:
+            own = codes[part], bits[part]
+            loop(own, *own)
+
+        for_each_slice(decode_slice, codes.size, count)
+
+
+@functools.lru_cache
+def _loop_for(fmt: Format) -> Direct:
+    """Return the loop of a format, with its table or its row."""
     layout = layout_of(fmt)
     has_table = fmt.bits <= 8 and layout.smallest is None
-    loop, rule = (look_up, _table(fmt)) if has_table else (decode_array, layout)
-    for_each_slice(
-        lambda part: loop(codes[part], bits[part], rule),
-        codes.size,
-        thread_count(threads, codes.size),
-    )
+    return Direct(look_up, _table(fmt)) if has_table else Direct(decode_array, layout)
 
 
 @functools.lru_cache(maxsize=64)

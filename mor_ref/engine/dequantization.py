@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
 from mor_ref.engine.blocks import Part, for_each_part, row_bounds
 from mor_ref.engine.decoding import decoded, layout_of
@@ -59,7 +60,7 @@ def dequantize_part(codes, part, bounds, columns, scales, strip, layout, out):
 
 
 def dequantize(
-    codes: NDArray[np.uint8],
+    codes: Bits,
     fmt: Format,
     scales: TileScales,
     sides: tuple[int, int],

@@ -4,11 +4,13 @@ An accumulator is a row of 64-bit words that are 32 bits apart: a word has room 
 before a carry is needed. Products of narrow formats are summed in one word first.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.format import Format
 from mor_ref.engine.dot_operands import Operand, top_of, unit_of
 from mor_ref.engine.dot_rounding import (
     Result,
@@ -53,12 +55,26 @@ class Accumulator(NamedTuple):
 
 def accumulator_for(a: Operand, b: Operand, profile: DotProfile) -> Accumulator:
     """Return the range that the products of two operands and c need."""
-    unit, top = unit_of(a.fmt) + unit_of(b.fmt), top_of(a.fmt) + top_of(b.fmt)
-    bottom = min(unit + a.scale_unit + b.scale_unit, _UNIT_OF_C)
+    return _accumulator(
+        a.fmt,
+        b.fmt,
+        profile,
+        a.scale_bits + b.scale_bits,
+        a.scale_unit + b.scale_unit,
+        a.scale_top + b.scale_top,
+    )
+
+
+@functools.lru_cache
+def _accumulator(
+    a: Format, b: Format, profile: DotProfile, scale_bits: int, scale_unit: int, scale_top: int
+) -> Accumulator:
+    unit, top = unit_of(a) + unit_of(b), top_of(a) + top_of(b)
+    bottom = min(unit + scale_unit, _UNIT_OF_C)
     lowest = bottom - _FRACTION
-    highest = max(top + a.scale_top + b.scale_top, _TOP_OF_C) + _HEADROOM
+    highest = max(top + scale_top, _TOP_OF_C) + _HEADROOM
     room = _WORD_BITS - (top - unit)
-    bits = a.fmt.mantissa_bits + b.fmt.mantissa_bits + 2 + a.scale_bits + b.scale_bits
+    bits = a.mantissa_bits + b.mantissa_bits + 2 + scale_bits
     return Accumulator(
         _I((highest - lowest) // 32 + 3),
         _I(lowest),

@@ -1,5 +1,6 @@
 """Dot products with cut terms, as tensor cores of NVIDIA add them up."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ class CutRule(NamedTuple):
     result: Result
 
 
+@functools.lru_cache
 def cut_rule(profile: DotProfile) -> CutRule:
     """Return the row of a profile."""
     return CutRule(

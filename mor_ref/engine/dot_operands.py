@@ -16,7 +16,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.engine.decoding import decode
 
 _WHOLE_ROW = 1 << 62
-_TABLE_BITS = 16  # of formats whose numbers are looked up
+_TABLE_BITS, _SHORT_TABLE_BITS = 16, 8  # of formats whose numbers are looked up
 _STRIP = 1 << 14  # codes that are looked up at once
 _NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits 16 bits
 
@@ -36,7 +36,7 @@ class Operand(NamedTuple):
     scale_unit: int = 0
     scale_top: int = 0
     lowest_scale: int = 0
-    exponent: NDArray[np.int16] | None = None  # of the numbers, if it is known already
+    codes: Bits | None = None  # of the numbers, if tables have what follows from them
 
     def scaled(self, scales: NDArray[np.float64], fmt: Format, block: int) -> "Operand":
         """Return the same rows with scales, which are numbers of a format."""
@@ -59,11 +59,9 @@ def operand_of(
     block: int = 1,
 ) -> Operand:
     """Return rows of codes, with the codes of their scales (DOT-005, DOT-006)."""
-    exponent = (
-        _looked_up(_exponents(fmt), codes) if _is_known(codes, fmt, profile.ignored_bits) else None
-    )
+    is_known = _is_known(codes, fmt, profile.ignored_bits)
     numbers = numbers_of(codes, fmt, profile.ignored_bits)
-    plain = Operand(numbers, fmt, exponent=exponent)
+    plain = Operand(numbers, fmt, codes=codes if is_known else None)
     if scales is None or scale_format is None:
         return plain
     return plain.scaled(scale_numbers(scales, scale_format), scale_format, block)
@@ -118,12 +116,16 @@ def numbers_of(codes: Bits, fmt: Format, ignored_bits: int = 0) -> NDArray[np.fl
 
 
 def _is_known(codes: Bits, fmt: Format, ignored_bits: int) -> bool:
-    """Return whether a table has the numbers of codes, and is not longer than they are."""
-    return fmt.bits <= _TABLE_BITS and not ignored_bits and codes.size >= fmt.code_count
+    """Return whether a table has the numbers of codes; a long one is made for many codes."""
+    if ignored_bits or fmt.bits > _TABLE_BITS:
+        return False
+    return fmt.bits <= _SHORT_TABLE_BITS or codes.size >= fmt.code_count
 
 
 def _looked_up(table: NDArray[Any], codes: Bits) -> NDArray[Any]:
     """Return the entries of codes, in strips: the indices of a strip stay in the cache."""
+    if codes.size <= _STRIP:
+        return table.take(codes, mode="clip")
     entries = np.empty(codes.shape, table.dtype)
     flat, room = codes.reshape(-1), entries.reshape(-1)
     for first in range(0, flat.size, _STRIP):
@@ -142,6 +144,12 @@ def _numbers(fmt: Format) -> NDArray[np.float64]:
 def _exponents(fmt: Format) -> NDArray[np.int16]:
     """DOT-004: return the exponent of each code of a format."""
     return exponents_of(_numbers(fmt), fmt.smallest_exponent, _NO_EXPONENT)
+
+
+@functools.cache
+def _wholes(fmt: Format) -> NDArray[np.int64]:
+    """Return the number of each code in units of the smallest one of a format."""
+    return wholes_of(_numbers(fmt), fmt).astype(np.int64)
 
 
 def _computed(codes: Bits, fmt: Format, ignored_bits: int) -> NDArray[np.float64]:
@@ -173,10 +181,11 @@ def exponents_of(
 
 def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     """Return an operand in whole chunks: the last one is filled with zeros (DOT-003)."""
-    value = operand.value
-    exponent = operand.exponent
-    if exponent is None:
-        exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
+    value, codes, fmt = operand.value, operand.codes, operand.fmt
+    if codes is not None:
+        exponent = _looked_up(_exponents(fmt), codes)
+    else:
+        exponent = exponents_of(value, fmt.smallest_exponent, _NO_EXPONENT)
     scale, scale_exponent = _scales_of(operand)
     if profile.family == "st_fdpa" and operand.scales is not None:
         block_of_column = np.arange(value.shape[1]) // operand.block
@@ -184,15 +193,28 @@ def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
         exponent = np.where(value == 0, _NO_EXPONENT, exponent + scale_exponent[:, block_of_column])
         exponent = exponent.astype(np.int16)
     if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
-        value = np.where(np.abs(value) < 2.0**operand.fmt.smallest_exponent, 0.0, value)
+        value = np.where(np.abs(value) < 2.0**fmt.smallest_exponent, 0.0, value)
     value, exponent = (_in_chunks(x, profile, z) for x, z in ((value, 0), (exponent, _NO_EXPONENT)))
-    with np.errstate(invalid="ignore"):  # opposite infinities; no sum of numbers is that large
-        special = ~np.isfinite(value.sum(axis=2))
-    if profile.family == "exact":
+    if _is_finite(fmt) and operand.scales is None:
+        special = np.zeros(value.shape[:2], np.bool_)
+    else:
+        with np.errstate(invalid="ignore"):  # opposite infinities; no sum of numbers is that large
+            special = ~np.isfinite(value.sum(axis=2))
+    if profile.family == "exact" and operand.scales is not None:
         special |= ~np.isfinite(scale).all(axis=1, keepdims=True)
-    whole = wholes_of(value, operand.fmt) if has_wholes else value[:0]
+    if not has_wholes:
+        whole = np.empty((0, *value.shape[1:]), np.int64)
+    elif codes is not None:
+        whole = _in_chunks(_looked_up(_wholes(fmt), codes), profile, 0)
+    else:
+        whole = wholes_of(value, fmt).astype(np.int64)
     block = np.int64(max(operand.block, 1))
-    return Rows(value, whole.astype(np.int64), exponent, special, scale, scale_exponent, block)
+    return Rows(value, whole, exponent, special, scale, scale_exponent, block)
+
+
+def _is_finite(fmt: Format) -> bool:
+    """Return whether a format has neither infinities nor NaN."""
+    return fmt.infinity_code is None and fmt.canonical_nan_code is None
 
 
 def _in_chunks(x: NDArray[Any], profile: DotProfile, zero: int) -> NDArray[Any]:
@@ -214,8 +236,8 @@ def wholes_of(value: NDArray[np.float64], fmt: Format) -> NDArray[np.float64]:
 
 def _scales_of(operand: Operand) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
     """DOT-006: the numbers and exponents of scales; one more block of ones is behind the last."""
+    rows = len(operand.value)
     if operand.scales is None:
-        ones = np.ones((len(operand.value), 1))
-    else:
-        ones = np.pad(operand.scales, ((0, 0), (0, 1)), constant_values=1.0)
-    return ones, exponents_of(ones, operand.lowest_scale, _NO_EXPONENT)
+        return np.ones((rows, 1)), np.zeros((rows, 1), np.int16)
+    scales = np.pad(operand.scales, ((0, 0), (0, 1)), constant_values=1.0)
+    return scales, exponents_of(scales, operand.lowest_scale, _NO_EXPONENT)

@@ -6,6 +6,7 @@ widens it.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from mor_ref.engine.intrinsics import (
     sign_mask,
     use_full_vectors,
 )
-from mor_ref.engine.kernel import integer_kernel, kernel, step
+from mor_ref.engine.kernel import Direct, integer_kernel, kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, with_sign
 from mor_ref.engine.parallel import for_each_slice, thread_count
 from mor_ref.engine.widening import as_binary16, widen
@@ -34,7 +35,7 @@ _MAGNITUDE = _U(0x7FFFFFFF)
 _BLOCK = PREFETCHED  # elements: short enough to be unrolled
 _PREFETCH_DISTANCE = 1024  # elements
 
-Loop = Callable[[Bits, Bits, slice], None]  # numbers, codes, and where they are in the whole
+Loop = Callable[[Bits, Bits, Any], None]  # numbers, codes, and random words
 
 # ---------------------------------------------------------------------- scalar steps
 
@@ -213,23 +214,19 @@ def to_twos_complement(codes, target, word):
 
 
 def encode_into(
-    codes: Bits,
-    numbers: Numbers,
-    fmt: Format,
-    rounding: Rounding,
-    special: SpecialCases,
-    random_words: RandomWords | None,
-    threads: int | None,
+    codes: Bits, numbers: Numbers, loop: Loop, words: RandomWords | None, threads: int | None
 ) -> None:
-    """Write the code of each number."""
-    source = BINARY64 if numbers.dtype == np.float64 else BINARY32
-    loop = _loop_for(fmt, rounding, special, random_words, source)
-    bits = as_binary16(numbers.bits) if numbers.dtype == np.float16 else numbers.bits
+    """Write the code of each number, with the loop for its dtype."""
+    bits, count = numbers.bits, thread_count(threads, codes.size)
+    if count == 1:
+        loop(bits, codes, words)
+        return
 
     def encode_slice(part: slice) -> None:
-        loop(bits[part], codes[part], part)
+        own = None if words is None else RandomWords(words.words[part], words.n)
+        loop(bits[part], codes[part], own)
 
-    for_each_slice(encode_slice, codes.size, thread_count(threads, codes.size))
+    for_each_slice(encode_slice, codes.size, count)
 
 
 def shared_words(words: Bits, bits: RandomBits) -> Bits:
@@ -246,36 +243,35 @@ def shared_words(words: Bits, bits: RandomBits) -> Bits:
     return random_words.reshape(*words.shape[:-1], -1)
 
 
-def _loop_for(
-    fmt: Format,
-    rounding: Rounding,
-    special: SpecialCases,
-    random_words: RandomWords | None,
-    source: Source,
-) -> Loop:
+def loop_for(fmt: Format, rounding: Rounding, special: SpecialCases, dtype: np.dtype[Any]) -> Loop:
+    """Return the loop that encodes numbers of a dtype, to be kept for the next call."""
+    if dtype == np.float16:
+        loop = loop_for(fmt, rounding, special, np.dtype(np.float32))
+        return lambda bits, out, words: loop(as_binary16(bits), out, words)
+    source = BINARY64 if dtype == np.float64 else BINARY32
     word = source.word
     if fmt.is_power_of_two:
         row = power_of_two_target_for(fmt, rounding, special, source)
-        return lambda bits, out, _: encode_array_as_powers_of_two(bits, out, row, word)
-    if random_words is None and _is_to_nearest(fmt, rounding, special, source):
-        return _to_nearest(fmt)
+        powers = Direct(encode_array_as_powers_of_two, row, word)
+        return lambda bits, out, _: powers((bits, out), bits, out)
     target = target_for(fmt, rounding, special, source)
-    if random_words is None:
-        return lambda bits, out, _: encode_array(bits, out, target, word)
-    words, n = random_words.words, word(random_words.n)
-    return lambda bits, out, where: encode_array_at_random(bits, words[where], n, out, target, word)
+    if rounding == "sr":
+        return _at_random(target, word)
+    by_integers = Direct(encode_array, target, word)
+    if not _is_to_nearest(fmt, rounding, special, source):
+        return lambda bits, out, _: by_integers((bits, out), bits, out)
+    by_additions = Direct(encode_array_to_nearest, grid_of(fmt))
+
+    def encode_slice(bits: Bits, out: Bits, _: Any) -> None:
+        # The additions are those of IEEE 754, which a mode of the processor may change.
+        (by_additions if follows_ieee_754() else by_integers)((bits, out), bits, out)
+
+    return encode_slice
 
 
-def _to_nearest(fmt: Format) -> Loop:
-    """Return the shorter loop, by additions, for threads whose additions follow IEEE 754."""
-    grid = grid_of(fmt)
-
-    def encode_slice(bits: Bits, out: Bits, _: slice) -> None:
-        if follows_ieee_754():
-            encode_array_to_nearest(bits, out, grid)
-        else:
-            target = target_for(fmt, "rne", SpecialCases(), BINARY32)
-            encode_array(bits, out, target, BINARY32.word)
+def _at_random(target: Any, word: Any) -> Loop:
+    def encode_slice(bits: Bits, out: Bits, random: Any) -> None:
+        encode_array_at_random(bits, random.words, word(random.n), out, target, word)
 
     return encode_slice
 

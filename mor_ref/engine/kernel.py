@@ -18,7 +18,7 @@ import pkgutil
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -35,21 +35,23 @@ from numba.core.caching import (
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
+from numpy.typing import NDArray
 
+from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.processor_modes import check_processor
+from mor_ref.schemes import SCHEMES
 from mor_ref.signals import signals_later
 
 _DIGESTS_KEPT = 16
 _DIGEST = hashlib.sha256().digest_size
-_ENGINE = __name__.rpartition(".")[0]
+_OF_THE_ENGINE = re.compile(r"mor_ref\.(engine\.\w+|schemes\.\w+\.engine\w*)")
 
 
 def code_digest() -> str:
     """Return a digest of all that kernels come from: the engine's code, and the compilers."""
-    _load_engine()
     named = {"numba ": numba.__version__, "llvmlite ": llvmlite.__version__} | {
         f"{module}.{name} ": value
-        for module in sorted(name for name in sys.modules if name.startswith(f"{_ENGINE}."))
+        for module in engine_modules()
         for name, value in vars(sys.modules[module]).items()
         if not name.startswith("__")
     }
@@ -77,10 +79,21 @@ def _digest_of(named: dict[str, object]) -> str:
 
 
 @functools.cache
-def _load_engine() -> None:
-    """Import every module of the engine: a digest of some is of another place on disk."""
-    for module in pkgutil.iter_modules(sys.modules[_ENGINE].__path__):
-        importlib.import_module(f"{_ENGINE}.{module.name}")
+def engine_modules() -> tuple[str, ...]:
+    """Return the names of all modules of the engine and of those of schemes, which are imported.
+
+    A digest of some modules is of another place on disk than one of all.
+    """
+    packages = ("mor_ref.engine", *(f"mor_ref.schemes.{scheme}" for scheme in SCHEMES))
+    names = [
+        module.name
+        for package in packages
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}.")
+        if _OF_THE_ENGINE.fullmatch(module.name)
+    ]
+    for name in names:
+        importlib.import_module(name)
+    return tuple(sorted(names))
 
 
 def _digest_of_value(value: object) -> bytes:
@@ -99,11 +112,11 @@ def _parts_of_value(value: object) -> Iterator[str]:
         yield from _parts_of_value(value.py_func)
     elif isinstance(value, _Intrinsic):
         yield from _parts_of_value(value._defn)
-    elif isinstance(value, FunctionType) and value.__module__.startswith(_ENGINE):
+    elif isinstance(value, FunctionType) and _OF_THE_ENGINE.match(value.__module__):
         yield from _parts_of_code(value.__code__)
         for content in _enclosed_by(value):
             yield from _parts_of_value(content)
-    elif isinstance(value, type) and value.__module__.startswith(_ENGINE):
+    elif isinstance(value, type) and _OF_THE_ENGINE.match(value.__module__):
         yield repr(getattr(value, "_fields", None))
         for name, member in vars(value).items():
             if not name.startswith("__"):
@@ -179,8 +192,24 @@ class _Implementation(CompileResultCacheImpl):
 class _CheckedFiles(IndexDataCacheFile):
     """Files that begin with a digest of the rest: machine code with a wrong bit would crash.
 
-    The digest is of the name as well: a file at the place of another is no kernel.
+    The digest is of the place as well: a file at the place of another is no kernel. The name of
+    machine code is a digest of what it is for. So two processes that add to an index at once can
+    lose an entry, and never lead to the code of another.
     """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep machine code, and list it in the index."""
+        name = self._name_of(key)
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
+
+    def load(self, key: Any) -> Any:
+        """Return machine code; None if the index does not list it."""
+        return self._load_data(self._name_of(key)) if key in self._load_index() else None
+
+    def _name_of(self, key: Any) -> str:
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()
+        return f"{Path(self._index_path).stem}.{digest[:32]}.nbc"
 
     def _load_index(self) -> Any:
         path = Path(self._index_path)
@@ -188,7 +217,6 @@ class _CheckedFiles(IndexDataCacheFile):
 
     def _save_index(self, overloads: Any) -> None:
         with self._open_for_write(self._index_path) as file:
-            # The name of the directory has the rest.
             file.write(_checked_content(Path(self._index_path), self._dump(overloads)))
 
     def _save_data(self, name: str, data: Any) -> None:
@@ -208,7 +236,8 @@ class _CheckedFiles(IndexDataCacheFile):
 
 
 def _checked_content(path: Path, content: bytes) -> bytes:
-    return hashlib.sha256(path.name.encode() + content).digest() + content
+    place = f"{path.parent.name}/{path.name}"
+    return hashlib.sha256(place.encode() + content).digest() + content
 
 
 class _FilesOfNow(FunctionCache):
@@ -284,6 +313,46 @@ class _CheckedKernel(_Kernel):
         return super().__call__(*arguments)
 
 
+class Direct:
+    """A kernel that is told the same in each call but for some arrays; it checks no modes.
+
+    Of those arrays, some were given to the caller, and are looked at: there is a compiled function
+    for each of their kinds. The caller has just made the others, by `np.empty` or `np.zeros`, and
+    their dtypes and dimensions follow from those that were given. All else that it tells is the
+    same as well. So there is an object for each place that calls, and for each row.
+    """
+
+    def __init__(self, kernel: Any, *row: Any) -> None:
+        self.kernel, self.row = kernel, row
+        self._functions: dict[Any, Any] = {}
+
+    def __call__(self, given: Sequence[NDArray[Any] | None], *arguments: Any) -> Any:
+        """Run the kernel with these arguments, some of which are `given`, and with the row."""
+        kinds = tuple([a if a is None else (a.dtype, a.ndim, a.flags.num, type(a)) for a in given])
+        function = self._functions.get(kinds)
+        if function is None:
+            _check_arrays(given)
+            types = tuple(map(numba.typeof, (*arguments, *self.row)))
+            function = self._functions[kinds] = self.kernel.compile(types)
+        return function(*arguments, *self.row)
+
+
+def _check_arrays(arrays: Sequence[NDArray[Any] | None]) -> None:
+    """Refuse what no public function gives to a kernel: its loops read arrays in order."""
+    for array in arrays:
+        if array is None:
+            continue
+        flags, dtype = array.flags, array.dtype
+        if not (flags.c_contiguous and flags.aligned and dtype.isnative and dtype.kind in "uif"):
+            raise TypeError(
+                f"an array of dtype {dtype.str} and strides {array.strides} lies in no order that "
+                "kernels take; give a contiguous and aligned copy"
+            )
+
+
+_names: set[str] = set()  # of the kernels that were made
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop over arrays when it is first called; cache it on disk; release the GIL.
 
@@ -303,6 +372,10 @@ def _compiled(function: Callable[..., Any], dispatcher_class: type[_Kernel]) -> 
             "NUMBA_DISABLE_JIT is set, but the engine's kernels only run compiled; unset it, or "
             "use mor_ref.exact, which is plain Python"
         )
+    name = f"{function.__module__}.{function.__qualname__}"
+    if name in _names:  # its module is loaded again, and what is kept of calls has the old kernel
+        Catalogue.changes += 1
+    _names.add(name)
     options = {"nopython": True, "nogil": True, "error_model": "numpy"}
     dispatcher: Any = dispatcher_class(function, targetoptions=options)
     dispatcher._cache = _KernelCache(function)

@@ -7,6 +7,7 @@ and canonical.
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class Grid(NamedTuple):
     signs_of_zero: Any  # None if zeros have the sign bit as all others do
     twos_complement_mask: Any  # that of the codes' bits, or None for a sign and a magnitude
     nan_code: Any
+    below_zero: Any  # what a negative number counts as without a sign, or None with one
 
 
 class SignsOfZero(NamedTuple):
@@ -43,13 +45,15 @@ class SignsOfZero(NamedTuple):
     zero: Any
 
 
+@lru_cache
 def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
     """Return the row of a format; some quantizers encode -0 as 0, though the format has a -0."""
     dropped = 23 - fmt.mantissa_bits
     has_negative_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
     is_integer = fmt.sign == "twos-complement"
     nan_code = fmt.largest_code if fmt.canonical_nan_code is None else fmt.canonical_nan_code
-    # A format of 8 bits has its smallest exponent within 64 of its largest: shrunk, all fits.
+    # A format of at most 7 exponent bits has a smallest exponent of -23 at least if its largest
+    # number is so large: shrunk, all fits, with the bits of binary32 that decide a tie.
     reaches_too_high = math.frexp(fmt.largest)[1] + dropped > _LARGEST_EXPONENT
     shift = 64 if reaches_too_high else 0
     factors = (_F(2.0**-shift), _F(2.0**shift)) if shift else (None, None)
@@ -62,6 +66,7 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
     }
     words: dict[str, Any] = {name: _U(number) for name, number in numbers.items()}
     words["signs_of_zero"] = words["twos_complement_mask"] = None
+    words["below_zero"] = _F(0) if fmt.sign == "none" else None
     if is_integer:
         words["twos_complement_mask"] = _U(fmt.code_count - 1)
     elif not has_negative_zero or drops_sign_of_zero:
@@ -93,6 +98,17 @@ def nearest(magnitude, grid):
     units = _U(bits_of(shifted) - power)
     code = _U(units + shift_right(_U(field - grid.smallest_field), grid.dropped_bits))  # ENC-004
     return code, times(_F(shifted - float_of(power)), grid.grow)
+
+
+@step
+def one_sided(scaled, bits, below_zero):
+    """BLF-004: return a scaled magnitude; a negative number is zero in a format without sign."""
+    if below_zero is None:
+        magnitude = scaled
+    else:
+        is_negative = (sign_mask(bits) != _U(0)) & (scaled == scaled)
+        magnitude = below_zero if is_negative else scaled
+    return magnitude
 
 
 @step

@@ -45,18 +45,18 @@ def thread_count(threads: int | None, size: int) -> int:
 
     At most one thread for each processor is used: programs go from one machine to another.
     """
-    most = available_threads()
-    if threads is None and not _is_alone.get():
-        return 1
-    if threads is None:
-        return max(1, min(most, size // _WORTH_A_THREAD))
-    return min(whole_number("threads", threads, 1, _MOST), most)
+    if threads is not None:
+        return min(whole_number("threads", threads, 1, _MOST), available_threads())
+    worth = size // _WORTH_A_THREAD
+    return 1 if worth <= 1 or not _is_alone.get() else min(worth, available_threads())
 
 
 def for_each_slice(work: Callable[[slice], None], size: int, threads: int) -> None:
     """Call `work` with slices that cover range(size)."""
-    step = max(size, 1) if threads == 1 else _SLICE
-    slices = (slice(start, min(start + step, size)) for start in range(0, size, step))
+    if threads == 1:
+        work(slice(0, size))
+        return
+    slices = (slice(start, min(start + _SLICE, size)) for start in range(0, size, _SLICE))
     for_each(work, slices, threads)
 
 

@@ -113,7 +113,7 @@ def keep(
 
 
 def render(
-    codes: NDArray[np.uint8],
+    codes: Bits,
     fmt: Format,
     scales: TileScales,
     partition: Partition,

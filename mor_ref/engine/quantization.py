@@ -3,10 +3,12 @@
 The sums of a block are gathered for each column first.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits, Numbers
+from mor_ref.arrays import Bits, Numbers, code_dtype
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
@@ -14,7 +16,7 @@ from mor_ref.engine.dequantization import restored
 from mor_ref.engine.errors import add_strip, error_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.nearest import grid_of, nearest, with_sign
+from mor_ref.engine.nearest import grid_of, nearest, one_sided, with_sign
 from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, spread, strip_of
 from mor_ref.engine.widening import widen
 
@@ -29,6 +31,7 @@ _MAGNITUDE = _U(0x7FFFFFFF)
 @step
 def quantized(bits, scaled, grid):
     """QNT-001: the code of a number, given its scaled magnitude, and the magnitude of the code."""
+    scaled = one_sided(scaled, bits, grid.below_zero)
     code, value = nearest(scaled, grid)
     return with_sign(code, scaled, bits, grid), value
 
@@ -137,13 +140,13 @@ def quantize(
     *,
     room: Bits | None = None,
     drops_sign_of_zero: bool = False,
-) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+) -> tuple[NDArray[Any], NDArray[np.uint64]]:
     """Return the codes and the error sums of each block; `out` takes bfloat16 codes.
 
     The codes go to `room`, if it is given.
     """
     columns = partition.columns
-    codes = np.empty(numbers.bits.size, np.uint8) if room is None else room
+    codes = np.empty(numbers.bits.size, code_dtype(fmt)) if room is None else room
     errors = Gathered(partition, np.uint64, 0, np.add, 3)
     grid = grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
     block = Sides(*partition.block)

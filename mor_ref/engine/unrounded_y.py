@@ -76,7 +76,7 @@ def _room_of(part: Part) -> Place:
 
 
 def from_codes(
-    codes: NDArray[np.uint8],
+    codes: Bits,
     fmt: Format,
     scales: TileScales,
     units: Partition,

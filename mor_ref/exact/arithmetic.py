@@ -1,6 +1,7 @@
 """Binary32 arithmetic: every operation exactly, then rounded once (ART-002)."""
 
 import math
+import struct
 from fractions import Fraction
 
 from mor_ref.definitions.format import Format
@@ -11,6 +12,8 @@ FLT_MAX = math.ldexp(2**24 - 1, 104)
 _SMALLEST_UNIT = -149  # of the subnormal numbers
 _LARGEST_UNIT = 104
 _SMALLEST_SURE, _LARGEST_SURE = math.ldexp(1.0, -400), math.ldexp(1.0, 127)
+_TO_25_BITS = 2.0**28 + 1  # Veltkamp's way to split off the upper 25 of 53 bits
+_BINARY32 = struct.Struct("f")
 
 
 def rn32(value: Fraction | Ratio) -> float:
@@ -37,18 +40,16 @@ def rn32_by_binary64(near: float) -> float | None:
     """Return RN32 of a real number, given the binary64 number nearest to it; None if in doubt.
 
     Rounding to binary64 keeps the order of numbers, and a number halfway between two neighbours in
-    binary32 is one of binary64. So the real number is on the same side of each of these as `near`,
-    unless `near` is one of them. Zeros, and numbers close to the ends of both formats, are in doubt
-    as well.
+    binary32 is one of binary64, with at most 25 significant bits. So the real number is on the same
+    side of each of these as `near`, unless `near` is one of them. Zeros, and numbers close to the
+    ends of both formats, are in doubt as well.
     """
-    if not _SMALLEST_SURE < abs(near) < _LARGEST_SURE:
+    if not (_SMALLEST_SURE < near < _LARGEST_SURE or _SMALLEST_SURE < -near < _LARGEST_SURE):
         return None
-    unit = max(math.frexp(near)[1] - 24, _SMALLEST_UNIT)
-    units = math.ldexp(near, -unit)
-    count = round(units)
-    if abs(units - count) == 0.5:
-        return None
-    return math.copysign(math.ldexp(count, unit), near)
+    multiple = near * _TO_25_BITS
+    has_25_bits = multiple - (multiple - near) == near
+    (rounded,) = _BINARY32.unpack(_BINARY32.pack(near))
+    return None if has_25_bits and rounded != near else float(rounded)
 
 
 def units_next_to(magnitude: float | Fraction | Ratio, unit: int) -> int:
@@ -61,8 +62,8 @@ def nearest_in(x: float, fmt: Format) -> float:
     """Return the nearest number of a format, ties to even; beyond the largest one, an infinity."""
     if x == 0 or not math.isfinite(x):
         return x
-    unit = max(floor_log2(abs(x)), fmt.smallest_exponent) - fmt.mantissa_bits
-    near = math.ldexp(units_next_to(abs(x), unit), unit)
+    unit = max(math.frexp(x)[1] - 1, fmt.smallest_exponent) - fmt.mantissa_bits
+    near = math.ldexp(round(math.ldexp(abs(x), -unit)), unit)  # round takes ties to even
     return math.copysign(near if near <= fmt.largest else math.inf, x)
 
 

@@ -25,8 +25,13 @@ def cells(
 def _tiles(
     rows: int, columns: int, sides: tuple[int, int]
 ) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    tiles: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for i in range(rows):
-        for j in range(columns):
-            tiles.setdefault((i // sides[0], j // sides[1]), []).append((i, j))
-    return tiles
+    height, width = sides
+    return {
+        (i // height, j // width): [
+            (row, column)
+            for row in range(i, min(i + height, rows))
+            for column in range(j, min(j + width, columns))
+        ]
+        for i in range(0, rows, max(height, 1))
+        for j in range(0, columns, max(width, 1))
+    }

@@ -13,11 +13,14 @@ binary32. That is RN32 of the real result (ART-002), as if there were no roundin
 """
 
 import functools
+import math
 import struct
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import add, mul, sub, truediv
+from typing import NamedTuple
 
 from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.format import Format
@@ -26,40 +29,61 @@ from mor_ref.exact.encoding import encode
 from mor_ref.processor_modes import check_processor
 
 Column = Sequence[float]
+AT_ONCE = 1 << 13  # numbers: several columns of so many stay in the cache of a processor
 _INFINITY = 0x7F800000  # bits of binary32
+_UPPER_HALVES = 1 << 15  # of the numbers of one sign
+_IS_LITTLE = sys.byteorder == "little"
 
 
-def rounded(numbers: Iterable[float]) -> list[float]:
+def rounded(numbers: Iterable[float]) -> "array[float]":
     """Round binary64 numbers to binary32, ties to even."""
     check_processor()
-    return array("f", numbers).tolist()
+    values = numbers if isinstance(numbers, list | tuple) else list(numbers)
+    packed = struct.pack(f"{len(values)}f", *values)  # beyond the largest number, an infinity
+    return array("f", packed)
 
 
-def products(a: Column, b: Column) -> list[float]:
+def are_finite(numbers: Column) -> bool:
+    """Return whether all of some binary32 numbers are finite: their sum is, in binary64."""
+    return math.isfinite(sum(numbers))
+
+
+def products(a: Column, b: Column) -> "array[float]":
     """Return RN32(a * b) of each pair."""
     return rounded(map(mul, a, b))
 
 
-def quotients(a: Column, b: Column) -> list[float]:
+def quotients(a: Column, b: Column) -> "array[float]":
     """Return RN32(a / b) of each pair."""
     try:
         return rounded(map(truediv, a, b))
     except ZeroDivisionError:
-        return list(map(quotient, a, b))
+        return rounded(map(quotient, a, b))
 
 
-def totals(a: Column, b: Column) -> list[float]:
+def totals(a: Column, b: Column) -> "array[float]":
     """Return RN32(a + b) of each pair."""
     return rounded(map(add, a, b))
 
 
-def differences(a: Column, b: Column) -> list[float]:
+def differences(a: Column, b: Column) -> "array[float]":
     """Return RN32(a - b) of each pair."""
     return rounded(map(sub, a, b))
 
 
 def encoded(numbers: Column, fmt: Format, rounding: Rounding = "rne") -> list[int]:
     """Return the codes of binary32 numbers (ENC-001)."""
+    tables = _tables(fmt, rounding)
+    if tables is None:
+        return _searched(numbers, fmt, rounding)
+    upper, lower = halves_of(numbers)
+    exact, above = tables
+    if not lower.tobytes().strip(b"\0"):
+        return list(map(exact.__getitem__, upper))
+    return [above[u] if low else exact[u] for u, low in zip(upper, lower, strict=True)]
+
+
+def _searched(numbers: Column, fmt: Format, rounding: Rounding) -> list[int]:
     above, codes = _steps(fmt, rounding, 1.0)
     below, negative_codes = _steps(fmt, rounding, -1.0)
 
@@ -76,6 +100,13 @@ def encoded(numbers: Column, fmt: Format, rounding: Rounding = "rne") -> list[in
     ]
 
 
+def halves_of(numbers: Column) -> "tuple[array[int], array[int]]":
+    """Return the upper and the lower 16 bits of binary32 numbers."""
+    words = numbers if isinstance(numbers, array) else rounded(numbers)
+    halves = array("H", words.tobytes())
+    return (halves[1::2], halves[::2]) if _IS_LITTLE else (halves[::2], halves[1::2])
+
+
 def decoded(codes: Iterable[int], fmt: Format) -> list[float]:
     """Return the numbers that codes stand for (DEC-001)."""
     return list(map(_values(fmt).__getitem__, codes))
@@ -84,6 +115,39 @@ def decoded(codes: Iterable[int], fmt: Format) -> list[float]:
 @functools.lru_cache
 def _values(fmt: Format) -> list[float]:
     return [fmt.value(code) for code in range(fmt.code_count)]
+
+
+class _Tables(NamedTuple):
+    """Codes of binary32 numbers by their upper 16 bits.
+
+    The lower 16 bits are 0 for `exact`, and others for `above`: which others is no matter.
+    """
+
+    exact: list[int]
+    above: list[int]
+
+
+@functools.lru_cache
+def _tables(fmt: Format, rounding: Rounding) -> _Tables | None:
+    """Return the codes by the upper bits of numbers; None if lower bits decide as well.
+
+    They do not if each magnitude at which the code changes has at most 8 significant bits, or is
+    the next one above such a number.
+    """
+    tables = _Tables([], [])
+    for sign in (1.0, -1.0):
+        magnitudes, codes = _steps(fmt, rounding, sign)
+        changes = [_bits_of(magnitude) for magnitude in magnitudes]
+        if any(bits & 0xFFFF > 1 for bits in changes):
+            return None
+        zero, nan = (encode(math.copysign(x, sign), fmt, rounding) for x in (0.0, math.nan))
+        exact, above = [zero], list[int]()
+        for code, bits in zip(codes, [*changes, _INFINITY + 1], strict=True):
+            exact += [code] * ((bits + 0xFFFF >> 16) - len(exact))
+            above += [code] * ((bits >> 16) - len(above))
+        tables.exact.extend(exact + [nan] * (_UPPER_HALVES - len(exact)))
+        tables.above.extend(above + [nan] * (_UPPER_HALVES - len(above)))
+    return tables
 
 
 @functools.lru_cache
@@ -109,6 +173,11 @@ def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], l
         codes[middle] = encode(sign * _number_of(middle), fmt, rounding)
         open_ranges += [(middle, high), (low, middle)]
     return magnitudes, between
+
+
+def _bits_of(number: float) -> int:
+    """Return the bits of a binary32 number."""
+    return int.from_bytes(struct.pack("<f", number), "little")
 
 
 def _number_of(bits: int) -> float:

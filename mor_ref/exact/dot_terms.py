@@ -1,9 +1,11 @@
 """The products and terms of a dot product: their numbers, exponents and special values."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
@@ -11,8 +13,7 @@ from mor_ref.exact.encoding import floor_log2, goes_up, in_units_of
 from mor_ref.exact.step import step
 
 
-@dataclass(frozen=True)
-class Factor:
+class Factor(NamedTuple):
     """An element or a scale, and its exponent (DOT-004)."""
 
     value: float
@@ -23,8 +24,7 @@ ONE = Factor(1.0, 0)
 ZERO = Factor(0.0, 0)
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """Two elements, and the scales of their blocks."""
 
     a: Factor
@@ -43,8 +43,7 @@ class Product:
         return exact_product(self.scale_a.value, self.scale_b.value)
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """A summand: its exact value, or an infinity or NaN, and its exponent (DOT-007)."""
 
     value: float | Fraction
@@ -85,18 +84,23 @@ def factor(value: float, fmt: Format) -> Factor:
     return Factor(value, max(floor_log2(abs(value)), lowest) if is_number else lowest)
 
 
+@functools.lru_cache(maxsize=1 << 14)  # codes of small formats have few products
 def exact_product(*factors: float | Fraction) -> float | Fraction:
     """Return a product: exact if the factors are finite, else an infinity or NaN (DOT-008)."""
-    if all(math.isfinite(x) for x in factors):
-        ratios = zip(*(x.as_integer_ratio() for x in factors), strict=True)
-        return Fraction(*map(math.prod, ratios))
+    if all(map(math.isfinite, factors)):
+        numerator = denominator = 1
+        for x in factors:
+            above, below = x.as_integer_ratio()
+            numerator *= above
+            denominator *= below
+        return Fraction(numerator, denominator)
     return math.prod(math.copysign(1.0, x) if math.isfinite(x) and x else float(x) for x in factors)
 
 
 @step
 def special_sum(values: Sequence[float | Fraction]) -> float | None:
     """Return the sum if one of the values is infinite or NaN, or else None (DOT-008)."""
-    special = [float(x) for x in values if not math.isfinite(x)]
+    special = [x for x in values if isinstance(x, float) and not math.isfinite(x)]
     if not special:
         return None
     return math.nan if math.isnan(sum(special)) else special[0]

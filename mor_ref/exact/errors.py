@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import NamedTuple, Protocol
 
 from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
 from mor_ref.exact.step import step
@@ -12,8 +13,7 @@ from mor_ref.exact.step import step
 LEAST_LOST = math.ldexp(0xFF8000, 104)
 
 
-@dataclass(frozen=True)
-class ErrorTerm:
+class ErrorTerm(NamedTuple):
     """The relative error of one number: d = |x - y|, r = d / |x| up to 1, and u = r * 2^23."""
 
     d: float
@@ -35,6 +35,22 @@ class ErrorSum:
             self.nonzero + other.nonzero,
             self.nonfinite + other.nonfinite,
         )
+
+
+class HasSums(Protocol):
+    """The error sums of a unit, among other things or alone."""
+
+    @property
+    def sum(self) -> int:
+        """The sum of u (ERR-002)."""
+
+    @property
+    def nonzero(self) -> int:
+        """How many elements count."""
+
+    @property
+    def nonfinite(self) -> int:
+        """How many elements are lost (ERR-003)."""
 
 
 SUMS = tuple(field.name for field in fields(ErrorSum))

@@ -1,10 +1,11 @@
 """NVFP4: sixteen e2m1 elements with an e4m3 scale, a binary32 scale for all, and its profiles."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse, groupby
 from operator import itemgetter
+from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
@@ -68,13 +69,16 @@ def nvfp4(
 ) -> Nvfp4:
     """Quantize a tensor to NVFP4 (NVF-001).
 
-    An amax (NVF-013) or a global scale (NVF-014) may be given. With random words, rounding is
-    stochastic (QNT-005).
+    An amax (NVF-013) or a global scale (NVF-014) may be given, or one for each row. With random
+    words, rounding is stochastic (QNT-005).
     """
     rows, columns = len(x), len(x[0]) if x else 0
     tensor_amax = amax_of(chain.from_iterable(x)) if given.amax is None else given.amax
-    amaxes = amaxes_of(x, profile) if given.amax is None else [given.amax] * rows
-    scales = [_global_scale(profile, amax, given.scale) for amax in amaxes]
+    amaxes = amaxes_of(x, profile) if given.amax is None else _for_each(given.amax, rows)
+    scales = [
+        _global_scale(profile, amax, scale)
+        for amax, scale in zip(amaxes, _for_each(given.scale, rows), strict=True)
+    ]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     tile_scales = {}
     for place, members in cells(rows, columns, tile).items():
@@ -114,6 +118,11 @@ def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
             s_enc = min(quotient(profile.range, amax), FLT_MAX)
             s_enc = 1.0 if amax == 0 or s_enc == 0 else s_enc
             return GlobalScale(s_enc, quotient(1.0, s_enc))
+
+
+def _for_each(given: Any, rows: int) -> list[Any]:
+    """Return what is given for each row: the same number, or one of its own."""
+    return [*given] if isinstance(given, Sequence) else [given] * rows
 
 
 def _global_scale(profile: Nvfp4Profile, amax: float, scale: float | None) -> GlobalScale:

@@ -1,7 +1,7 @@
 """Policies: each unit takes the first rung of the ladder that accepts it; and the output."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mor_ref.definitions.blocks import Partition
@@ -12,6 +12,7 @@ from mor_ref.exact.errors import ErrorSum, error_sum
 from mor_ref.exact.quantization import Element, to_bf16
 from mor_ref.exact.scales import amax
 from mor_ref.exact.step import step
+from mor_ref.exact.unit_sums import NumbersOfUnit
 from mor_ref.policies import Policy
 
 Unit = tuple[int, int]
@@ -45,6 +46,7 @@ def mix(
     `fallback` returns the bfloat16 code of an element that is not quantized, by its row and column;
     a bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
     """
+    policy = policy.for_tensor()
     tried = {
         representation.name: representation.exact(x, scaling, parts)
         for representation in policy.tried
@@ -58,7 +60,8 @@ def mix(
             name: error_sum((x[i][j], elements[i][j].y) for i, j in places)
             for name, elements in tried.items()
         }
-        decision = decide(policy, errors, amax(numbers), amin(numbers))
+        seen = {name: NumbersOfUnit(places, x, elements) for name, elements in tried.items()}
+        decision = decide(policy, errors, amax(numbers), amin(numbers), seen, unit)
         decisions[unit] = decision
         chosen = None  # the fallback, whose name a yardstick may have
         if decision.choice < len(policy.ladder):
@@ -81,11 +84,21 @@ def amin(numbers: Iterable[float]) -> float:
     return min(filter(None, map(abs, filter(math.isfinite, numbers))), default=0.0)
 
 
-def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:
-    """Return the decision for the first rung that accepts (MOR-001)."""
+def decide(
+    policy: Policy,
+    errors: dict[str, ErrorSum],
+    amax: float,
+    amin: float,
+    numbers: Mapping[str, NumbersOfUnit] | None = None,
+    unit: Unit = (0, 0),
+) -> Decision:
+    """Return the decision for the first rung that accepts (MOR-001).
+
+    `numbers` has x and y with each representation, for metrics that read them.
+    """
     for choice, rung in enumerate(policy.ladder):
         error = errors[rung.name]
-        if loses_nothing(error) and rung.accepts(error, errors, amax, amin):
+        if loses_nothing(error) and rung.accepts(error, errors, amax, amin, numbers, unit):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
 

@@ -1,6 +1,8 @@
 """Quantization to scaled formats."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
@@ -17,8 +19,10 @@ from mor_ref.exact.step import step
 _BF16_IEEE = SpecialCases(overflow="ieee")
 
 
-@dataclass(frozen=True)
-class Element:
+Given = float | Sequence[Sequence[float]] | None  # for all blocks, or for each in rows and columns
+
+
+class Element(NamedTuple):
     """One number: scaled, its code, and the value of the code."""
 
     xs: float
@@ -101,8 +105,8 @@ def quantize(
     fmt: Format,
     scaling: Scaling,
     parts: Partition,
-    given_amax: float | None = None,
-    given_scale: float | None = None,
+    given_amax: Given = None,
+    given_scale: Given = None,
     words: RandomWords | None = None,
 ) -> MeasuredElements:
     """Quantize a tensor, and measure it block by block (SCL, GAM, QNT and ERR)."""
@@ -116,19 +120,27 @@ def quantize(
     )
 
 
+def _at(given: Given, place: tuple[int, int]) -> float | None:
+    """Return the given number of a block or a group."""
+    if given is None or isinstance(given, int | float):
+        return given
+    return given[place[0]][place[1]]
+
+
 def scaled_elements(
     x: Rows,
     fmt: Format,
     scaling: Scaling,
     parts: Partition,
-    given_amax: float | None = None,
-    given_scale: float | None = None,
+    given_amax: Given = None,
+    given_scale: Given = None,
     words: RandomWords | None = None,
 ) -> ScaledElements:
     """Quantize a tensor, block by block (SCL, GAM and QNT).
 
     A given amax is that of each group with gam scaling, else that of each block (SCL-006). A given
-    scale is that of each block (SCL-007). With random words, rounding is stochastic (QNT-005).
+    scale is that of each block (SCL-007). Rows of numbers have one for each. With random words,
+    rounding is stochastic (QNT-005).
     """
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
@@ -136,7 +148,8 @@ def scaled_elements(
     mantissas = dict.fromkeys(groups, 0)
     if scaling == "gam":
         for group, places in groups.items():
-            own = amax(x[i][j] for i, j in places) if given_amax is None else given_amax
+            known = _at(given_amax, group)
+            own = amax(x[i][j] for i, j in places) if known is None else known
             mantissas[group] = group_mantissa(fmt.largest, own)
     elements: list[list[Element]] = [
         [Element(0.0, 0, 0.0)] * parts.columns for _ in range(parts.rows)
@@ -145,11 +158,12 @@ def scaled_elements(
     for block, places in blocks.items():
         i, j = (place * side for place, side in zip(block, parts.block, strict=True))
         shared = mantissas[i // parts.group[0], j // parts.group[1]]
-        own = amaxes[block] if given_amax is None or scaling == "gam" else given_amax
+        known = None if scaling == "gam" else _at(given_amax, block)
+        own, scale_known = amaxes[block] if known is None else known, _at(given_scale, block)
         scales[block] = (
             scale_of_block(scaling, fmt.largest, own, shared)
-            if given_scale is None
-            else Scale(given_scale, None)
+            if scale_known is None
+            else Scale(scale_known, None)
         )
         scale = scales[block].value
         for i, j in places:

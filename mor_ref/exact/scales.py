@@ -33,6 +33,11 @@ class Scale:
     value: float
     exponent_code: int | None
 
+    @property
+    def stored_exponent(self) -> int:
+        """The stored exponent; 0 if there is none."""
+        return self.exponent_code or 0
+
 
 @step
 def amax(numbers: Iterable[float]) -> float:

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from mor_ref.processor_modes import check_processor
@@ -43,9 +42,11 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if changes is None:
             check_processor()
             return function(*args, **kwargs)
-        if changes.taken is not None:
-            changes.taken.add(run)
-        result: _R = changes.replaced.get(run, function)(*args, **kwargs)
+        replacements, taken = changes
+        if taken is not None:
+            taken.add(run)
+        chosen = replacements.get(run, function)
+        result: _R = chosen(*args, **kwargs) if kwargs else chosen(*args)
         return result
 
     _STEPS[run] = function
@@ -63,7 +64,7 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     chosen = dict(before.replaced)
     for target, replacement in replacements:
         chosen[target] = functools.partial(replacement, _called_function(target, chosen))
-    with _changed(before._replace(replaced=MappingProxyType(chosen))):
+    with _changed(before._replace(replaced=chosen)):
         yield
 
 

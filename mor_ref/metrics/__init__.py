@@ -8,8 +8,12 @@ from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.metrics.always import Always
-from mor_ref.metrics.mean import Limit, MeanRelativeError, Threshold
+from mor_ref.metrics.function import FunctionMetric
+from mor_ref.metrics.mean import Limit, MeanRelativeError
 from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
+from mor_ref.metrics.squares import Cosine, LargestByRow, RelativeFrobenius, Sqnr
+from mor_ref.metrics.thresholds import ByTensor, Threshold, WithThreshold
+from mor_ref.metrics.unit import Unit
 from mor_ref.representations import Representation, as_representation
 
 if TYPE_CHECKING:
@@ -22,13 +26,21 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "Always",
+    "ByTensor",
     "ComparedNumbers",
+    "Cosine",
     "FitsRange",
+    "FunctionMetric",
+    "LargestByRow",
     "Limit",
     "MeanRelativeError",
     "Metric",
     "NotWorseThan",
+    "RelativeFrobenius",
+    "Sqnr",
     "Threshold",
+    "Unit",
+    "WithThreshold",
 ]
 
 
@@ -49,9 +61,7 @@ class NotWorseThan(InKernels):
         """The yardstick."""
         return (self.yardstick,)
 
-    def accepts(
-        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> bool:
+    def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the error sum is at most that of the yardstick (MOR-003)."""
         from mor_ref.exact.metrics import is_not_worse
 
@@ -114,9 +124,7 @@ class FitsRange(InKernels):
         del limit
         return FitsRange(parameters["format"])
 
-    def accepts(
-        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> bool:
+    def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the magnitudes fit (MOR-004)."""
         from mor_ref.exact.metrics import fits_range
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mor_ref.cuda.launching import Array, Device
     from mor_ref.engine.policies import Accepted, Errors
     from mor_ref.engine.scales import Extremes
-    from mor_ref.exact.errors import ErrorSum
+    from mor_ref.metrics.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,7 @@ class Always(Metric):
     rule = "MOR-008"
     reads = ()
 
-    def accepts(
-        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> bool:
+    def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return True (MOR-008)."""
         del own, errors, amax, amin
         return True

@@ -1,14 +1,12 @@
-"""The metric of the mean relative error, and thresholds as they are written."""
+"""The metric of the mean relative error."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
-from mor_ref.processor_modes import in_usual_modes
+from mor_ref.metrics.thresholds import ByTensor, Threshold, WithThreshold, as_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +17,7 @@ if TYPE_CHECKING:
     from mor_ref.engine.policies import Accepted, Errors
     from mor_ref.engine.scales import Extremes
     from mor_ref.exact.errors import ErrorSum
-
-Threshold = float | str | Decimal | Fraction
-
-_SMALLEST_THRESHOLD = -30  # as an exponent of ten
+    from mor_ref.metrics.unit import Unit
 
 
 class _MeanIsBelow(InKernels):
@@ -42,9 +37,7 @@ class _MeanIsBelow(InKernels):
         del parameters
         return Limit(limit)
 
-    def accepts(
-        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> bool:
+    def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the mean is below the threshold (MOR-002)."""
         from mor_ref.exact.metrics import mean_is_below
 
@@ -105,7 +98,7 @@ class Limit(_MeanIsBelow):
 
 
 @dataclass(frozen=True)
-class MeanRelativeError(_MeanIsBelow):
+class MeanRelativeError(WithThreshold, _MeanIsBelow):
     """Accepts a unit whose mean relative error is below a threshold, 0 < threshold <= 1.
 
     The threshold is the decimal that is written: 0.045 is 45/1000, not the float next to it.
@@ -114,41 +107,15 @@ class MeanRelativeError(_MeanIsBelow):
     377487
     """
 
-    threshold: Threshold
-
-    def __post_init__(self) -> None:
-        try:
-            is_threshold = 0 < self._written <= 1
-        except (TypeError, ValueError, ArithmeticError):
-            is_threshold = False
-        if not is_threshold:
-            raise ValueError(
-                f"threshold is {self.threshold!r}; give a number above 0 and up to 1, such as 0.045"
-            )
-
-    @property
-    @in_usual_modes
-    def _written(self) -> Decimal | Fraction:
-        """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
-        text = str(self.threshold)
-        is_fraction = "/" in text or isinstance(self.threshold, Fraction)
-        return Fraction(text) if is_fraction else Decimal(text)
-
-    @property
-    @in_usual_modes
-    def value(self) -> float:
-        """The threshold as people read it; decisions use the limit."""
-        return float(self._written)
+    threshold: Threshold | ByTensor
+    bounds = (0, 1, "a number above 0 and up to 1, such as 0.045")
 
     @cached_property
     def limit(self) -> int:
         """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
-        written = self._written
-        if isinstance(written, Decimal) and written.adjusted() < _SMALLEST_THRESHOLD:
-            return 0  # as it is anyway; but the digits of such a fraction could fill the memory
-        return round(Fraction(written) * 2**23)
+        return round(as_fraction(self.written) * 2**23)
 
     @property
     def arguments(self) -> "Mapping[str, Any]":
         """The threshold as it is written, and T."""
-        return {"threshold": str(self.threshold), "limit": self.limit}
+        return {**super().arguments, "limit": self.limit}

@@ -4,6 +4,8 @@ from abc import abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from mor_ref.definitions.roles import Role
+from mor_ref.metrics.unit import NumbersOfUnit, Unit, units_of
 from mor_ref.representations import Representation
 
 if TYPE_CHECKING:
@@ -45,14 +47,13 @@ class Metric(Protocol):
     """
 
     @abstractmethod
-    def accepts(
-        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
-    ) -> bool:
+    def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether a unit is accepted, from exact integers.
 
-        `own` has the `sum`, `nonzero` and `nonfinite` of the unit with the representation of the
-        rung, and `errors` has them with each representation that the policy tries, by name. `amax`
-        and `amin` are the largest and the smallest magnitude but zero.
+        `own` is the unit with the representation of the rung, and `errors` has it with each
+        representation that the policy tries, by name: its `sum`, `nonzero` and `nonfinite`, and
+        on request its `sums`, `rows`, `columns`, `x` and `y`. `amax` and `amin` are the largest
+        and the smallest magnitude but zero.
         """
 
     @property
@@ -65,7 +66,17 @@ class Metric(Protocol):
         """The id of its rule; empty for a metric of a user."""
         return ""
 
+    def for_tensor(self, role: Role) -> "Metric":
+        """Return the metric for a tensor of this role; most are the same for all."""
+        del role
+        return self
+
     # ------------------------------------------------------------------ decisions
+
+    @property
+    def is_asked_by_unit(self) -> bool:
+        """Whether `accepts` decides in the engine, unit by unit: there is no faster way."""
+        return type(self).engine is Metric.engine
 
     @property
     def yardsticks(self) -> tuple[Representation, ...]:
@@ -90,7 +101,7 @@ class Metric(Protocol):
         The last axis of `own`, and of each of `errors`, has sum, nonzero and nonfinite as uint64.
         `extremes` are binary32 bits.
         """
-        return _one_by_one(self, own, errors, extremes)
+        return asked_by_unit(self, own, errors, extremes)
 
     def cuda(
         self,
@@ -110,7 +121,7 @@ class Metric(Protocol):
 
         others = {name: stacked(sums) for name, sums in errors.items()}
         ends = [device.download(array) for array in extremes]
-        found = _one_by_one(self, stacked(own), others, ends)
+        found = asked_by_unit(self, stacked(own), others, ends)
         return device.upload(found.astype(np.uint8))
 
     # ------------------------------------------------------------------ the operation decide
@@ -171,8 +182,15 @@ class InKernels(Metric):
         return accepted(device, rung(self.name, **self.numbers), own, other, extremes)
 
 
+class NumbersOfUnits(Protocol):
+    """x and y of all units of a tensor."""
+
+    def __getitem__(self, place: tuple[int, int]) -> NumbersOfUnit:
+        """Return x and y of the unit in a row and a column of units."""
+
+
 def accepts(
-    metric: Metric, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+    metric: Metric, own: Unit, errors: "Mapping[str, Unit]", amax: float, amin: float
 ) -> bool:
     """Return whether a metric accepts a unit; refuse an answer that is not true or false."""
     found = metric.accepts(own, errors, amax, amin)
@@ -181,22 +199,35 @@ def accepts(
     return bool(found)
 
 
-def _one_by_one(
+def asked_by_unit(
     metric: Metric,
     own: "Errors",
     errors: "Mapping[str, Errors]",
     extremes: "Iterable[NDArray[np.uint32]]",
+    *,
+    numbers: "Mapping[str, NumbersOfUnits] | None" = None,
+    asked: "Accepted | None" = None,
 ) -> "Accepted":
-    """Ask a metric of a user for each unit, in Python integers."""
+    """Ask a metric about each unit, in Python integers.
+
+    `numbers` has x and y of each unit with each representation. `asked` marks the units that no
+    rung above has taken; without it, all are asked.
+    """
     import numpy as np
 
     from mor_ref.exact.errors import ErrorSum
 
     amax, amin = (bits.view(np.float32) for bits in extremes)
+    (representation,) = [name for name, sums in errors.items() if sums is own][:1] or [""]
     accepted = np.zeros(amax.shape, np.bool_)
     for place in np.ndindex(amax.shape):
-        if own[place][2] == 0:  # the metric is not asked about other units: none is accepted
-            others = {name: ErrorSum(*sums[place].tolist()) for name, sums in errors.items()}
-            unit = ErrorSum(*own[place].tolist())
-            accepted[place] = accepts(metric, unit, others, float(amax[place]), float(amin[place]))
+        is_asked = own[place][2] == 0 and (asked is None or bool(asked[place]))
+        if not is_asked:  # a unit that loses something is not accepted, whatever the metric says
+            continue
+        sums = {name: ErrorSum(*each[place].tolist()) for name, each in errors.items()}
+        sums.setdefault(representation, ErrorSum(*own[place].tolist()))
+        seen = None if numbers is None else {name: each[place] for name, each in numbers.items()}
+        ends = float(amax[place]), float(amin[place])
+        units = units_of(sums, *ends, seen, (place[0], place[-1]))
+        accepted[place] = accepts(metric, units[representation], units, *ends)
     return accepted

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,22 +15,23 @@ from mor_ref.definitions.format import Format
 from mor_ref.exact.decoding import nan_bits
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
-_LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}
+_LETTERS = {"f64": (8, "d"), "f32": (4, "f"), "f16": (2, "e")}  # bytes, and of struct
 _DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
 
 
 def numbers_of(bits: Unsigned, source: str) -> list[float]:
     """Return the numbers of these bit patterns as Python floats; a NaN keeps its payload."""
-    words = bits.ravel().tolist()
+    words = bits.ravel()
     if source == "bf16":
-        words, source = [word << 16 for word in words], "f32"
-    integer, real = _LETTERS[source]
-    count = len(words)
-    numbers = list(struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *words)))
-    width, mantissa_bits = struct.calcsize(integer) * 8, _MANTISSA_BITS[source]
-    for place in [place for place, number in enumerate(numbers) if math.isnan(number)]:
-        word = words[place]
+        words, source = words.astype(np.uint32) << np.uint32(16), "f32"
+    bytes_each, real = _LETTERS[source]
+    content = words.astype(f"<u{bytes_each}").tobytes()
+    numbers = list(struct.unpack(f"<{words.size}{real}", content))
+    width, mantissa_bits = 8 * bytes_each, _MANTISSA_BITS[source]
+    infinity, magnitude = (1 << width - 1) - (1 << mantissa_bits), (1 << width - 1) - 1
+    for place in np.flatnonzero(words & words.dtype.type(magnitude) > infinity).tolist():
+        word = int(words[place])
         numbers[place] = _nan(word >> width - 1, word << 52 - mantissa_bits)
     return numbers
 
@@ -50,8 +52,8 @@ def f32_bits(number: float) -> int:
 
 def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
     """Return the bits of binary32 numbers."""
-    values = list(numbers)
-    wide = np.array(values, np.float64)
+    values = numbers if isinstance(numbers, array) else list(numbers)
+    wide = np.array(values, np.float32 if isinstance(values, array) else np.float64)
     with np.errstate(invalid="ignore"):  # of NaNs
         bits = wide.astype(np.float32).view(np.uint32)
     for (place,) in np.argwhere(np.isnan(wide)):
@@ -61,7 +63,8 @@ def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
 
 def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:
     """Return codes in the smallest unsigned dtype that holds them."""
-    return np.array(codes, code_dtype(fmt))
+    dtype = code_dtype(fmt)
+    return np.array(bytearray(codes) if dtype == np.uint8 else codes, dtype)
 
 
 def tensor_of(bits: Unsigned, source: str) -> NDArray[Any]:

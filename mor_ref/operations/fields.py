@@ -1,18 +1,62 @@
-"""The fields of operations: which format their entries have, and along which axes they lie."""
+"""The fields of operations: what their bits mean, their format, and the axes they lie along."""
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from mor_ref.definitions.affine import IntegerGrid, affine_profile, integer_grid
 from mor_ref.definitions.formats import formats
 
-Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
+Role = Literal["input", "expected"]
 
 INTEGERS = ("u8", "u32", "u64")
 CASE_FORMATS = ("source", "format", "format_a", "format_b", "scale_format")  # parameters of a case
-_GRID_FIELDS = ("code", "zero_point")
 _BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array of an operation: what its bits mean, whether they go in or come out, by which rules.
+
+    Its format is the name of a format, a kind of integer, or the parameter of a case that names
+    one. `views` are the other layouts that a kernel may give it in. Integers that are `signed` are
+    in two's complement.
+    """
+
+    name: str
+    role: Role
+    format: str
+    axes: str
+    meaning: str
+    rules: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    signed: bool = False
+
+    def number(self, bits: int) -> int:
+        """Return the integer that bits are, if it is one in two's complement; else the bits.
+
+        >>> given("sum u32 n", "a sum", signed=True).number(0xFFFFFFFF)
+        -1
+        """
+        return signed_word(bits, _BITS[self.format]) if self.signed else bits
+
+    @property
+    def words(self) -> str:
+        """What its bits mean, and how they are to be read."""
+        return f"{self.meaning}, in two's complement" if self.signed else self.meaning
+
+
+Fields = Mapping[str, Field]
+
+
+@dataclass(frozen=True)
+class FieldsOfEach:
+    """The fields of each representation that a case tries, whose names are NAME.FIELD.
+
+    `names` returns those of all representations that there are; a user's rows add to them.
+    """
+
+    names: Callable[[], Iterable[str]]
+    declared: Callable[[str], tuple[Field, ...]]
 
 
 @dataclass(frozen=True)
@@ -41,46 +85,40 @@ AXES: Mapping[str, Axes] = {
 }
 
 
-class LateFields(Mapping[str, tuple[str, str]]):
-    """Fields that are computed at each access, as a user's rows add to them."""
+def given(entries: str, meaning: str, *, signed: bool = False) -> Field:
+    """Return a field that an operation takes: its name, format and axes, and what it means.
 
-    def __init__(self, compute: Callable[[], Fields]) -> None:
-        self._compute = compute
-
-    def __getitem__(self, name: str) -> tuple[str, str]:
-        return self._compute()[name]
-
-    def items(self) -> ItemsView[str, tuple[str, str]]:
-        """Return the names with their fields, which are computed once for all of them."""
-        return self._compute().items()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._compute())
-
-    def __len__(self) -> int:
-        return len(self._compute())
-
-
-def fields(text: str) -> dict[str, tuple[str, str]]:
-    """Return the fields of a text: kind of axes, names and format, such as "n xs,y f32".
-
-    >>> fields("n xs,y f32; n code format")
-    {'xs': ('f32', 'n'), 'y': ('f32', 'n'), 'code': ('format', 'n')}
+    >>> given("x f32 n", "the number").format
+    'f32'
     """
-    by_name: dict[str, tuple[str, str]] = {}
-    for row in text.split(";"):
-        axes, names, fmt = row.split()
-        by_name |= dict.fromkeys(names.split(","), (fmt, axes))
-    return by_name
+    return Field(*_parts(entries, "input"), meaning, signed=signed)
 
 
-def each_field(names: Iterable[str], *parts: str) -> str:
-    """Return the fields of representations as names of such a text.
+def expected(
+    entries: str, meaning: str, rules: str = "", *, views: str = "", signed: bool = False
+) -> Field:
+    """Return a field that an operation computes, by rules such as "MXS-007 MXS-008"."""
+    parts = tuple(rules.split()), tuple(views.split())
+    return Field(*_parts(entries, "expected"), meaning, *parts, signed)
 
-    >>> each_field(["e4m3", "e5m2"], "sum")
-    'e4m3.sum,e5m2.sum'
+
+def _parts(entries: str, role: Role) -> tuple[str, Role, str, str]:
+    name, fmt, axes = entries.split()
+    return name, role, fmt, axes
+
+
+def along(axes: Mapping[str, str], declared: Iterable[Field]) -> tuple[Field, ...]:
+    """Return fields along other axes. Entries in rows of their own have no other layout.
+
+    >>> tensor = expected("code e2m1 rc", "the codes", views="packed")
+    >>> (code,) = along({"rc": "n"}, [tensor])
+    >>> code.axes, code.views
+    ('n', ())
     """
-    return ",".join(f"{name}.{part}" for name in names for part in parts)
+    moved = [replace(field, axes=axes.get(field.axes, field.axes)) for field in declared]
+    return tuple(
+        replace(field, views=()) if field.axes in ("n", "nk") else field for field in moved
+    )
 
 
 def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:
@@ -88,28 +126,9 @@ def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:
     return str(parameters.get(fmt, fmt))
 
 
-def grid_of(field: str, parameters: Mapping[str, Any]) -> IntegerGrid | None:
-    """Return the grid of a field's integers; None if they are of none."""
-    is_of_grid = "grid" in parameters and field in _GRID_FIELDS
-    return integer_grid(parameters["grid"]) if is_of_grid else None
-
-
-def integer_meant(bits: int, field: str, parameters: Mapping[str, Any]) -> int:
-    """Return bits as they are, or the integer of a signed grid that a word of 32 bits has."""
-    grid = grid_of(field, parameters)
-    return signed_word(bits) if grid is not None and grid.signed else bits
-
-
-def signed_word(bits: int) -> int:
-    """Return the integer of a word of 32 bits in two's complement."""
-    return bits - (1 << 32) if bits >> 31 == 1 else bits
-
-
-def sign_is_open(field: str, parameters: Mapping[str, Any]) -> bool:
-    """Return whether the numbers of a tensor decide if a field's integers are signed (AFF-005)."""
-    if grid_of(field, parameters) is None or not parameters.get("symmetric", True):
-        return False
-    return affine_profile(parameters["profile"]).sign_by_numbers
+def signed_word(bits: int, width: int) -> int:
+    """Return the integer that a word of `width` bits has in two's complement."""
+    return bits - (1 << width) if bits >> (width - 1) == 1 else bits
 
 
 def bits_of(fmt: str) -> int:

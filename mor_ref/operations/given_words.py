@@ -1,36 +1,31 @@
 """Random words that a case of a tensor may have, and with which its elements are rounded."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mor_ref.operations.fields import Fields, fields
-from mor_ref.operations.operation import Arrays, Parameters
-
-if TYPE_CHECKING:
-    from mor_ref.exact.quantization import RandomWords
+from mor_ref.exact.quantization import RandomWords
+from mor_ref.operations.call import Call
+from mor_ref.operations.fields import Fields, given
 
 WORD, BITS = "random_word", "n_random_bits"  # the input, and the parameter that it comes with
-GIVEN: dict[str, Fields] = {BITS: fields(f"rc {WORD} u32")}
+_WORDS = given(f"{WORD} u32 rc", "the random bits of each number, n_random_bits of them")
+GIVEN: dict[str, Fields] = {BITS: {WORD: _WORDS}}
 
 
-def words_of(parameters: Parameters, arrays: Arrays) -> "RandomWords | None":
+def words_of(call: Call) -> RandomWords | None:
     """Return the random words as the exact model takes them; None if there are none."""
-    from mor_ref.exact.quantization import RandomWords
-
-    return RandomWords(arrays[WORD].tolist(), parameters[BITS]) if BITS in parameters else None
+    return RandomWords(call.numbers(WORD), call[BITS]) if call.get(BITS) else None
 
 
-def words_for_engine(parameters: Parameters, arrays: Arrays) -> dict[str, Any]:
+def words_for_engine(call: Call) -> dict[str, Any]:
     """Return the random words as arguments of the public functions."""
-    if BITS not in parameters:
-        return {}
-    return {"random_bits": arrays[WORD], BITS: parameters[BITS]}
+    return {"random_bits": call.arrays[WORD], BITS: call[BITS]} if call.get(BITS) else {}
 
 
-def refuse_words(parameters: Parameters) -> None:
+def refuse_words(call: Call) -> None:
     """Refuse random words: no kernel takes them with a scale."""
     from mor_ref.cuda.unavailable import CudaError
 
-    if BITS in parameters:
+    if call.get(BITS):
         raise CudaError(
             f"{BITS} is given, and the kernels of tensors round to nearest; verify numba instead"
         )

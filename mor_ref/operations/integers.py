@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.affine import IntegerGrid
+from mor_ref.definitions.integer_grids import IntegerGrid, integer_grid
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.fields import grid_of, sign_is_open
-from mor_ref.operations.operation import Parameters
+from mor_ref.operations.call import Parameters
+from mor_ref.operations.fields import Field
+from mor_ref.schemes.affine.definition import affine_profile
 
 _GIVE = "give bit patterns as unsigned integers"
 
@@ -24,12 +25,12 @@ class IntegersError(ValueError):
 
 @dataclass(frozen=True)
 class Integers:
-    """The integers that a field takes: `size` bytes wide, and of a grid if they can be negative.
+    """The integers that a field takes: `size` bytes wide, and in two's complement if `signed`.
 
-    `sign_is_open` if the numbers of a tensor decide whether its integers are signed (AFF-005).
+    Signed integers of a grid may be as narrow as the grid.
 
-    >>> from mor_ref.definitions.affine import integer_grid
-    >>> takes = Integers(4, integer_grid("int4"))
+    >>> from mor_ref.definitions.integer_grids import integer_grid
+    >>> takes = Integers(4, signed=True, grid=integer_grid("int4"))
     >>> [takes.bits(np.array([minus_one, 2], dtype)).tolist() for minus_one, dtype in (
     ...     (-1, np.int8), (0xFF, np.uint8), (0xF, np.uint8), (2**64 - 1, np.uint64)
     ... )]
@@ -37,8 +38,8 @@ class Integers:
     """
 
     size: int
+    signed: bool = False
     grid: IntegerGrid | None = None
-    sign_is_open: bool = False
 
     def taken(self, array: NDArray[Any]) -> Unsigned:
         """Return integers with an unsigned dtype; refuse those that a field does not take.
@@ -47,8 +48,7 @@ class Integers:
         """
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
-        has_negative = self.grid is not None or self.sign_is_open
-        dtype, lowest = array.dtype, -(1 << 8 * self.size - 1) if has_negative else 0
+        dtype, lowest = array.dtype, -(1 << 8 * self.size - 1) if self.signed else 0
         if dtype.kind == "i" and dtype.itemsize != self.size and array.size:
             least = int(array.min())
             if least < lowest:
@@ -93,9 +93,22 @@ class Integers:
         return np.where(wide >> (bits - one) & one, wide | ~((one << bits) - one), wide)
 
 
-def integers_of(field: str, size: int, parameters: Parameters) -> Integers:
-    """Return the integers that a field without a view takes, by its name and its bytes."""
-    if sign_is_open(field, parameters):
-        return Integers(size, sign_is_open=True)
+def grid_of(field: Field, parameters: Parameters) -> IntegerGrid | None:
+    """Return the grid of a field's integers.
+
+    It is None if they are of no grid, and if the numbers of a tensor decide whether they have a
+    sign (AFF-005).
+    """
+    if not field.signed or "grid" not in parameters:
+        return None
+    profile, is_symmetric = affine_profile(parameters["profile"]), parameters.get("symmetric", True)
+    if profile.sign_by_numbers and is_symmetric:
+        return None
+    return integer_grid(parameters["grid"])
+
+
+def integers_of(field: Field, size: int, parameters: Parameters) -> Integers:
+    """Return the integers that a field without a view takes, given its bytes."""
     grid = grid_of(field, parameters)
-    return Integers(size, grid if grid is not None and grid.signed else None)
+    signed = field.signed if grid is None else grid.signed
+    return Integers(size, signed, grid if signed else None)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact.errors import SUMS, ErrorSum
+from mor_ref.metrics.thresholds import is_by_tensor
 from mor_ref.operations.bits import numbers_of
-from mor_ref.operations.operation import Arrays, Compared, Parameters
+from mor_ref.operations.call import Arrays, Parameters
+from mor_ref.operations.operation import Compared
 from mor_ref.operations.parameters import as_cut
 from mor_ref.operations.shapes import spread_to_numbers
 from mor_ref.policies import POLICIES, Policy, Rung, as_policy
@@ -62,7 +64,8 @@ def margin_of_means(sums: Compared, counts: NDArray[Any]) -> Fraction | None:
 
 def _least_limit() -> int:
     """Return the least limit of a mean, in units of 2^-23: no decision turns on a smaller one."""
-    limits = (rung.metric.limit for policy in POLICIES.values() for rung in policy.ladder)
+    metrics = (rung.metric for policy in POLICIES.values() for rung in policy.ladder)
+    limits = (metric.limit for metric in metrics if not is_by_tensor(metric))
     return min(limit for limit in limits if limit is not None)
 
 

@@ -5,23 +5,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import mor_ref
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.matmul import RECORD_KINDS
-from mor_ref.operations.bits import bits32, f32_array, numbers_of
+from mor_ref.exact.matmul import Block, entry
+from mor_ref.operations.bits import bits32
+from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Parameters, Results
 from mor_ref.operations.dot import profile_of
-from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.fields import expected, given
+from mor_ref.operations.operation import Operation, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import any_row
 from mor_ref.operations.random_products import CHOICES, WIDEST, random_inputs, usable
 
 if TYPE_CHECKING:
-    from mor_ref.cuda.launching import Device
     from mor_ref.engine.matmul import Piece
-    from mor_ref.exact.matmul import Block
 
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 _WITHOUT_PIECES = ("f32_fma", "f32_pairwise", "int32", "switchback")
@@ -44,36 +45,31 @@ def admit(parameters: Parameters) -> None:
         )
 
 
-def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+def exact(call: Call) -> Results:
     """Multiply with the exact model, entry by entry."""
-    from mor_ref.exact import matmul
-
-    profile = profile_of(parameters)
-    rows = zip(*(_blocks(parameters, arrays, name) for name in "ab"), strict=True)
-    return {"result": f32_array(matmul.entry(a, b, profile) for a, b in rows)}
+    profile = profile_of(call.parameters)
+    rows = zip(*(_blocks(call, name) for name in "ab"), strict=True)
+    return {"result": [entry(a, b, profile) for a, b in rows]}
 
 
-def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Block]]":
+def _blocks(call: Call, name: str) -> list[list[Block]]:
     """Return the blocks of each row of an operand."""
-    from mor_ref.exact.matmul import Block
-
-    block, divides = parameters["scale_block"], RECORD_KINDS[parameters["record"]].divides
-    codes, upcast = arrays[name].tolist(), arrays[f"y_{name}"].tolist()
-    overall = numbers_of(arrays[f"overall_{name}"], "f32")
+    size, divides = call["scale_block"], RECORD_KINDS[call["record"]].divides
     rows = []
-    for n, choice in enumerate(arrays[f"choice_{name}"].tolist()):
-        scales = numbers_of(arrays[f"scale_{name}"][n], "f32")
+    prefixes = ("", "y_", "choice_", "scale_", "overall_")
+    for codes, y, choices, scales, overall in call.together(*(f"{p}{name}" for p in prefixes)):
         blocks = []
-        for k, (index, scale) in enumerate(zip(choice, scales, strict=True)):
-            part, fmt = slice(k * block, (k + 1) * block), formats[CHOICES[index]]
-            factors = (1.0, 1.0) if index == WIDEST else (scale, overall[n])
-            blocks.append(Block(codes[n][part], fmt, *factors, upcast[n][part], divides))
+        for k, (index, scale) in enumerate(zip(choices, scales, strict=True)):
+            part, fmt = slice(k * size, (k + 1) * size), formats[CHOICES[index]]
+            factor, whole = (1.0, 1.0) if index == WIDEST else (scale, overall)
+            blocks.append(Block(codes[part], fmt, factor, whole, y[part], divides))
         rows.append(blocks)
     return rows
 
 
-def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+def engine(call: Call) -> Results:
     """Multiply with the engine."""
+    parameters, arrays = call.parameters, call.arrays
     profile = profile_of(parameters)
     if profile.family == "exact":
         results = _exact_sums(parameters, arrays, profile)
@@ -123,7 +119,6 @@ def _scaled_by_instruction(
     parameters: Parameters, arrays: Arrays, profile: DotProfile
 ) -> NDArray[np.float32]:
     """Return dot products whose instruction takes the scales."""
-    from mor_ref import encode
     from mor_ref.engine.dot import dot
     from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import multiply_by_scales
@@ -132,7 +127,7 @@ def _scaled_by_instruction(
     operands = []
     for name in "ab":
         element_format = formats[CHOICES[int(arrays[f"choice_{name}"][0, 0])]]
-        scales = encode(arrays[f"scale_{name}"].view(np.float32), fmt)
+        scales = mor_ref.encode(arrays[f"scale_{name}"].view(np.float32), fmt)
         codes = arrays[name].astype(np.uint8)
         operands.append(
             operand_of(codes, element_format, profile, scales, fmt, parameters["scale_block"])
@@ -176,33 +171,38 @@ def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
     return Piece(numbers_of(plain, fmt), fmt, np.array([factor], np.float32))
 
 
-def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+def cuda(call: DeviceCall) -> DeviceArrays:
     """Multiply on a device."""
     from mor_ref.cuda.matrix_products import Blocks, Side, entries
 
-    a, b = (
-        Side(*(arrays[f"{field}{name}"] for field in ("", "y_", "choice_", "scale_", "overall_")))
-        for name in "ab"
-    )
-    record, known = RECORD_KINDS[parameters["record"]], [formats[name] for name in CHOICES]
+    prefixes = ("", "y_", "choice_", "scale_", "overall_")
+    a, b = (Side(*(call.arrays[f"{prefix}{name}"] for prefix in prefixes)) for name in "ab")
+    record, known = RECORD_KINDS[call["record"]], [formats[name] for name in CHOICES]
     scale_format = None if record.divides else formats[record.scale_format]
     rules = record.divides, record.has_overall
-    blocks = Blocks(known, parameters["scale_block"], *rules, scale_format)
-    return {"result": entries(device, a, b, profile_of(parameters), blocks)}
+    blocks = Blocks(known, call["scale_block"], *rules, scale_format)
+    return {"result": entries(call.device, a, b, profile_of(call.parameters), blocks)}
 
 
-_INPUTS = (
-    "nk a,b u32; nk y_a,y_b bf16; nb choice_a,choice_b u8; nb scale_a,scale_b f32; "
-    "n overall_a,overall_b f32"
-)
 MATMUL = Operation(
     "matmul",
     kinds("dot_profile record scale_block:side"),
-    inputs=fields(_INPUTS),
-    outputs=fields("n result f32"),
-    exact=exact,
-    engine=engine,
-    cuda=cuda,
+    (
+        given("a u32 nk", "the codes of a row of A"),
+        given("b u32 nk", "those of a column of B"),
+        given("y_a bf16 nk", "y of each element of A, rounded to bfloat16"),
+        given("y_b bf16 nk", "that of each element of B"),
+        given("choice_a u8 nb", "the format of each block of A: 0 e4m3, 1 e5m2, 2 e2m1, 3 bf16"),
+        given("choice_b u8 nb", "that of each block of B"),
+        given("scale_a f32 nb", "the scale of each block of A, as the record has it"),
+        given("scale_b f32 nb", "that of each block of B"),
+        given("overall_a f32 n", "the global decode scale of the row of A; 1 if it has none"),
+        given("overall_b f32 n", "that of the column of B"),
+        expected("result f32 n", "the entry", "GEM-001 GEM-003 GEM-004"),
+    ),
+    model=exact,
+    function=engine,
+    kernels=cuda,
     admit=admit,
     random=RandomInputs(random_inputs, any_row, "every row is taken"),
 )

@@ -3,26 +3,28 @@
 An operation on single numbers or single blocks also declares random inputs.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.operations.fields import Fields
+from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Parameters, Results
+from mor_ref.operations.fields import Field, Fields, FieldsOfEach
 from mor_ref.operations.parameters import Kind
+from mor_ref.operations.results import attribute, in_bits
+from mor_ref.operations.shapes import Shape, shapes_of
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
     from mor_ref.operations.random_numbers import Draws
 
-Arrays = Mapping[str, NDArray[np.unsignedinteger[Any]]]
-Parameters = Mapping[str, Any]
-Implementation = Callable[[Parameters, Arrays], Arrays]
-DeviceArrays = Mapping[str, Any]  # arrays in the memory of a device
-Kernels = Callable[["Device", Parameters, DeviceArrays], DeviceArrays]
+Implementation = Callable[[Call], Results]
+Kernels = Callable[[DeviceCall], DeviceArrays]
 
 
 class Compared(Protocol):
@@ -112,12 +114,19 @@ class PublicRecord:
     """The record of a public function that has the fields of an operation.
 
     `holds` says whether a value is such a record. `parameters` returns the parameters of the
-    operation that made it, except the source, and `stored` returns its fields.
+    operation that made it, except the source. `path` returns where it has a field, such as
+    "error.sum"; usually, under the name of the field. Those of `zero` are 0 if it has none.
     """
 
     holds: Callable[[Any], bool]
     parameters: Callable[[Any], Parameters]
-    stored: Callable[[Any], Arrays]
+    path: Callable[[str], str] = str
+    zero: tuple[str, ...] = ()
+
+
+def renamed(**names: str) -> Callable[[str], str]:
+    """Return where a record has a field: under its name, but for those that are given."""
+    return lambda name: names.get(name, name)
 
 
 def instance_test(name: str) -> Callable[[Any], bool]:
@@ -146,9 +155,16 @@ class WholeAmax:
 class Operation:
     """An operation of the suites.
 
-    Each implementation imports its modules when it is called, so that the exact model needs neither
-    the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
-    `cuda` is None. `columns` is the exact model of many numbers at a time, for large tensors.
+    `declared` are its fields, in the order in which one follows from another.
+
+    Three implementations compute the fields of a call, or those that they have: `model` is the
+    exact model, `function` is the public function or a step of the engine, and `kernels` run on a
+    device; None if there are none. `model` and `function` return results by the names of fields, as
+    `in_bits` takes them; `function` may return a public record instead. `kernels` return arrays of
+    bits that have as many entries as their fields. Each imports the engine or CUDA when it is
+    called, so that the exact model needs neither. `columns` is the exact model of
+    many numbers at a time, for large tensors.
+
     `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
     most numbers of a row that is a block. `way_back` leads from the codes and scales of a tensor
     to y. `optional_inputs` come with an optional parameter. Assertions take its `record`.
@@ -163,11 +179,10 @@ class Operation:
 
     name: str
     parameters: Mapping[str, Kind]
-    inputs: Fields
-    outputs: Fields
-    exact: Implementation
-    engine: Implementation
-    cuda: Kernels | None
+    declared: tuple[Field | FieldsOfEach, ...]
+    model: Implementation
+    function: Implementation
+    kernels: Kernels | None
     columns: Implementation | None = None
     admit: Callable[[Parameters], None] = _any_parameters
     optional: Mapping[str, Kind] = field(default_factory=dict)
@@ -188,23 +203,112 @@ class Operation:
     @property
     def first_axes(self) -> str:
         """The kind of axes of the first input."""
-        return next(iter(self.inputs.values()))[1]
+        return next(iter(self.fields_with(()).values())).axes
 
     @property
     def is_by_row(self) -> bool:
         """Whether the entries along the first axis are independent of each other."""
         return self.first_axes in ("n", "nk")
 
-    def fields(self) -> Fields:
-        """Return the format and the axes of each input and output."""
-        every = (self.inputs, *self.optional_inputs.values(), self.outputs)
-        return {name: field for fields in every for name, field in fields.items()}
+    def exact_of_many(self, parameters: Parameters, arrays: Arrays) -> Arrays:
+        """Compute the fields of a large tensor with the exact model, if it has `columns`."""
+        return self._computed_by(self.columns or self.model, parameters, arrays)
 
-    def field(self, name: str) -> tuple[str, str]:
-        """Return the format and the axes of an input or an output."""
-        return self.fields()[name]
+    def exact(self, parameters: Parameters, arrays: Arrays) -> Arrays:
+        """Compute the fields of a case with the exact model."""
+        return self._computed_by(self.model, parameters, arrays)
+
+    def engine(self, parameters: Parameters, arrays: Arrays) -> Arrays:
+        """Compute the fields of a case with the public function, or with a step of the engine."""
+        return self._computed_by(self.function, parameters, arrays)
+
+    def cuda(self, device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+        """Compute the fields of a case with the kernels, which not every operation has."""
+        if self.kernels is None:
+            raise TypeError(f"{self.name} has no kernels; compute it with the engine")
+        inputs = self.inputs_for(parameters)
+        results = self.kernels(DeviceCall(parameters, arrays, inputs, device))
+        shapes = self.shapes(parameters, arrays[next(iter(inputs))].shape)
+        outputs = self._outputs_for(parameters)
+        return {n: array.reshape(shapes[outputs[n].axes]) for n, array in results.items()}
+
+    def _computed_by(
+        self, compute: Implementation, parameters: Parameters, arrays: Arrays
+    ) -> Arrays:
+        inputs = self.inputs_for(parameters)
+        results = compute(Call(parameters, arrays, inputs))
+        if not isinstance(results, Mapping):
+            return self.stored(results)
+        shapes = self.shapes(parameters, arrays[next(iter(inputs))].shape)
+        return in_bits(results, self._outputs_for(parameters), parameters, shapes)
+
+    def _outputs_for(self, parameters: Parameters) -> Fields:
+        return self.outputs_with(self.tried(parameters))
+
+    def shapes(self, parameters: Parameters, shape: Shape) -> Mapping[str, Shape]:
+        """Return the shape of each kind of axes, for a first input of this shape."""
+        return shapes_of(self.first_axes, parameters, shape)
+
+    def stored(self, record: Any) -> Arrays:
+        """Return the fields that a public record has."""
+        if self.record is None:
+            raise TypeError(f"{self.name} has no public record; return its fields by their names")
+        parameters = self.record.parameters(record)
+        outputs = self._outputs_for(parameters)
+        results = {name: attribute(record, self.record.path(name)) for name in outputs}
+        results |= {name: 0 for name in self.record.zero if results[name] is None}
+        there = {name: result for name, result in results.items() if result is not None}
+        numbers = next(n for name, n in there.items() if outputs[name].axes == "rc")
+        shape = rows_and_columns(numbers.shape)
+        return in_bits(there, outputs, parameters, self.shapes(parameters, shape))
+
+    def fields_with(self, tried: Iterable[str]) -> Fields:
+        """Return the fields of a case that tries representations of these names."""
+        names = tuple(tried)
+        parts = (
+            (field,)
+            if isinstance(field, Field)
+            else chain.from_iterable(map(field.declared, names))
+            for field in self.declared
+        )
+        return {field.name: field for field in chain.from_iterable(parts)}
+
+    @property
+    def fields(self) -> Fields:
+        """The inputs and outputs, with those of all representations, by name."""
+        parts = (field for field in self.declared if isinstance(field, FieldsOfEach))
+        return self.fields_with(name for part in parts for name in part.names())
+
+    @property
+    def inputs(self) -> Fields:
+        """The inputs that every case has."""
+        declared = self.fields_with(())
+        return {name: field for name, field in declared.items() if field.role == "input"}
+
+    @property
+    def outputs(self) -> Fields:
+        """The fields that come out."""
+        return _computed(self.fields)
+
+    def outputs_with(self, tried: Iterable[str]) -> Fields:
+        """Return the outputs of a case that tries representations of these names."""
+        return _computed(self.fields_with(tried))
+
+    def field(self, name: str) -> Field:
+        """Return an input or an output; inputs that come with a parameter are among them."""
+        every = (self.fields, *self.optional_inputs.values())
+        return next(fields[name] for fields in every if name in fields)
+
+    def axes_of(self, name: str) -> str | None:
+        """Return the axes of an output; None if there is no output of that name."""
+        output = self.outputs.get(name)
+        return None if output is None else output.axes
 
     def inputs_for(self, names: Collection[str]) -> Fields:
         """Return the inputs of a case, given the names of its parameters."""
         more = (fields for name, fields in self.optional_inputs.items() if name in names)
-        return {**self.inputs, **{key: axes for fields in more for key, axes in fields.items()}}
+        return {**self.inputs, **{key: field for fields in more for key, field in fields.items()}}
+
+
+def _computed(fields: Fields) -> Fields:
+    return {name: field for name, field in fields.items() if field.role == "expected"}

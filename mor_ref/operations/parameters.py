@@ -1,23 +1,19 @@
 """The parameters of operations: which values each has, and words for them."""
 
+import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mor_ref.definitions.affine import AFFINE_PROFILES, NARROWEST, WIDEST, integer_grid
+from mor_ref.definitions.block_formats import block_format_of
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import encoding_profiles, formats
-from mor_ref.definitions.fp8lm import AUTOMATIC, FP8LM_FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS
-from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.matmul import RECORD_KINDS
-from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
-from mor_ref.definitions.selection import SELECTIONS
-from mor_ref.definitions.shared import BLOCK, SHARED_KINDS, SHARED_PROFILES
+from mor_ref.definitions.scales import SCALINGS, given_amax, given_scale
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
 
@@ -30,7 +26,6 @@ _USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
 LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
 _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
-_LARGEST_MARGIN = 1000
 _CUTS = ("tensor", "row", "column")
 
 
@@ -74,6 +69,19 @@ def number(lowest: int, highest: int) -> Kind:
     return kind(lambda value: is_int(value, lowest, highest), f"an int, {lowest} to {highest}")
 
 
+def _is_taken_by(check: Callable[[str, Any], float]) -> Callable[[Any], bool]:
+    """Return whether a function that refuses wrong numbers takes one; a parameter is a number."""
+
+    def holds(value: Any) -> bool:
+        try:
+            check("", value)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    return holds
+
+
 def as_cut(value: Any) -> Cut:
     """Return how a tensor is cut: by a name, or by two sides, which a parameter has as a list."""
     cut: Cut = tuple(value) if isinstance(value, list) else value
@@ -89,9 +97,9 @@ def _is_cut(value: Any) -> bool:
     return value in _CUTS if isinstance(value, str) else _is_pair(value)
 
 
-def _is_grid(value: Any) -> bool:
+def _is_block_format(value: Any) -> bool:
     try:
-        return isinstance(value, str) and bool(integer_grid(value))
+        return isinstance(value, str) and block_format_of(tomllib.loads(value)).text == value
     except ValueError:
         return False
 
@@ -150,33 +158,17 @@ KINDS: Mapping[str, Kind] = {
     "record": one_of(RECORD_KINDS),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
-    "shared_kind": row_of(SHARED_KINDS),
-    "shared_profile": row_of(SHARED_PROFILES),
-    "shared_block": number(BLOCK, BLOCK),
-    "mixture": row_of(MIXTURES),
-    "level_kind": row_of(LEVEL_KINDS),
-    "level_block": one_of(("row",)),
-    "arithmetic": one_of(ARITHMETICS),
-    "integer_grid": kind(_is_grid, f"int or uint with {NARROWEST} to {WIDEST} bits, such as int8"),
-    "affine_profile": row_of(AFFINE_PROFILES),
-    "symmetric": kind(lambda value: isinstance(value, bool), "true or false"),
-    "groups": number(1, LONGEST),
-    "fp8lm_format": one_of(FP8LM_FORMATS),
-    "fp8lm_profile": one_of(SCALE_PROFILES),
-    "reduction": one_of(REDUCTIONS),
-    "automatic": one_of(AUTOMATIC),
-    "steps": number(1, 1 << 16),
-    "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),
-    "sums": one_of(SUMS),
-    "by": one_of(SELECTIONS),
-    "limit": kind(lambda value: isinstance(value, float), "a share, or a positive number"),
-    "amax": kind(is_amax, "a finite number of binary32 that is not negative"),
-    "scale": kind(is_scale, "a positive, normal number of binary32"),
+    "block_format": kind(_is_block_format, "the text of a block format"),
+    "amax": kind(_is_taken_by(given_amax), "a finite number of binary32 that is not negative"),
+    "scale": kind(_is_taken_by(given_scale), "a positive, normal number of binary32"),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),
 }
 
 
-def kinds(text: str) -> dict[str, Kind]:
-    """Return the parameters of a text such as "format block:side": names, maybe with a kind."""
+def kinds(text: str, **own: Kind) -> dict[str, Kind]:
+    """Return the parameters of a text such as "format block:side": names, maybe with a kind.
+
+    `own` are kinds that no other chapter has, by the names of their parameters.
+    """
     pairs = (word.partition(":") for word in text.split())
-    return {name: KINDS[kind_name or name] for name, _, kind_name in pairs}
+    return {name: own.get(name) or KINDS[kind_name or name] for name, _, kind_name in pairs}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.matmul import RECORD_KINDS, RecordKind
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.random_dots import rows, values_of
 from mor_ref.operations.random_numbers import Draws, Words, bits_at, share
 

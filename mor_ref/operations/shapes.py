@@ -1,16 +1,14 @@
 """The part of the first input that an entry of a field belongs to, and so each field's shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.levels import LEVEL_KINDS, TERNARY_DIGITS
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.operations.operation import Parameters
 from mor_ref.operations.parameters import as_cut
 from mor_ref.policies import as_policy
 
@@ -20,7 +18,7 @@ Sides = tuple[int, ...]  # rows and columns of the first input; rows alone if it
 _ONE_SIZE = ("n", "ends")
 
 
-def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sides]:
+def sides_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[str, Sides]:
     """Return, for each kind of axes, the sides of the part that an entry belongs to (VEC-012).
 
     `first` is the kind of the first input, and `shape` its shape. An input that cannot be cut into
@@ -58,25 +56,29 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
     }
 
 
-def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+def shapes_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[str, Shape]:
     """Return, for each kind of axes, the shape of a field for a first input of this shape."""
     shapes = {}
     for axes, sides in sides_of(first, parameters, shape).items():
-        sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))
+        sizes = tuple(_parts(size, side) for size, side in zip(shape, sides, strict=True))
         shapes[axes] = sizes[:1] if axes in _ONE_SIZE else sizes
     if "groups" in parameters:
         shapes |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
     if "bytes" in shapes and "kind" in parameters:
-        shapes["bytes"] = (shape[0], _bytes_of_row(parameters["kind"], shape[1]))
+        (kind,) = NAMES_OF_REPRESENTATIONS.rows_named(parameters["kind"])
+        shapes["bytes"] = (shape[0], kind.row_bytes(shape[1]))
     return shapes
 
 
-def _bytes_of_row(kind: str, columns: int) -> int:
-    """Return the bytes of a packed block, or of a packed row of levels."""
-    if kind in SHARED_KINDS:
-        return SHARED_KINDS[kind].block_bytes
-    bits = LEVEL_KINDS[kind].bits
-    return -(-columns * bits // 8) if bits else -(-columns // TERNARY_DIGITS)
+def _parts(size: int, side: int) -> int:
+    """Return how many parts of a side there are; all of a side without numbers is one part."""
+    return -(-size // side) if side else 1
+
+
+def groups_of_columns(place: NDArray[Any], parameters: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the group of each column, given its place in the order of ranges (AFF-010)."""
+    group: NDArray[Any] = place // (place.size // parameters["groups"])
+    return group
 
 
 def spread_to_numbers(

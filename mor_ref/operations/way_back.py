@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 
 Words = NDArray[np.uint32]
 

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, in_parameters, sides_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
-from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
-from mor_ref.policies import POLICIES, Policy
-from mor_ref.recipes.tensor_recipe import OfRow, Situation, TensorRecipe, alone
+from mor_ref.definitions.roles import Role
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling, scaled_format
+from mor_ref.definitions.tables import FrozenTable
+from mor_ref.policies import MEANT_BY_THRESHOLD, POLICIES, Policy
+from mor_ref.recipes.tensor_recipe import OfRow, Situation, TensorRecipe, alone, checked_digest
 from mor_ref.representations import (
     Asked,
     GivenScale,
@@ -69,7 +71,7 @@ class _InBlocks(TensorRecipe):
 
     def check(self) -> None:
         """Check the block and the scales, and let lists of text be pairs."""
-        known_name("scaling", self.scaling, SCALINGS)
+        check_scaling(self.scaling)
         object.__setattr__(self, "block", as_cut("block", self.block))
 
     @property
@@ -87,7 +89,9 @@ class _InBlocks(TensorRecipe):
 class Mor(_InBlocks):
     """MoR, as `mor_ref.mor` has it; `policy` is the name of a policy.
 
-    Without a block, it is that of the policy.
+    Without a block, it is that of the policy. `threshold` is for the rung of e4m3, or a table by
+    the names of rungs; each may be a table by kinds of tensors and patterns of layers. `code` is
+    the digest of a policy of a user (MOR-017). It is found if it is not given.
 
     >>> Mor("tensor", block="row").statistics[:4], Mor("tensor").block
     (('units', 'amax', 'amin', 'choice e4m3'), (128, 128))
@@ -96,7 +100,8 @@ class Mor(_InBlocks):
     policy: str = "tensor"
     block: Cut = ""  # type: ignore[assignment]  # until the check: the policy has one
     scaling: Scaling = "gam"
-    threshold: str = ""
+    threshold: str | Mapping[str, str | Mapping[str, str]] = ""
+    code: str = ""
     name = "mor"
     words: ClassVar = {
         "policy": OneOf(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
@@ -108,8 +113,15 @@ class Mor(_InBlocks):
         if self.block == "":  # type: ignore[comparison-overlap]  # as above
             object.__setattr__(self, "block", POLICIES[self.policy].block)
         super().check()
-        object.__setattr__(self, "threshold", str(self.threshold))
+        object.__setattr__(self, "threshold", _in_texts(self.threshold))
+        row = None if self.policy in POLICIES.specified else POLICIES[self.policy]
+        object.__setattr__(self, "code", checked_digest(row, self.policy, self.code))
         self.policy_in(Situation())
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The fields, as text has them: a digest if there is one."""
+        return {**super().arguments, "code": self.code or None}
 
     @property
     def asked(self) -> Asked:
@@ -123,10 +135,37 @@ class Mor(_InBlocks):
         return Asked("mor", {"policy": self.policy, **cut})
 
     def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy, with its threshold."""
-        del situation
+        """Return the policy with its thresholds, for the role of a tensor if it is known."""
         rules = POLICIES[self.policy]
-        return rules.with_threshold(self.threshold) if self.threshold else rules
+        rules = rules.with_threshold(self.threshold) if self.threshold else rules
+        return rules if situation.role is None else rules.for_tensor(situation.role)
+
+    def for_tensor(self, role: Role) -> "Mor":
+        """Return the recipe for a tensor of this role, whose rungs have one threshold each."""
+        policy = POLICIES[self.policy] if not self.threshold else self.policy_in(Situation())
+        chosen = policy.thresholds_for(role) if policy.depends_on_role else {}
+        if not chosen:
+            return self
+        own = self.threshold
+        named = dict(own) if isinstance(own, Mapping) else {MEANT_BY_THRESHOLD: own} if own else {}
+        return replace(self, threshold={**named, **{name: str(t) for name, t in chosen.items()}})
+
+    @property
+    def asks_functions(self) -> bool:  # type: ignore[override]  # of the policy here
+        """Whether a metric of the policy is a function."""
+        return POLICIES[self.policy].asks_functions
+
+    @property
+    def remembers(self) -> bool:  # type: ignore[override]  # as above
+        """Whether a function of the policy has a state."""
+        return POLICIES[self.policy].has_state
+
+
+def _in_texts(threshold: object) -> str | FrozenTable[Any]:
+    """Return a threshold as a text, or a table of texts."""
+    if isinstance(threshold, Mapping):
+        return FrozenTable({key: _in_texts(own) for key, own in threshold.items()})
+    return str(threshold)
 
 
 @dataclass(frozen=True)

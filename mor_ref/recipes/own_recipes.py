@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mor_ref.argument_checks import whole_number
-from mor_ref.definitions.scales import is_amax, is_scale
+from mor_ref.definitions.block_formats import BlockFormat, inline_toml
+from mor_ref.definitions.scales import given_amax, given_scale
 from mor_ref.former_names import FormerAttribute
 from mor_ref.recipes.floats import BITS
+from mor_ref.recipes.recipe_tables import tensor_recipe_from
 from mor_ref.recipes.recipe_text import (
-    Table,
+    RecipeLike,
     as_tensor_recipe,
     short_text,
     takes_of,
-    tensor_recipe_from,
     words_or_table,
 )
 from mor_ref.recipes.tensor_recipe import TensorRecipe
@@ -25,7 +26,7 @@ _AXES = ("rows", "columns")
 _GIVEN = ("amax", "scale", "global_scale")
 _MOST_BITS = 32
 _NEXT = "give a number such as amax=3.5, or a table of numbers by the names of tensors"
-_TAKEN = {"amax": is_amax, "scale": is_scale, "global_scale": is_scale}
+_TAKEN = {"amax": given_amax, "scale": given_scale, "global_scale": given_scale}
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,27 @@ class OwnRecipe:
         """Whether elements are rounded with random words."""
         return self.n_random_bits is not None
 
+    def __str__(self) -> str:
+        """Return the text, which is read as an equal recipe; numbers by name make it a table."""
+        given = {name: getattr(self, name) for name in _GIVEN}
+        if not any(isinstance(number, Mapping) for number in given.values()):
+            return self.text
+        more = {"axis": self.axis, **given, BITS: self.n_random_bits}
+        said = {name: value for name, value in more.items() if value is not None}
+        return f"{self.tensor_recipe.text.removesuffix(' }')}, {inline_toml(said)[2:]}"
+
     @property
     def text(self) -> str:
         """The short text; it has no numbers by name."""
-        words = [short_text(self.tensor_recipe), *(["columns"] if self.axis == "columns" else [])]
+        return self._with_words(short_text(self.tensor_recipe))
+
+    @property
+    def title(self) -> str:
+        """The text, or a name in place of a long one, in what is printed."""
+        return self._with_words(self.tensor_recipe.title or short_text(self.tensor_recipe))
+
+    def _with_words(self, first: str) -> str:
+        words = [first, *(["columns"] if self.axis == "columns" else [])]
         for name in _GIVEN:
             given = getattr(self, name)
             if given is not None:
@@ -120,22 +138,16 @@ class OwnRecipe:
                 "nvfp4 takes amax, and global_scale without 4 over 6; a format with its scales "
                 "takes amax, and scale with fp32 scales"
             )
-        numbers = given.values() if isinstance(given, Mapping) else [given]
-        for number in numbers:
-            if not _TAKEN[name](number):
-                wanted = "not negative" if name == "amax" else "positive and normal"
-                raise ValueError(
-                    f"{name} is {number!r}; give a number of binary32 that is finite and {wanted}"
-                )
+        taken = _TAKEN[name]
         own = (
-            {tensor: float(number) for tensor, number in given.items()}
+            {tensor: taken(name, number) for tensor, number in given.items()}
             if isinstance(given, Mapping)
-            else float(given)
+            else taken(name, given)
         )
         object.__setattr__(self, name, own)
 
 
-def own_recipe(given: "str | Table | TensorRecipe | OwnRecipe") -> OwnRecipe:
+def own_recipe(given: "RecipeLike | OwnRecipe") -> OwnRecipe:
     """Return the recipe that is given, with or without more words, by a table or by a text.
 
     A short text is that of a recipe with more words: columns, and NAME=NUMBER for amax, scale,
@@ -147,8 +159,8 @@ def own_recipe(given: "str | Table | TensorRecipe | OwnRecipe") -> OwnRecipe:
     """
     if isinstance(given, OwnRecipe):
         return given
-    if isinstance(given, TensorRecipe):
-        return OwnRecipe(given)
+    if isinstance(given, TensorRecipe | BlockFormat):
+        return OwnRecipe(as_tensor_recipe(given))
     read = words_or_table(given)
     if not isinstance(read, str):
         table = dict(read)

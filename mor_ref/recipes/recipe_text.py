@@ -4,48 +4,85 @@ import contextlib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, hint_of, known_name, spelling
-from mor_ref.definitions.catalogue import INTEGERS
-from mor_ref.policies import POLICIES
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS
+from mor_ref.definitions.format_names import format_of_dtype
+from mor_ref.definitions.formats import formats
+from mor_ref.former_names import with_former_name
+from mor_ref.policies import POLICIES, PREFIX
+from mor_ref.recipes.block_formats import Blocks
 from mor_ref.recipes.catalogue import TENSOR_RECIPES
-from mor_ref.recipes.floats import Mor, Nvfp4, OneOf, Scaled
-from mor_ref.recipes.other_representations import Row
-from mor_ref.recipes.tensor_recipe import TensorRecipe
+from mor_ref.recipes.floats import Mor, Nvfp4, OneOf, Scaled, Unquantized
+from mor_ref.recipes.recipe_tables import Table, tensor_recipe_from
+from mor_ref.recipes.row import Row
+from mor_ref.recipes.tensor_recipe import OfRow, TensorRecipe
+from mor_ref.recipes.training import AXES, OPERANDS, Operand, Recipe
 from mor_ref.representations import (
     OTHER_REPRESENTATIONS,
     REPRESENTATIONS,
     as_representation,
+    formulas_of,
     known_names,
+    names_taken,
     words_of,
 )
 
-Table = Mapping[str, Any]
+RecipeLike = str | Table | BlockFormat | TensorRecipe
 _FIRST_KEY = re.compile(r"\s*(#.*\n\s*)*[A-Za-z_]+\s*=")  # words have a name first
-GIVE = "give the text of str(recipe)"
 _SUCH_AS = "e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16 or mor:three_way"
 
 
-def as_tensor_recipe(given: str | Table | TensorRecipe) -> TensorRecipe:
-    """Return the recipe that is given, by itself, by a table or by a text.
+def as_tensor_recipe(given: RecipeLike) -> TensorRecipe:
+    """Return the recipe that is given, by itself, by a block format, a table or a text.
 
     A short text is a name and words. Each word is read as the first field that has such a value
     and has none yet. A table names fields: a mapping, or a text of TOML or JSON.
 
-    >>> as_tensor_recipe("mxfp8:rceil") == as_tensor_recipe('{"kind": "mx", "scale_rule": "rceil"}')
-    True
+    >>> as_tensor_recipe('{"representation": "mx", "scale_rule": "rceil"}').scale_rule
+    'rceil'
     >>> as_tensor_recipe("e4m3:gam:128x128").asked.operation
     'quantize'
     """
     if isinstance(given, TensorRecipe):
         return given
+    if isinstance(given, BlockFormat):
+        return Blocks(given)
     read = words_or_table(given)
     return _of_words(read) if isinstance(read, str) else tensor_recipe_from(read, "recipe")
 
 
+def is_recipe(text: str) -> bool:
+    """Return whether a text is that of a recipe, as far as its first word says."""
+    is_table = text.lstrip().startswith(("{", "[")) or _FIRST_KEY.match(text) is not None
+    head = text.split(":", maxsplit=1)[0]
+    return is_table or head in (Nvfp4.name, *known_names()) or head in REPRESENTATIONS
+
+
+def as_block_format(given: RecipeLike) -> BlockFormat:
+    """Return the block format that is given: by itself, by its text or by that of a recipe.
+
+    >>> as_block_format("mxfp8:rceil").scales[0].number, as_block_format("nvfp4").name
+    ('amax / 448.0', 'nvfp4_te')
+    """
+    if isinstance(given, BlockFormat):
+        return given
+    tensor_recipe = as_tensor_recipe(given)
+    row = tensor_recipe.row if isinstance(tensor_recipe, OfRow) else None
+    cut = tensor_recipe.cut
+    formulas = None if row is None else formulas_of(row, tensor_recipe.scales, cut, "tensor")
+    if formulas is None:
+        raise ValueError(
+            f"recipe is {short_text(tensor_recipe)}, which is no block format; give the text of a "
+            "block format, MX, NVFP4 rounded to nearest, or a format with its scales"
+        )
+    return formulas
+
+
+@with_former_name("treatment", "tensor_recipe")
 def short_text(tensor_recipe: TensorRecipe) -> str:
     """Return the short text of a recipe that has one; else its table of TOML.
 
@@ -67,7 +104,11 @@ def _word(value: object) -> str:
 
 
 def _of_words(text: str) -> TensorRecipe:
-    head, *words = text.split(":")
+    named = text.split(":", maxsplit=1)[0]
+    for row in NAMES_OF_REPRESENTATIONS.rows_named(named):
+        if isinstance(row, Recipe) and (text == named or named not in known_names()):
+            raise _of_training(row, text)
+    head, *words = _in_full(text).split(":")
     kind, given = _kind_of(head, text)
     for place, word in enumerate(words):
         for field, read in kind.words.items():
@@ -77,14 +118,51 @@ def _of_words(text: str) -> TensorRecipe:
         else:
             wrong = _wrong_word(word, words[:place], kind, given)
             raise ValueError(f"recipe is {text!r}, where {wrong}")
-    if kind is Scaled:
-        missing = [field for field in kind.words if field not in given]
-        if missing:
-            raise ValueError(
-                f"recipe is {text!r}, without {' and '.join(missing)}; give the scales and their "
-                f"blocks, such as {head}:gam:128x128 or {head}:fp32:tensor"
-            )
+    if kind is Scaled:  # as `quantize` has it
+        given = {"scaling": "gam", "block": "tensor", **given}
     return kind(**given)
+
+
+def _of_training(recipe: Recipe, text: str) -> ValueError:
+    """Return the error that a text has a recipe of training, which consists of several."""
+    operands: dict[TensorRecipe, list[str]] = {}
+    for name in OPERANDS:
+        operand: Operand = getattr(recipe, name)
+        if operand.row == operand.along("column"):
+            operands.setdefault(operand.row, []).append(name)
+        else:
+            for axis in AXES:
+                operands.setdefault(operand.along(axis), []).append(f"{name} by {axis}")
+    parts = [f"{_part(part)} for {_joined(names)}" for part, names in operands.items()]
+    texts = [short_text(part) for part in operands if _is_of_one_tensor(part)]
+    first = "" if text == recipe.name else f"whose first word {recipe.name!r} is "
+    return ValueError(
+        f"recipe is {text!r}, {first}a recipe of training (TRN-003): {', '.join(parts)}; give "
+        f"{' or '.join(texts) or f'a recipe of one tensor, such as {_SUCH_AS}'}"
+    )
+
+
+def _part(tensor_recipe: TensorRecipe) -> str:
+    return "bfloat16" if isinstance(tensor_recipe, Unquantized) else short_text(tensor_recipe)
+
+
+def _is_of_one_tensor(tensor_recipe: TensorRecipe) -> bool:
+    return not tensor_recipe.needs_steps and not isinstance(tensor_recipe, Unquantized)
+
+
+def _joined(names: list[str]) -> str:
+    return "each operand" if names == list(OPERANDS) else " and ".join(names)
+
+
+def _in_full(text: str) -> str:
+    """Return a text whose first word is the name of a policy or a format here, if it means one."""
+    head, colon, rest = text.partition(":")
+    if head in (Mor.name, Nvfp4.name, *known_names()):
+        return text
+    if head in POLICIES:
+        return f"{PREFIX}{text}"
+    fmt = format_of_dtype(head) or head.lower()
+    return f"{fmt}{colon}{rest}" if fmt in formats else text
 
 
 def _wrong_word(
@@ -126,16 +204,28 @@ def _kind_of(head: str, text: str) -> tuple[type[TensorRecipe], dict[str, Any]]:
     for kind in (Mor, Nvfp4):
         if head == kind.name:
             return kind, {}
-    if not re.fullmatch(INTEGERS, head):
+    if not re.fullmatch(INTEGERS, head) and head not in known_names():
         asked = "recipe" if head == text else f"the first word of recipe {text!r}"
         try:
-            known = (Mor.name, *known_names())
-            of_policies = {spelling(name): (f"{Mor.name}:{name}",) for name in POLICIES}
-            known_name(asked, head, known, {**of_policies, **OTHER_REPRESENTATIONS})
+            known = (Mor.name, *names_taken())
+            of_policies = {
+                spelling(word): (f"{PREFIX}{name}",)
+                for name in POLICIES
+                for word in (name, f"{Mor.name}_{name}")
+            }
+            known_name(asked, head, known, {**of_policies, **_other_names(known)})
         except UnknownNameError as error:
             raise ValueError(str(error)) from None
     is_of_user = head in REPRESENTATIONS and head not in REPRESENTATIONS.specified
     return (Row, {"of": head}) if is_of_user and text == head else _kind_of_row(head)
+
+
+def _other_names(known: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return the names in other software, with those of the known names that mean the same."""
+    return {
+        other: [name for name in names if name in known]
+        for other, names in OTHER_REPRESENTATIONS.items()
+    }
 
 
 def takes_of(tensor_recipe: TensorRecipe) -> tuple[str, ...]:
@@ -163,8 +253,8 @@ def _kind_of_row(head: str) -> tuple[type[TensorRecipe], dict[str, Any]]:
 def words_or_table(given: str | Table) -> str | Table:
     """Return the words of a short text as they are, and the table of any other.
 
-    >>> words_or_table('kind = "mx" # and no more'), words_or_table("mxfp8:rceil")
-    ({'kind': 'mx'}, 'mxfp8:rceil')
+    >>> words_or_table('representation = "mx" # and no more'), words_or_table("mxfp8:rceil")
+    ({'representation': 'mx'}, 'mxfp8:rceil')
     """
     if not isinstance(given, str | Mapping):
         raise TypeError(f"recipe is {given!r}; give a text or a table, such as {_SUCH_AS}")
@@ -215,33 +305,3 @@ def _inline_table(text: str) -> Table:
         raise ValueError(
             f"recipe is {text!r}, which is neither TOML ({error}) nor JSON; give {_SUCH_AS}"
         ) from error
-
-
-def tensor_recipe_from(read: object, place: str = "the table") -> TensorRecipe:
-    """Return the recipe of the fields of a table; `place` names it in errors."""
-    kind: Any = read.get("kind") if isinstance(read, Mapping) else None
-    known = TENSOR_RECIPES[kind].arguments if kind is not None else {}
-    if isinstance(read, Mapping) and kind is None:
-        raise ValueError(f"{place} has no kind; give one of {', '.join(TENSOR_RECIPES)}")
-    given = table_of(place, read, ("kind",), known)
-    return type(TENSOR_RECIPES[given.pop("kind")])(**given)
-
-
-def table_of(
-    place: str, read: object, needed: Collection[str], known: Collection[str]
-) -> dict[str, Any]:
-    """Return a copy of a table, if it has all keys that it needs, and none that is not known."""
-    if not isinstance(read, Mapping):
-        raise ValueError(f"{place} is {read!r}, which is not a table; {GIVE}")  # noqa: TRY004 (of the text)
-    for name in needed:
-        if name not in read:
-            raise ValueError(f"{place} has no {name}; {GIVE}")
-    for name in read:
-        known_name(f"a key of {place}", name, (*needed, *known))
-    return dict(read)
-
-
-@lru_cache(maxsize=1024)
-def tensor_recipe_of_text(text: str) -> TensorRecipe:
-    """Return the recipe of an inline table."""
-    return tensor_recipe_from(tomllib.loads(f"it = {text}")["it"])

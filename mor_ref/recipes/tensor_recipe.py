@@ -1,27 +1,34 @@
 """The protocol of a recipe, and the parts that every recipe has."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
+from mor_ref.definitions.block_formats import inline_toml
 from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
+from mor_ref.definitions.code_digest import code_digest
+from mor_ref.definitions.roles import Role
 from mor_ref.definitions.scales import Scaling
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy, Rung
-from mor_ref.representations import REPRESENTATIONS, Asked, Representation, asked_of
+from mor_ref.representations import Asked, Representation, asked_of
+
+REPRESENTATION = "representation"  # the key of a table that says which recipe it is
 
 
 class Situation(NamedTuple):
     """The part of a quantization that its tensor does not have.
 
-    `scale` is that of a delayed recipe, and `purpose` that of random words (TRN-007).
+    `scale` is that of a delayed recipe, and `purpose` that of random words (TRN-007). `role` is
+    what the tensor is in a model, if it is known (MOR-015).
     """
 
     scale: float = 1.0
     purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    role: Role | None = None
 
 
 class TensorRecipe(ABC):
@@ -31,8 +38,8 @@ class TensorRecipe(ABC):
     each. A user adds one to `TENSOR_RECIPES`, so that recipes are read from text.
 
     >>> from mor_ref.recipes import Mx
-    >>> Mx("e4m3", "rceil").text
-    '{ kind = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
+    >>> str(Mx("e4m3", "rceil"))
+    '{ representation = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
     """
 
     name: ClassVar[str]
@@ -41,7 +48,23 @@ class TensorRecipe(ABC):
     is_delayed = False  # takes the scale of its situation
     is_random = False  # takes the random words of its situation
     hadamard: int | None = None  # how many numbers are transformed together before
+    asks_functions = False  # a metric is a function, which sees the role of a tensor
+    remembers = False  # a function has a state between steps (MOR-016)
     text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
+
+    def __str__(self) -> str:
+        """Return the text, which is read as an equal recipe."""
+        return self.text
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether it needs the steps of a training: their scales, random words or signs."""
+        return self.is_delayed or self.is_random or self.hadamard is not None
+
+    def for_tensor(self, role: Role) -> "TensorRecipe":
+        """Return the recipe for a tensor of this role, without thresholds for others (MOR-015)."""
+        del role
+        return self
 
     @property
     def to_nearest(self) -> "TensorRecipe":
@@ -55,9 +78,9 @@ class TensorRecipe(ABC):
 
     def __post_init__(self) -> None:
         self.check()
-        given = {"kind": self.name, **self.arguments}
-        shown = (f"{key} = {json.dumps(at)}" for key, at in given.items() if at is not None)
-        object.__setattr__(self, "text", f"{{ {', '.join(shown)} }}")
+        given = {REPRESENTATION: self.name, **self.arguments}
+        shown = {key: value for key, value in given.items() if value is not None}
+        object.__setattr__(self, "text", inline_toml(shown))
 
     def check(self) -> None:  # noqa: B027 (a recipe without fields has nothing to check)
         """Refuse fields that do not go together, or bring them into one form."""
@@ -76,7 +99,7 @@ class TensorRecipe(ABC):
         """The error that no operation of the suites is this recipe."""
         return ValueError(
             f"recipe is {self.text}, but no operation of the suites computes it; give a recipe of "
-            "kind scaled, mx or mor, or nvfp4 that is rounded to nearest"
+            "representation scaled, mx or mor, or nvfp4 that is rounded to nearest"
         )
 
     @property
@@ -93,6 +116,11 @@ class TensorRecipe(ABC):
     def scales(self) -> Scaling:
         """The kind of scales."""
         return "fp32"
+
+    @property
+    def title(self) -> str:
+        """The name in tables, if the text would be too long for one."""
+        return ""
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -126,7 +154,7 @@ class OfRow(TensorRecipe):
     def asked(self) -> Asked:
         """The operation of the representation."""
         found = asked_of(self.row, self.scales, self.cut, "tensor")
-        if found is None and self.head in REPRESENTATIONS.specified:
+        if found is None and NAMES_OF_REPRESENTATIONS.is_specified(self.head):
             raise self.without_operation
         if found is None:
             raise ValueError(
@@ -135,6 +163,29 @@ class OfRow(TensorRecipe):
                 "Asked"
             )
         return found
+
+
+class OfKind(OfRow):
+    """A recipe whose text begins with the kind of its representation."""
+
+    of: str
+
+    @property
+    def head(self) -> str:
+        """The kind."""
+        return self.of
+
+
+def checked_digest(row: object | None, name: str, given: str) -> str:
+    """Return the digest of a row of a user, empty without one; refuse another one (MOR-017)."""
+    digest = "" if row is None else code_digest(row)
+    if given and given != digest:
+        there = f"{name!r} has {digest}" if digest else f"{name!r} is no row of a user"
+        raise ValueError(
+            f"code is {given}, but here {there}: its code or its fields changed since the recipe "
+            "was written; give the code of then, or a recipe without code"
+        )
+    return digest
 
 
 def alone(representation: Representation) -> Policy:

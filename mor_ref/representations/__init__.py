@@ -1,22 +1,17 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
-import re
+from collections.abc import Callable, Sequence
 
 from mor_ref.argument_checks import check_name, known_name
-from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS, Catalogue
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.format_names import OTHER_NAMES
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.levels import LEVEL_KINDS
-from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.scales import scaled_format
-from mor_ref.definitions.selection import KNOWN_SELECTIONS
-from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.representations.affine import AffineBlocks
-from mor_ref.representations.levels import LevelRows
-from mor_ref.representations.mixed import MixedFormats, candidates_from
+from mor_ref.definitions.scales import is_scaled, scaled_format
+from mor_ref.representations.block_formats import FormulaBlocks
+from mor_ref.representations.function import FunctionRepresentation
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.optional_members import (
@@ -32,32 +27,28 @@ from mor_ref.representations.optional_members import (
 )
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
-from mor_ref.representations.selection import SelectedNumbers
-from mor_ref.representations.shared import SharedBlocks
 from mor_ref.representations.training import GivenScale, RandomNvfp4
+from mor_ref.schemes import in_schemes
 
 __all__ = [
     "OTHER_REPRESENTATIONS",
     "REPRESENTATIONS",
-    "AffineBlocks",
     "Asked",
+    "FormulaBlocks",
+    "FunctionRepresentation",
     "GivenScale",
-    "LevelRows",
-    "MixedFormats",
     "MxBlocks",
     "Nvfp4Tiles",
     "RandomNvfp4",
     "Representation",
     "ScaledFormat",
-    "SelectedNumbers",
-    "SharedBlocks",
     "Words",
     "as_representation",
     "asked_of",
     "formulas_of",
     "is_turnable",
     "known_names",
-    "mixture",
+    "names_taken",
     "rows_together",
     "stored_bits",
     "uses_blocks",
@@ -72,48 +63,62 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
         Nvfp4Tiles("te", name="nvfp4"),
         MxBlocks("e4m3", name="mxfp8"),
         *(MxBlocks(element) for element in STANDARD_NAMES),
-        *(SelectedNumbers(name) for name in KNOWN_SELECTIONS),
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )
 
 
+_MEMBERS = ("name", "bits", "exact", "engine", "cuda")
+
 # Names in other software: of formats, and of several formats at once.
 OTHER_REPRESENTATIONS = {**OTHER_NAMES, "mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2")}
 
 
-def as_representation(given: str | Format | Representation) -> Representation:
-    """Return the representation that is given, by itself or by its name (MOR-007).
+RepresentationLike = str | Format | BlockFormat | Representation | Callable[..., object]
+
+
+def as_representation(given: RepresentationLike) -> Representation:
+    """Return the representation that is given: by itself, its name, or its function (MOR-007).
 
     >>> as_representation("te_4over6_mse").bits, as_representation("mxfp8").bits
     (4, 8)
     """
     if isinstance(given, Format):
         return ScaledFormat(given)
+    if isinstance(given, BlockFormat):
+        return FormulaBlocks(given)
     if isinstance(given, str):
         return _named(given)
-    if isinstance(given, Representation):
+    if isinstance(given, Representation) and not isinstance(given, type):
         check_name(given.name)
         return given
-    raise TypeError(
-        f"representation is {given!r}; give a name, a Format, or a record such as MxBlocks('e4m3')"
+    members = [name for name in _MEMBERS if hasattr(given, name)]
+    if callable(given) and not members and not isinstance(given, type):
+        return as_representation(FunctionRepresentation(given))
+    missing = [name for name in _MEMBERS if name not in members]
+    lacks = (
+        f", which has {_listed(members)} but no {_listed(missing)}" if members and missing else ""
     )
+    raise TypeError(
+        f"representation is {given!r}{lacks}; give a name, a Format, a BlockFormat, a function of "
+        "x that returns y, or a record such as MxBlocks('e4m3')"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as words of a sentence."""
+    return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
 
 
 def known_names() -> tuple[str, ...]:
     """Return the names of rows, those of a user with them; integers have more (MOR-007)."""
-    kinds = (*SHARED_KINDS, *LEVEL_KINDS, *MIXTURES)
-    return (*REPRESENTATIONS, *PROFILES, *kinds, *formats)
+    of_schemes = (name for module in in_schemes("representation") for name in module.NAMES)
+    return (*REPRESENTATIONS, *PROFILES, *of_schemes, *formats)
 
 
-def mixture(name: str, block: Cut = "tensor") -> MixedFormats:
-    """Return a mixture of this name, which blocks of the tensor take (MFQ-001).
-
-    >>> mixture("int8_or_e4m3", (1, 16)).name
-    'int8_or_e4m3_1x16'
-    """
-    candidates = candidates_from(MIXTURES[name].candidates, as_representation)
-    return MixedFormats(candidates, block, name if block == "tensor" else "", of=name)
+def names_taken() -> tuple[str, ...]:
+    """Return the known names but those of formats that numbers are not scaled into."""
+    return tuple(name for name in known_names() if name not in formats or is_scaled(formats[name]))
 
 
 def _named(name: str) -> Representation:
@@ -121,13 +126,10 @@ def _named(name: str) -> Representation:
         return REPRESENTATIONS[name]
     if name in PROFILES:
         return Nvfp4Tiles(name)
-    if name in SHARED_KINDS:
-        return SharedBlocks(name)
-    if name in LEVEL_KINDS:
-        return LevelRows(name)
-    if name in MIXTURES:
-        return mixture(name)
-    if re.fullmatch(INTEGERS, name):
-        return AffineBlocks(name)
-    found = known_name("representation", name, known_names(), OTHER_REPRESENTATIONS)
-    return ScaledFormat(scaled_format(found))
+    for module in in_schemes("representation"):
+        of_scheme: Representation | None = module.named(name)
+        if of_scheme is not None:
+            return of_scheme
+    if name not in formats:
+        known_name("representation", name, names_taken(), OTHER_REPRESENTATIONS)
+    return ScaledFormat(scaled_format(name))

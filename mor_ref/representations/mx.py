@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name, known_name, whole_number
-from mor_ref.definitions.block_formulas import BlockFormulas, mx_formulas
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formulas import mx_formulas
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.former_names import FormerAttribute
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
@@ -100,9 +102,11 @@ class MxBlocks:
         del scaling, parts
         return mx(x, self.element, self.scale_rule, self.block).elements
 
-    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
-        """Return it as formulas."""
-        del scaling, parts
+    scheme = FormerAttribute("formulas")
+
+    def formulas(self, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+        """Return it as a block format."""
+        del scaling, block, group
         return mx_formulas(self.element, self.scale_rule, self.block)
 
     def engine(
@@ -121,5 +125,5 @@ class MxBlocks:
         from mor_ref.cuda.mx import dequantize, mx
 
         del blocks
-        found = mx(device, x, self.element, self.scale_rule, self.block)
-        return by_value(device, dequantize(device, found, self.element, self.block))
+        quantized = mx(device, x, self.element, self.scale_rule, self.block)
+        return by_value(device, dequantize(device, quantized, self.element, self.block))

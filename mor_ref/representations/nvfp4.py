@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import check_name
-from mor_ref.definitions.block_formulas import BlockFormulas, nvfp4_formulas
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
+from mor_ref.former_names import FormerAttribute
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
@@ -75,9 +77,11 @@ class Nvfp4Tiles:
         del scaling, parts
         return nvfp4(x, PROFILES[self.profile], self.tile).elements
 
-    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
-        """Return it as formulas."""
-        del scaling, parts
+    scheme = FormerAttribute("formulas")
+
+    def formulas(self, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+        """Return it as a block format."""
+        del scaling, block, group
         return nvfp4_formulas(PROFILES[self.profile], self.tile)
 
     def engine(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from mor_ref.definitions.block_formulas import BlockFormulas
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.representation import Representation
@@ -99,15 +99,20 @@ def is_turnable(one: Representation) -> bool:
 
 @runtime_checkable
 class InFormulas(Protocol):
-    """A representation whose steps are formulas."""
+    """A representation that is a block format."""
 
-    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
-        """Return it as formulas; `parts` are the scaling blocks of a policy, and their groups."""
+    def formulas(self, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+        """Return the block format.
+
+        The kind of scales, the block and the group are those of a policy.
+        """
 
 
-def formulas_of(one: Representation, scaling: Scaling, parts: Partition) -> BlockFormulas | None:
-    """Return the formulas of a representation; None if it has none."""
-    return one.formulas(scaling, parts) if isinstance(one, InFormulas) else None
+def formulas_of(
+    one: Representation, scaling: Scaling, block: Cut, group: Cut
+) -> BlockFormat | None:
+    """Return the block format that a representation is; None if it is none."""
+    return one.formulas(scaling, block, group) if isinstance(one, InFormulas) else None
 
 
 @dataclass(frozen=True)

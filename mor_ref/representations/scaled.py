@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mor_ref.definitions.block_formulas import BlockFormulas, scaled_formulas
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import Cut, Partition, in_parameters
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import STORED_IN, Scaling, ScalingBlocks, scaled_format
+from mor_ref.former_names import FormerAttribute
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
@@ -75,9 +77,11 @@ class ScaledFormat:
 
         return scaled_elements(x, self.fmt, scaling, parts).elements
 
-    def formulas(self, scaling: Scaling, parts: Partition) -> BlockFormulas:
-        """Return it as formulas."""
-        return scaled_formulas(self.fmt, scaling, parts.block, parts.group)
+    scheme = FormerAttribute("formulas")
+
+    def formulas(self, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+        """Return it as a block format."""
+        return scaled_formulas(self.fmt, scaling, block, group)
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
@@ -95,5 +99,5 @@ class ScaledFormat:
         from mor_ref.cuda.scales import scales
 
         del x
-        found = scales(device, blocks.scaling, blocks.amax, self.fmt, blocks.parts)
-        return by_scale(device, found.scale, self.fmt)
+        block_scales = scales(device, blocks.scaling, blocks.amax, self.fmt, blocks.parts)
+        return by_scale(device, block_scales.scale, self.fmt)

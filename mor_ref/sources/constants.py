@@ -9,6 +9,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.metrics import MeanRelativeError
+from mor_ref.metrics.thresholds import is_by_tensor
 from mor_ref.policies import POLICIES
 
 _HEADING = (
@@ -63,7 +64,7 @@ def constants() -> Iterator[Constant]:
         yield Constant(f"NVFP4_{_upper(name)}_Q", _binary32(profile.range), 32)
     for name, policy in POLICIES.items():
         for rung in policy.ladder:
-            if isinstance(rung.metric, MeanRelativeError):
+            if isinstance(rung.metric, MeanRelativeError) and not is_by_tensor(rung.metric):
                 yield Constant(f"{_upper(name)}_{_upper(rung.name)}_LIMIT", rung.metric.limit, 32)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.sources.constants import systemverilog, vhdl
+from mor_ref.whole_files import write_inside
 
 _WRITTEN_BY_HAND = Path(__file__).resolve().parent / "c"
 

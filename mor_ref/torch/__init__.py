@@ -18,16 +18,17 @@ if TYPE_CHECKING:
         Mor,
         Mx,
         Nvfp4,
+        Row,
         Scaled,
         TensorRecipe,
         Unquantized,
     )
+    from mor_ref.recipes.training import Operand, Recipe
+    from mor_ref.recipes.training_recipes import recipes
     from mor_ref.torch.conversion import LinearLike, convert, revert
     from mor_ref.torch.layers import Observation, observe
     from mor_ref.torch.measures import Measured
-    from mor_ref.torch.named_recipes import recipes
     from mor_ref.torch.operator import fake_quantize
-    from mor_ref.torch.recipe import Operand, Recipe
     from mor_ref.torch.recording import Recording, record
     from mor_ref.torch.recording_files import to_csv, to_parquet, to_tensorboard
     from mor_ref.torch.recording_pictures import errors_by_operand, heat_map, shares_over_time
@@ -38,14 +39,15 @@ _IMPORTED_WHEN_ASKED_FOR = {
     ".layers": ("Observation", "observe"),
     ".measures": ("Measured",),
     ".operator": ("fake_quantize",),
-    ".recipe": ("Operand", "Recipe"),
     ".recording": ("Recording", "record"),
     ".recording_files": ("to_csv", "to_parquet", "to_tensorboard"),
     ".recording_pictures": ("errors_by_operand", "heat_map", "shares_over_time"),
-    ".named_recipes": ("recipes",),
     ".training_state": ("advance", "load_state", "state"),
+    "..recipes.training": ("Operand", "Recipe"),
+    "..recipes.training_recipes": ("recipes",),
     "..recipes": (
-        "TENSOR_RECIPES", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "TensorRecipe", "Unquantized",
+        "TENSOR_RECIPES", "Delayed", "Mor", "Mx", "Nvfp4", "Row", "Scaled", "TensorRecipe",
+        "Unquantized",
     ),
 }  # fmt: skip
 _NOW = {"TREATMENTS": "TENSOR_RECIPES", "Treatment": "TensorRecipe"}  # former names
@@ -63,6 +65,7 @@ __all__ = [
     "Operand",
     "Recipe",
     "Recording",
+    "Row",
     "Scaled",
     "TensorRecipe",
     "Unquantized",

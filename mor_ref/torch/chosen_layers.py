@@ -1,9 +1,10 @@
 """The layers of a model that a recipe is for: by patterns of their names, or by a function."""
 
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
 
 from torch import nn
+
+from mor_ref.definitions.roles import is_layer
 
 Chosen = Iterable[str] | Callable[[str, nn.Module], bool]
 
@@ -21,7 +22,7 @@ def chosen_layers(
     kept = there if include is None else _matching("include", include, there)
     if exclude is USUALLY_EXCLUDED:
         left_out: Mapping[str, nn.Module] = {
-            name: one for name, one in there.items() if _is_in(name, USUALLY_EXCLUDED)
+            name: one for name, one in there.items() if is_layer(name, USUALLY_EXCLUDED)
         }
     else:
         left_out = _matching("exclude", exclude, there)
@@ -47,18 +48,12 @@ def _matching(
             "module"
         )
     for pattern in patterns:
-        if not any(_is_in(name, (pattern,)) for name in there):
+        if not any(is_layer(name, (pattern,)) for name in there):
             raise ValueError(
                 f"{argument} has {pattern!r}, which matches none of {_listed(there)}; give a name, "
                 "or a part of it between dots"
             )
-    return {name: one for name, one in there.items() if _is_in(name, patterns)}
-
-
-def _is_in(name: str, patterns: tuple[str, ...]) -> bool:
-    words = name.split(".")
-    pieces = {".".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
-    return any(fnmatchcase(piece, pattern) for piece in pieces for pattern in patterns)
+    return {name: one for name, one in there.items() if is_layer(name, patterns)}
 
 
 def _listed(there: Mapping[str, nn.Module]) -> str:

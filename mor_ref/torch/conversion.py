@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 from mor_ref.argument_checks import whole_number
+from mor_ref.recipes import RecipeLike
+from mor_ref.recipes.training import Recipe
+from mor_ref.recipes.training_recipes import training_recipe
 from mor_ref.torch.chosen_layers import USUALLY_EXCLUDED, Chosen, chosen_layers
 from mor_ref.torch.layers import Layer, check_module
 from mor_ref.torch.linear import multiplied
-from mor_ref.torch.named_recipes import as_recipe
-from mor_ref.torch.recipe import Recipe
 from mor_ref.torch.unended_steps import begin
 
 
@@ -45,7 +46,7 @@ class Converted(nn.Module):
         weight = weight.t() if places.transposed else weight
         bias = getattr(self, places.bias, None)
         records = self.training and torch.is_grad_enabled()
-        if layer.recipe.has_state or layer.observers:
+        if layer.recipe.has_state or layer.recipe.asks_functions or layer.observers:
             found: torch.Tensor = self._multiplied_between_graphs(x, weight, bias, records=records)
             return found
         return multiplied(x, weight, bias, layer, records=records)
@@ -60,8 +61,8 @@ class Converted(nn.Module):
     def _multiplied_between_graphs(
         self, x: torch.Tensor, weight: torch.Tensor, bias: "torch.Tensor | None", *, records: bool
     ) -> torch.Tensor:
-        """Return the output: graphs have neither states of earlier steps nor observers."""
-        if records:
+        """Return the output: graphs have no states of earlier steps, functions and observers."""
+        if records and (self.mor_ref_layer.recipe.has_state or self.mor_ref_layer.observers):
             begin(self)
         return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
@@ -101,7 +102,7 @@ def _empty(kind: Any, operands: LinearLike) -> Converted:
 
 def convert(
     model: nn.Module,
-    recipe: str | Recipe,
+    recipe: Recipe | RecipeLike,
     *,
     include: Chosen | None = None,
     exclude: Chosen = USUALLY_EXCLUDED,
@@ -114,10 +115,11 @@ def convert(
     that optimizers, checkpoints, tied weights and wrappers are not concerned. Convert before you
     wrap the model with DistributedDataParallel or fully_shard.
 
-    `include` and `exclude` are patterns, or a function of the name and the module. A pattern
-    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``. The
-    default of `exclude` is lm_head. `layers` has your own classes, which are converted as well as
-    `nn.Linear`. `seed` is the seed of random bits.
+    `recipe` is a recipe of training or the name of one, or a recipe of one tensor or its text,
+    which quantizes each operand in each direction. `include` and `exclude` are patterns, or a
+    function of the name and the module. A pattern matches a name or any part of it between dots:
+    ``"lm_head"``, ``"layers.0"``, ``"*proj"``. The default of `exclude` is lm_head. `layers` has
+    your own classes, which are converted as well as `nn.Linear`. `seed` is the seed of random bits.
 
     >>> model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
     >>> convert(model, "mor_tensor", exclude=["2"])
@@ -127,7 +129,7 @@ def convert(
     """
     check_module(model)
     _check_uncompiled(model)
-    rules = as_recipe(recipe)
+    rules = training_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
     kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike()}
     kinds |= _checked_layers(layers or {})
@@ -137,11 +139,12 @@ def convert(
     wanted = chosen_layers(there, include, exclude)
     for name, layer in wanted.items():
         _check_operands(name, layer, kinds[type(layer)])
+    made = {name: Layer(name, rules.for_layer(name), seed) for name in wanted}
     module: Any
     for name, module in wanted.items():
         kind: Any = type(module)
         module.__class__ = _converted(kind, kinds[kind])
-        module.mor_ref_layer = Layer(name, rules, seed)
+        module.mor_ref_layer = made[name]
     return tuple(wanted)
 
 

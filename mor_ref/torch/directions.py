@@ -1,14 +1,12 @@
-"""The two directions in which an operand is read, and tensors that are read the other way."""
+"""Tensors that are read the other way: policies and blocks of the transpose."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.policies import Policy
 from mor_ref.representations import is_turnable
 
-Axis = Literal["row", "column"]
-AXES: tuple[Axis, ...] = ("row", "column")
 _TURNED = {"tensor": "tensor", "row": "column", "column": "row"}
 
 

@@ -1,5 +1,6 @@
 """Converted layers: the recipe of each, its state, and its observers."""
 
+import copy
 import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -9,13 +10,13 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.definitions.roles import Role
 from mor_ref.former_names import warn_of
 from mor_ref.recipes import Situation, TensorRecipe, Unquantized
+from mor_ref.recipes.training import AXES, KIND_OF, OPERANDS, Axis, OperandName, Recipe
 from mor_ref.torch import on_cpu
-from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.histories import History
 from mor_ref.torch.operator import Results, quantize
-from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
 
 SIGNS = len(OPERANDS) * len(AXES)  # the use of the random words of signs (TRN-007)
 
@@ -49,6 +50,7 @@ class Observation(NamedTuple):
 
 
 Observer = Callable[[Observation], None]
+Memory = dict[str, dict[str, Any]]  # the state of each unit, by its key
 
 
 @dataclass(eq=False)
@@ -62,6 +64,8 @@ class Layer:
     call: int = 0  # of the backward pass, in the step
     progress: Literal["new", "called", "stepped"] = "new"  # of the step; `advance` begins a new one
     histories: dict[str, History] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)  # by operand and axis (MOR-016)
+    next_memories: dict[str, Memory] = field(default_factory=dict)  # of the step after this
     observers: list[Observer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -86,14 +90,19 @@ class Layer:
         tensor_recipe = self.recipe.of(operand, axis)
         if isinstance(tensor_recipe, Unquantized):
             return x
-        situation = None
+        situation, key = None, f"{operand} {axis}"
         if tensor_recipe.is_delayed or tensor_recipe.is_random:
             scale = self.histories[operand].scale if tensor_recipe.is_delayed else 1.0
             situation = Situation(scale, self.purpose(_use(operand, axis), call))
-        if self.observers:
+        if tensor_recipe.asks_functions:
+            memory = copy.deepcopy(self.memories.get(key, {}))
+            situation = Situation(role=Role(self.name, KIND_OF[operand], self.step, memory))
+            if records and not _is_recomputed(operand, axis):
+                self.next_memories[key] = memory
+        if self.observers or tensor_recipe.asks_functions:
             y, statistics = self._observed(x, operand, axis, tensor_recipe, situation)
         else:
-            y, statistics = quantize(x, tensor_recipe, axis, situation)
+            y, statistics = quantize(x, tensor_recipe.text, axis, situation)
         if tensor_recipe.is_delayed and records:
             self.histories[operand].hear(statistics)
         return y
@@ -106,14 +115,14 @@ class Layer:
         tensor_recipe: TensorRecipe,
         situation: Situation | None,
     ) -> Results:
-        """Quantize, and call the observers."""
+        """Quantize, and call the observers; functions are called on the CPU."""
         known, found = situation or Situation(), None
-        if x.device.type == "cpu":
-            found = on_cpu.quantization(x, tensor_recipe, axis, known)
+        if x.device.type == "cpu" or tensor_recipe.asks_functions:
+            found = on_cpu.quantization(x.cpu(), tensor_recipe, axis, known)
         if found is None:
-            y, statistics = quantize(x, tensor_recipe, axis, situation)
+            y, statistics = quantize(x, tensor_recipe.text, axis, situation)
         else:
-            y, statistics = on_cpu.results(found, x.shape)
+            y, statistics = (one.to(x.device) for one in on_cpu.results(found, x.shape))
         seen = Observation(
             self.name, operand, axis, tensor_recipe, statistics, self.step,
             _is_recomputed(operand, axis), x.detach(), y.detach(), known, found,

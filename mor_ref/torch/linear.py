@@ -48,7 +48,7 @@ class Product(torch.autograd.Function):
         found_x = found_weight = None
         if of_x:
             if layer.recipe.weight.column is not None:
-                weight = layer.quantized(weight, "weight", "column")
+                weight = layer.quantized(weight, "weight", "column", records=records)
             found_x = _product(by_row, weight)
         if of_weight:
             by_column = by_row if once else gradient
@@ -67,7 +67,7 @@ def _of_weight(
     if recipe.grad_output.column is not None:
         gradient = layer.quantized(gradient, "grad_output", "column", call=call, records=records)
     if recipe.input.column is not None:
-        x = layer.quantized(x, "input", "column")
+        x = layer.quantized(x, "input", "column", records=records)
     return _product(gradient.t(), x)
 
 

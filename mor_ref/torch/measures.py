@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import OutcomeOfCodes
 from mor_ref.api.measures import saturated
-from mor_ref.torch.directions import Axis
+from mor_ref.recipes.training import Axis, OperandName
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import Quantization, quantization
-from mor_ref.torch.recipe import OperandName
 
 _FRACTION_BITS = 7  # of bfloat16
 _CODES = 1 << 15  # magnitudes of bfloat16

@@ -11,7 +11,8 @@ from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
 from mor_ref.recipes import Situation, TensorRecipe
-from mor_ref.torch.directions import Axis, turned
+from mor_ref.recipes.training import Axis
+from mor_ref.torch.directions import turned
 
 
 class LaidOut(NamedTuple):

@@ -11,7 +11,9 @@ from torch.utils.dlpack import from_dlpack
 from mor_ref.cuda.functions import mor
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.recipes import Situation, TensorRecipe
-from mor_ref.torch.directions import Axis, turned
+from mor_ref.recipes.training import Axis
+from mor_ref.torch import on_cpu
+from mor_ref.torch.directions import turned
 
 
 def quantized(
@@ -22,6 +24,9 @@ def quantized(
     if policy is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, x.new_empty(0, dtype=torch.int64)
+    if policy.compares_on_host:
+        y, statistics = on_cpu.quantized(x.detach().cpu(), tensor_recipe, axis, situation)
+        return y.to(x.device), statistics.to(x.device)
     if x.numel() == 0:
         return x.to(torch.bfloat16), x.new_zeros(len(tensor_recipe.statistics), dtype=torch.int64)
     rows = x.detach().reshape(rows_and_columns(tuple(x.shape)))

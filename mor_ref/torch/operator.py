@@ -11,11 +11,11 @@ import torch
 from torch.autograd import forward_ad
 
 from mor_ref.argument_checks import known_name
-from mor_ref.recipes import Situation, TensorRecipe
-from mor_ref.recipes.recipe_text import tensor_recipe_of_text
-from mor_ref.torch.directions import AXES, Axis
-from mor_ref.torch.named_recipes import as_recipe
-from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
+from mor_ref.definitions.roles import Role
+from mor_ref.recipes import RecipeLike, Situation
+from mor_ref.recipes.recipe_tables import tensor_recipe_of_text
+from mor_ref.recipes.training import AXES, KIND_OF, OPERANDS, Axis, OperandName, Recipe
+from mor_ref.recipes.training_recipes import recipe_of_operand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,12 +29,13 @@ _SCHEMA = (
 _LIBRARY = torch.library.Library("mor_ref", "DEF")  # as long as this lives, the operator is there
 _LIBRARY.define(f"fake_quantize{_SCHEMA}", tags=(torch.Tag.needs_fixed_stride_order,))
 _QUALIFIED = "mor_ref::fake_quantize"
+_ROLES = {operand: Role(kind=kind) for operand, kind in KIND_OF.items()}
 Results = tuple[torch.Tensor, torch.Tensor]
 
 
 def fake_quantize(
     x: torch.Tensor,
-    recipe: str | Recipe | TensorRecipe,
+    recipe: Recipe | RecipeLike,
     *,
     operand: OperandName = "input",
     axis: Axis = "row",
@@ -42,10 +43,11 @@ def fake_quantize(
 ) -> torch.Tensor:
     """Quantize a tensor, and return its numbers in its own shape and dtype.
 
-    `recipe` is a name, a recipe or a recipe. Of a recipe, `operand` and `axis` say which
-    recipe is meant; scales lie along the axis. `scale` is for recipes that take one. x is
-    float32, bfloat16 or float16; it is quantized as it is. The gradient goes straight through
-    (TRN-004).
+    `recipe` is a recipe of training or the name of one, or a recipe of one tensor or its text, such
+    as "mor:tensor". Of
+    a recipe of training, `operand` and `axis` say which recipe is meant; scales lie along the axis.
+    `scale` is for recipes that take one. x is float32, bfloat16 or float16; it is quantized as it
+    is. The gradient goes straight through (TRN-004).
 
     >>> import torch
     >>> fake_quantize(torch.tensor([0.3, -1.1]), "mor_tensor")
@@ -55,34 +57,48 @@ def fake_quantize(
         raise TypeError(f"x is a {type(x).__name__}; give a torch.Tensor")
     known_name("operand", operand, OPERANDS)
     known_name("axis", axis, AXES)
-    tensor_recipe = (
-        recipe if isinstance(recipe, TensorRecipe) else as_recipe(recipe).of(operand, axis)
+    described: Callable[..., tuple[str, bool, bool]] = (
+        _described_by_text if isinstance(recipe, str) else _described
     )
-    if tensor_recipe.hadamard:
+    text, is_transformed, is_delayed = described(recipe, operand, axis)
+    if is_transformed:
         raise ValueError(
             f"recipe has a Hadamard transform for {operand} by {axis}, which changes the numbers; "
             "give a recipe without this transform"
         )
     if not isinstance(scale, int | float):
         raise TypeError(f"scale is {scale!r}; give a number above 0 that is finite")
-    if tensor_recipe.is_delayed and not 0 < scale < inf:
+    if is_delayed and not 0 < scale < inf:
         raise ValueError(f"scale is {scale!r}; give a number above 0 that is finite")
-    if not tensor_recipe.is_delayed and scale != 1:
+    if not is_delayed and scale != 1:
         raise ValueError(f"scale is {scale!r}, but the recipe finds its own; omit scale")
-    return quantize(x, tensor_recipe, axis, Situation(scale))[0]
+    return quantize(x, text, axis, Situation(scale))[0]
 
 
-def quantize(
-    x: torch.Tensor, tensor_recipe: TensorRecipe, axis: Axis, situation: Situation | None
-) -> Results:
-    """Return a quantized tensor and its statistics, by the operator."""
+def _described(
+    recipe: Recipe | RecipeLike, operand: OperandName, axis: Axis
+) -> tuple[str, bool, bool]:
+    """Return the text of the recipe of an operand, and whether it is transformed and delayed."""
+    tensor_recipe = recipe_of_operand(recipe, operand, axis).for_tensor(_ROLES[operand])
+    return tensor_recipe.text, tensor_recipe.hadamard is not None, tensor_recipe.is_delayed
+
+
+def _described_by_text(text: str, operand: OperandName, axis: Axis) -> tuple[str, bool, bool]:
+    return _described(text, operand, axis)
+
+
+# torch.compile cannot trace how a text is read: it calls this while it traces. The mark is that of
+# torch.compiler.assume_constant_result, which imports the whole compiler.
+_described_by_text._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def quantize(x: torch.Tensor, text: str, axis: Axis, situation: Situation | None) -> Results:
+    """Return a tensor as the text of its recipe says, and its statistics, by the operator."""
     found: Results
     if situation is None:  # torch.compile cannot trace a float if all shapes are dynamic
-        found = torch.ops.mor_ref.fake_quantize(x, tensor_recipe.text, axis)
+        found = torch.ops.mor_ref.fake_quantize(x, text, axis)
     else:
-        found = torch.ops.mor_ref.fake_quantize(
-            x, tensor_recipe.text, axis, situation.scale, situation.purpose
-        )
+        found = torch.ops.mor_ref.fake_quantize(x, text, axis, situation.scale, situation.purpose)
     if torch.compiler.is_compiling():
         return found
     # torch.library has no formula of an operator for tangents: they would be zero (TRN-004).

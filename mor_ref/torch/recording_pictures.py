@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.argument_checks import known_name
+from mor_ref.recipes.training import OPERANDS
 from mor_ref.torch.measures import Measured
-from mor_ref.torch.recipe import OPERANDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,19 +2,30 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import nn
 
 from mor_ref.argument_checks import whole_number
+from mor_ref.recipes.training import AXES, OPERANDS, Recipe
 from mor_ref.torch.histories import INFINITY, History
-from mor_ref.torch.layers import Layer, layers_of
+from mor_ref.torch.layers import Layer, Memory, layers_of
 
 if TYPE_CHECKING:
     from mor_ref.recipes import Delayed
 
-_Loaded = tuple[int, int, int, dict[str, History]]
+
+class _Loaded(NamedTuple):
+    """The state of a layer."""
+
+    seed: int
+    step: int
+    call: int
+    histories: dict[str, History]
+    memories: dict[str, Memory]
+    next_memories: dict[str, Memory]
+
 
 _LARGEST = (1 << 63) - 1  # of a seed, and of a count
 
@@ -32,6 +43,8 @@ def advance(model: nn.Module, *, process_group: Any = None) -> None:
         _share(layers, process_group)
     for layer in layers.values():
         layer.step, layer.call, layer.progress = layer.step + 1, 0, "new"
+        layer.memories.update(layer.next_memories)
+        layer.next_memories = {}
         for operand, history in layer.histories.items():
             history.end_step(cast("Delayed", getattr(layer.recipe, operand).row))
 
@@ -74,6 +87,7 @@ def state(model: nn.Module) -> dict[str, Any]:
                 }
                 for operand, history in layer.histories.items()
             },
+            **_memories_of(name, layer),
         }
         for name, layer in layers_of(model).items()
     }
@@ -91,7 +105,7 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
             "the saved model was converted"
         )
     for name, layer in layers.items():
-        if state[name].get("recipe") != str(layer.recipe):
+        if not _is_text_of(layer.recipe, state[name].get("recipe")):
             raise ValueError(
                 f"state has another recipe for {name} than model; convert the model with "
                 "Recipe.from_text(state[...]['recipe'])"
@@ -99,22 +113,77 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
     # Nothing is changed unless everything is right.
     loaded = {name: _loaded(name, layer, state[name]) for name, layer in layers.items()}
     for name, layer in layers.items():
-        layer.seed, layer.step, layer.call, layer.histories = loaded[name]
+        one = loaded[name]
+        layer.seed, layer.step, layer.call, layer.histories = (
+            one.seed,
+            one.step,
+            one.call,
+            one.histories,
+        )
+        layer.memories, layer.next_memories = one.memories, one.next_memories
         layer.progress = "new"
 
 
+def _is_text_of(recipe: Recipe, text: object) -> bool:
+    """Return whether a text is that of a recipe, also as an earlier version wrote it."""
+    if text == str(recipe) or not isinstance(text, str):
+        return text == str(recipe)
+    try:
+        return Recipe.from_text(text) == recipe
+    except ValueError:
+        return False
+
+
 def _loaded(name: str, layer: Layer, saved: Mapping[str, Any]) -> _Loaded:
-    """Return the seed, the step, the call and the histories that a state has for a layer."""
+    """Return what a state has for a layer."""
     try:
         seed, step, call = (
             whole_number(key, saved[key], 0, _LARGEST) for key in ("seed", "step", "call")
         )
-        return seed, step, call, _histories(layer, saved["histories"])
+        # Earlier versions have no memories.
+        now, after = (_memories(saved.get(key, {})) for key in ("memories", "next_memories"))
+        return _Loaded(seed, step, call, _histories(layer, saved["histories"]), now, after)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"state is damaged for {name} ({fault}); give a state that mor_ref.torch.state returned"
         ) from error
+
+
+def _memories_of(name: str, layer: Layer) -> dict[str, Any]:
+    """Return what the functions of a policy remember, now and after the step (MOR-016)."""
+    if not any(tensor_recipe.remembers for _, _, tensor_recipe in layer.recipe.tensor_recipes):
+        return {}
+    place = f"the memory of layer {name!r}"
+    memories = {"memories": layer.memories, "next_memories": layer.next_memories}
+    return {key: _plain(memory, place) for key, memory in memories.items()}
+
+
+def _plain(value: Any, place: str) -> Any:
+    """Return a copy of a state in plain values; refuse what a checkpoint may not keep."""
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(own, place) for key, own in value.items()}
+    if isinstance(value, list):
+        return [_plain(own, place) for own in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    kind = "dict with keys that are no texts" if isinstance(value, dict) else type(value).__name__
+    raise TypeError(
+        f"{place} has a {kind}, which a checkpoint does not keep as it is; keep numbers of Python, "
+        "texts, lists, and dicts of them by texts"
+    )
+
+
+def _memories(saved: object) -> dict[str, Memory]:
+    places = {f"{operand} {axis}" for operand in OPERANDS for axis in AXES}
+    if not isinstance(saved, Mapping) or not saved.keys() <= places:
+        raise ValueError("memories are of other operands")
+    if not all(
+        isinstance(memory, Mapping) and all(isinstance(state, Mapping) for state in memory.values())
+        for memory in saved.values()
+    ):
+        raise ValueError("memories have no state for each unit")
+    return {place: _plain(memory, "memories") for place, memory in saved.items()}
 
 
 def _histories(layer: Layer, saved: Mapping[str, Any]) -> dict[str, History]:

@@ -7,13 +7,14 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from mor_ref.api.border import called_as
 from mor_ref.verify.asserting.assert_bit_exact import assert_bit_exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mor_ref.recipes import OwnRecipe, Table, TensorRecipe
+    from mor_ref.recipes import OwnRecipe, RecipeLike
     from mor_ref.verify.comparing.allowed import Nans, Zeros
     from mor_ref.verify.comparing.domain import Domain
     from mor_ref.verify.own_tensors import Function
@@ -22,15 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["assert_bit_exact"]
 
 
-class _Callable(ModuleType):
-    """A module that can be called: the function `verify` has the name of the package."""
+class Verify(ModuleType):
+    """A module that can be called: the function `verify` has the name of the package.
 
+    Type checkers take `mor_ref.verify` for an object of this class.
+    """
+
+    assert_bit_exact = staticmethod(assert_bit_exact)
+
+    @called_as("verify")
     def __call__(
         self,
         candidate: "str | Function",
         *,
         inputs: "str | Path | Sequence[str | Path] | Mapping[str, Any]",
-        recipe: "str | Table | TensorRecipe | OwnRecipe",
+        recipe: "RecipeLike | OwnRecipe",
         nan: "Nans" = "exact",
         zero_sign: "Zeros" = "exact",
         domain: "Domain" = "all",
@@ -43,10 +50,9 @@ class _Callable(ModuleType):
         `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`, `zero_sign`
         and `domain` mean the same as for the command. Print the report for the text of the command.
 
+        Tensors of float64 are rounded to float32 first (QNT-004), and the report says so.
+
         >>> import mor_ref, numpy as np
-        >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")
-        Traceback (most recent call last):
-        ValueError: tensor 'a' has dtype float64; give float32, float16 or bfloat16
         >>> mine = {"a": np.ones((2, 64), np.float32)}
         >>> report = mor_ref.verify("numba", inputs=mine, recipe="mxfp8:rceil")
         >>> report.verdict, report.results[0].title
@@ -62,4 +68,4 @@ class _Callable(ModuleType):
         return verify_on(candidate, inputs, recipe, timeout, allowed, as_domain(domain))
 
 
-sys.modules[__name__].__class__ = _Callable
+sys.modules[__name__].__class__ = Verify

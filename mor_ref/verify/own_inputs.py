@@ -6,30 +6,40 @@ recipe takes are skipped, each with its reason.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.analysis.bit_files import ENDINGS, bits_in
 from mor_ref.analysis.listing import Selection
-from mor_ref.analysis.stored_tensors import DTYPES, SkippedTensor, StoredTensor
+from mor_ref.analysis.piped_files import as_file
+from mor_ref.analysis.stored_tensors import DTYPES, SkippedTensor, StoredTensor, name_shown
 from mor_ref.analysis.tensor_files import tensors_of
 from mor_ref.arrays import numbers_from
+from mor_ref.counts_in_words import counted, listed
 from mor_ref.golden.inputs.own_tensors import SOURCES, OwnTensor
 from mor_ref.operations.given_words import BITS, WORD
-from mor_ref.verify.counts_in_words import counted
 
 _END, _EMPTY = f"/{WORD}", "it is empty"
-_GIVEN = "float32, float16, bfloat16 or a CPU torch tensor of one of these"
+_GIVEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
+_WIDE, _BINARY32 = "f64", "float32"
 _FEW, _LINES = 3, 20  # skipped tensors of an error, and of a report
 ALL = Selection()
 
 
 @dataclass(frozen=True)
 class OwnInputs:
-    """The tensors of a user, from the first one on each time, and those that are skipped."""
+    """The tensors of a user, from the first one on each time, and those that are skipped.
+
+    `rounded` are the names of the tensors of float64, which are binary32 here (QNT-004).
+    """
 
     each: Callable[[], Iterator[OwnTensor]]
     skipped: tuple[SkippedTensor, ...] = ()
     named: str = "own tensors"
+    rounded: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[OwnTensor]:
         return self.each()
@@ -40,7 +50,7 @@ class OwnInputs:
             reasons = "; ".join(map(str, self.skipped[:_FEW])) or "there is none"
             raise ValueError(
                 f"inputs have no tensor that a recipe takes: {reasons}; give float32, float16 or "
-                "bfloat16 tensors that are not empty"
+                "bfloat16 tensors that are not empty, or float64, which is rounded first"
             )
 
 
@@ -54,33 +64,43 @@ def from_files(
     named = list(files)
     words = _words_in(named) if with_words else {}
 
-    def each() -> Iterator[OwnTensor | SkippedTensor]:
+    def stored() -> Iterator[StoredTensor | SkippedTensor]:
         for _, one, is_again in tensors_of(named):
             is_word = with_words and one.name.endswith(_END)
             if not is_word and not is_again and selection.reason_against(one) is None:
-                yield _taken(one, words)
+                yield _with_numbers(one)
 
-    skipped = tuple(one for one in each() if isinstance(one, SkippedTensor))
+    headers = [*stored()]
     found = OwnInputs(
-        lambda: (one for one in each() if isinstance(one, OwnTensor)), skipped, ", ".join(named)
+        lambda: (_taken(one, words) for one in stored() if isinstance(one, StoredTensor)),
+        tuple(one for one in headers if isinstance(one, SkippedTensor)),
+        ", ".join(named),
+        tuple(one.name for one in headers if isinstance(one, StoredTensor) and one.dtype == _WIDE),
     )
     found.refuse_nothing()
     return found
 
 
-def _taken(
-    one: StoredTensor | SkippedTensor, words: Mapping[str, Callable[[], Any]]
-) -> OwnTensor | SkippedTensor:
-    """Return a tensor as one that a recipe takes, or with the reason why none does."""
-    if isinstance(one, SkippedTensor):
-        return one
-    dtype = DTYPES[one.dtype].name
-    if 0 in one.shape:
+def _with_numbers(one: StoredTensor | SkippedTensor) -> StoredTensor | SkippedTensor:
+    """Return a tensor, or the reason why no recipe takes it."""
+    if isinstance(one, StoredTensor) and 0 in one.shape:
         return SkippedTensor(one.name, one.shape, one.dtype, _EMPTY)
+    return one
+
+
+def _taken(one: StoredTensor, words: Mapping[str, Callable[[], Any]]) -> OwnTensor:
+    """Return a tensor as one that a recipe takes."""
+    dtype, load = DTYPES[one.dtype].name, one.load
     if dtype not in SOURCES:
-        reason = f"recipes take {', '.join(SOURCES)}, and round nothing before; convert it yourself"
-        return SkippedTensor(one.name, one.shape, one.dtype, reason)
-    return OwnTensor(one.name, one.shape, dtype, one.load, words.get(one.name))
+        dtype, load = _BINARY32, partial(_rounded, one.name, one.load)
+    return OwnTensor(one.name, one.shape, dtype, load, words.get(one.name))
+
+
+def _rounded(name: str, load: Callable[[], Any]) -> NDArray[np.float32]:
+    """Return a tensor of float64 as binary32 (QNT-004)."""
+    numbers = numbers_from(load(), f"tensor {name!r}", _GIVEN)
+    with np.errstate(all="ignore"):
+        return numbers.bits.view(np.float64).astype(np.float32).reshape(numbers.shape)
 
 
 def _words_in(files: Iterable[str]) -> dict[str, Callable[[], Any]]:
@@ -88,7 +108,7 @@ def _words_in(files: Iterable[str]) -> dict[str, Callable[[], Any]]:
     return {
         tensor: fields[WORD].load
         for file in files
-        if file.endswith(ENDINGS)
+        if as_file(file).suffix in ENDINGS
         for tensor, fields in bits_in(file)
         if WORD in fields and fields[WORD].format is None
     }
@@ -99,7 +119,7 @@ def from_arrays(arrays: Mapping[str, Any], *, with_words: bool = False) -> OwnIn
 
     An array of another dtype is refused, as who calls can convert it.
     """
-    taken, skipped = [], []
+    taken, skipped, rounded = [], [], []
     for name, array in arrays.items():
         if not isinstance(name, str):
             raise TypeError(f"the name of a tensor is {name!r}; give text, such as {str(name)!r}")
@@ -111,19 +131,29 @@ def from_arrays(arrays: Mapping[str, Any], *, with_words: bool = False) -> OwnIn
                 f"recipe, such as nvfp4:{BITS}=16, or leave the words out"
             )
         numbers = numbers_from(array, f"tensor {name!r}", _GIVEN)
-        key, dtype = f"{name}{_END}", numbers.dtype.name
+        key, dtype, load = f"{name}{_END}", numbers.dtype.name, _giving(array)
         words = _giving(arrays[key]) if with_words and key in arrays else None
         if 0 in numbers.shape:
             skipped.append(SkippedTensor(name, numbers.shape, dtype, _EMPTY))
-        else:
-            taken.append(OwnTensor(name, numbers.shape, dtype, _giving(array), words))
-    found = OwnInputs(lambda: iter(taken), tuple(skipped))
+            continue
+        if dtype not in SOURCES:
+            rounded.append(name)
+            dtype, load = _BINARY32, partial(_rounded, name, load)
+        taken.append(OwnTensor(name, numbers.shape, dtype, load, words))
+    found = OwnInputs(lambda: iter(taken), tuple(skipped), rounded=tuple(rounded))
     found.refuse_nothing()
     return found
 
 
 def _giving(array: Any) -> Callable[[], Any]:
     return lambda: array
+
+
+def lines_of_rounded(rounded: tuple[str, ...]) -> Iterator[str]:
+    """Yield the line that names the tensors of float64, if there are any."""
+    if rounded:
+        names = listed([name_shown(name) for name in rounded])
+        yield f"rounded from float64 to float32 first (QNT-004): {names}"
 
 
 def lines_of_skipped(skipped: tuple[SkippedTensor, ...]) -> Iterator[str]:

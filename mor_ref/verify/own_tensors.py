@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.inputs.own_tensors import unread_cases
-from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
+from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.store.suite_files import (
     described,
     file_of,
@@ -23,10 +23,11 @@ from mor_ref.golden.store.suite_files import (
     suite_bytes,
     write_manifest,
 )
-from mor_ref.golden.store.whole_files import write_inside
-from mor_ref.operations.given_words import WORD
-from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.recipes import Asked, OwnRecipe, Table, TensorRecipe, own_recipe, rungs_of
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.call import Arrays, Parameters
+from mor_ref.operations.fields import Field
+from mor_ref.operations.given_words import BITS
+from mor_ref.recipes import Asked, OwnRecipe, RecipeLike, own_recipe, rungs_of
 from mor_ref.verify.candidates.by_name import SECONDS, candidate_named
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -42,6 +43,7 @@ from mor_ref.verify.running.ask import Ask, Parts, ask_parts
 from mor_ref.verify.running.large_cases import CaseInStrips, is_cut
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import Entry, Suites, suites_in
+from mor_ref.whole_files import write_inside
 
 SUITE, CORNERS = "own", "own_corners"
 LARGEST_SMALL = 1 << 14  # numbers
@@ -58,7 +60,7 @@ Function = Callable[[str, Parameters, Arrays], Answer | None]
 def verify_on(
     candidate: str | Function,
     inputs: str | Path | Sequence[str | Path] | Mapping[str, Any],
-    recipe: str | Table | TensorRecipe | OwnRecipe,
+    recipe: RecipeLike | OwnRecipe,
     timeout: float = SECONDS,
     allowed: Allowed = EVERY_BIT,
     domain: Domain = "all",
@@ -132,8 +134,9 @@ class OwnTensors:
         named, skipped = self.inputs.named, self.inputs.skipped
         known, optional = tuple(entries), frozenset({CORNERS})
         return Suites(
-            Path(), entries, known, MOST_DIAGNOSED, named, parts, skipped, of_rungs, optional
-        )
+            Path(), entries, known, MOST_DIAGNOSED, named, parts, skipped, of_rungs, optional,
+            self.inputs.rounded,
+        )  # fmt: skip
 
     def _entry(self, suite: Suite, cases: list[str]) -> Entry:
         """Return the entry of a manifest about a suite."""
@@ -198,7 +201,7 @@ class OwnTensors:
         found = suites_in(directory)
         named, skipped = self.inputs.named, self.inputs.skipped
         found = replace(found, named=named, skipped=skipped, optional=frozenset({CORNERS}))
-        return replace(found, most_diagnosed=MOST_DIAGNOSED)
+        return replace(found, most_diagnosed=MOST_DIAGNOSED, rounded=self.inputs.rounded)
 
     def _expected(self, case: Case) -> Case:
         if case.name in self.exact:
@@ -263,13 +266,14 @@ def _side_of_corner(n: int) -> int:
 
 
 def _suite(name: str, recipe: OwnRecipe) -> Suite:
-    words = given(WORD, "u32", "a random word for each element")
-    return _suite_of(name, recipe.text, recipe.asked, (words,) if recipe.is_random else ())
+    words = OPERATIONS[recipe.asked.operation].optional_inputs.get(BITS, {})
+    given = tuple(words.values()) if recipe.is_random else ()
+    return _suite_of(name, recipe.title, recipe.asked, given)
 
 
 def _of_rung(name: str, recipe: OwnRecipe, rung: str, asked: Asked) -> Suite:
     """Return the suite of the codes and scales of a rung."""
-    text = f"{recipe.text}, codes and scales of {rung}"
+    text = f"{recipe.title}, codes and scales of {rung}"
     return _suite_of(name, text, asked, without=NOT_OF_RUNGS)
 
 

@@ -16,8 +16,8 @@ from mor_ref.exact.errors import SUMS
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import bytes_of, format_meant
-from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.shapes import shapes_of, sides_of
 from mor_ref.recipes import Asked, rungs_of
 
@@ -43,16 +43,16 @@ def fields_of(
     one = OPERATIONS[operation]
     inputs = {
         name: np.zeros(
-            (1, parameters.get("groups", 1)), f"u{bytes_of(format_meant(fmt, parameters))}"
+            (1, parameters.get("groups", 1)), f"u{bytes_of(format_meant(field.format, parameters))}"
         )
-        for name, (fmt, _) in one.inputs_for(parameters).items()
+        for name, field in one.inputs_for(parameters).items()
     }
     sample = one.engine(parameters, inputs)
     shapes, sides = (of("rc", parameters, shape) for of in (shapes_of, sides_of))
     own = {
         name: FieldOf(array.dtype, shapes[axes], sides[axes][0])
         for name, array in sample.items()
-        for axes in [one.field(name)[1]]
+        for axes in [one.field(name).axes]
     }
     of_rungs = {
         rung: fields_of(asked.operation, asked.parameters, shape)

@@ -176,8 +176,8 @@ class _Coded:
         """Return a field in the shape that it should have; refuse one of another size or range."""
         operation = OPERATIONS[self.asked.operation]
         known = shapes_of("rc", self.asked.parameters, rows_and_columns(self.shape_of_codes))
-        shape = known[operation.field(name)[1]]
-        fmt = format_meant(operation.field(name)[0], self.asked.parameters)
+        shape = known[operation.field(name).axes]
+        fmt = format_meant(operation.field(name).format, self.asked.parameters)
         whole, stored = f"{self.start}{name}", self.fields[f"{self.start}{name}"]
         if not stored.is_of(fmt, bytes_of(fmt)):
             raise ValueError(
@@ -197,9 +197,9 @@ class _Coded:
         """Return the bits of a field; refuse integers that are not of its format."""
         size, problem = bytes_of(fmt), f"{self.start}{name} of tensor {self.tensor!r} "
         given = np.require(stored.load(), requirements=["C", "A"])
-        is_signed = stored.dtype[0] in "iI"
+        declared, is_signed = OPERATIONS[self.asked.operation].field(name), stored.dtype[0] in "iI"
         try:
-            found = integers_of(name, size, self.asked.parameters).bits(
+            found = integers_of(declared, size, self.asked.parameters).bits(
                 given.view(f"i{given.itemsize}") if is_signed else given
             )
         except IntegersError as error:

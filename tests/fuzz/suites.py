@@ -134,5 +134,5 @@ if __name__ == "__main__":
         one_input,
         "mor_ref.golden.model.checks",
         "mor_ref.golden.store.suite_files",
-        "mor_ref.golden.store.whole_files",
+        "mor_ref.whole_files",
     )

@@ -12,12 +12,15 @@ import numpy as np
 from kernels import suites, tensors
 from kernels.suites import Schedule
 
-from mor_ref.cuda import affine, mixed, mx, policies, scales
+from mor_ref.cuda import mx, policies, scales
 from mor_ref.cuda import quantization as on_device
 from mor_ref.cuda.host import HostError
-from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.integer_grids import integer_grid
 from mor_ref.policies import POLICIES
+from mor_ref.schemes.affine import cuda as affine
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES
+from mor_ref.schemes.mixed import cuda as mixed
 
 _ALWAYS = ("-g1", "-O0", "-Wall", "-Wextra", "-Werror")
 FLAGS = {

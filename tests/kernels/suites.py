@@ -39,7 +39,7 @@ class Names(Host):
 def manifest():
     """Return the suites whose operation has kernels."""
     suites = read_manifest(bundled_files())["suites"]
-    return {name: of for name, of in suites.items() if OPERATIONS[of["operation"]].cuda}
+    return {name: of for name, of in suites.items() if OPERATIONS[of["operation"]].kernels}
 
 
 @cache

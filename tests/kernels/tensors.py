@@ -5,40 +5,40 @@ import numpy as np
 
 from mor_ref.arrays import code_dtype
 from mor_ref.cuda import (
-    affine,
     decoding,
     dot_products,
     encoding,
     errors,
-    fp8lm,
-    fp8lm_state,
-    levels,
     matrix_products,
-    mixed,
     mx,
     nvfp4,
-    packing,
     policies,
     quantization,
     scales,
-    selection,
-    shared,
 )
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
-from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid, with_float_zeros
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.levels import LEVEL_KINDS
+from mor_ref.definitions.integer_grids import integer_grid
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import AmaxOrScale
-from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
-from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import as_representation
+from mor_ref.schemes.affine import cuda as affine
+from mor_ref.schemes.affine.definition import AFFINE_PROFILES, with_float_zeros
+from mor_ref.schemes.fp8lm import cuda as fp8lm
+from mor_ref.schemes.fp8lm import cuda_state as fp8lm_state
+from mor_ref.schemes.fp8lm.operation_adam import FP8LM_ADAM
+from mor_ref.schemes.levels import cuda as levels
+from mor_ref.schemes.levels.definition import LEVEL_KINDS
+from mor_ref.schemes.mixed import cuda as mixed
+from mor_ref.schemes.selection import cuda as selection
+from mor_ref.schemes.shared import cuda as shared
+from mor_ref.schemes.shared.definition import SHARED_KINDS, SHARED_PROFILES
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
@@ -98,11 +98,11 @@ def quantized(device, x):
     yield from of_integers(device, x)
     mx6 = SHARED_KINDS["mx6"]
     found = shared.quantize_shared(device, x, mx6, SHARED_PROFILES["quark_torch"])
-    yield [*found, packing.blocks(device, found.code, found.tau, found.shared_exponent, mx6)]
+    yield [*found, shared.packed_blocks(device, found.code, found.tau, found.shared_exponent, mx6)]
     for kind in ("lsq4", "elastic1"):
         alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
         found = levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")
-        yield [*found, packing.levels(device, found.code, LEVEL_KINDS[kind])]
+        yield [*found, levels.packed_rows(device, found.code, LEVEL_KINDS[kind])]
     yield [selection.by_rank(device, x, 0.9), selection.by_column(device, x, 6.0)]
 
 

@@ -34,6 +34,8 @@ OTHER_TESTS = {
     "affine_blocks": ("affine",),
     "affine_orders": ("affine",),
     "amaxes": ("scales", "quantization", "policies", "mx", "nvfp4"),
+    "block_tensors": ("quantization", "block_formats", "small_calls"),
+    "block_steps": ("block_formats", "mx", "nvfp4", "thresholds"),
     "blocks": ("quantization", "policies", "mx"),
     "dequantization": ("quantization", "policies"),
     "dot": ("dot_engine",),
@@ -46,27 +48,40 @@ OTHER_TESTS = {
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
     "formats": ("encoding", "decoding"),
+    "formulas": ("block_formats", "block_formulas", "mx", "nvfp4"),
     "fp8lm_adam": ("fp8lm",),
     "fp8lm_tensors": ("fp8lm",),
-    "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
-    "level_alphas": ("levels",),
+    "levels_alphas": ("levels",),
     "measuring": ("representations",),
-    "mx": ("mx", "thresholds"),
     "nearest": ("quantization", "encoding"),
-    "nvfp4": ("nvfp4", "thresholds"),
     "parallel": ("arrays", "workers", "workers_split"),
+    "percentiles": ("block_formats",),
     "policies": ("policies", "ladders"),
     "quantization": ("quantization", "policies"),
     "scales": ("scales", "quantization", "policies", "mx"),
     "squares": ("measures",),
     "steps": (),
+    "small_tensors": ("small_calls", "quantization", "mx", "nvfp4", "block_formats"),
     "strips": ("quantization", "policies"),
+    "unit_sums": ("metrics",),
     "widening": ("widening", "encoding"),
     "unrounded_y": ("measures",),
 }
-MODULES = sorted(path.stem for path in (ROOT / "mor_ref/engine").glob("[!_]*.py"))
+
+
+def module_named(path):
+    """Return a module of the engine by the name of its file; those of a scheme begin with it."""
+    is_of_scheme = path.parent.parent.name == "schemes"
+    return path.parent.name + path.stem.removeprefix("engine") if is_of_scheme else path.stem
+
+
+MODULES = {
+    module_named(path): path.relative_to(ROOT).as_posix()
+    for pattern in ("engine/[!_]*.py", "schemes/*/engine*.py")
+    for path in sorted((ROOT / "mor_ref").glob(pattern))
+}
 SUITES = "tests/test_golden.py::test_the_engine_matches_every_bundled_suite"
 
 # Loops of a mutant may not end. Seconds of the processor, not of a clock: a machine may be busy.
@@ -82,7 +97,7 @@ KEPT_BINARY = (
 KEPT_COMPARISONS = "Eq_NotEq|NotEq_Eq|Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Lt_GtE|GtE_Lt|Gt_LtE|LtE_Gt"
 CONFIG = f"""
 [cosmic-ray]
-module-path = "mor_ref/engine/{{module}}.py"
+module-path = "{{path}}"
 timeout = 3600.0
 excluded-modules = []
 test-command = "sh -c 'ulimit -t {MOST_SECONDS}; exec {sys.executable} -m pytest {{arguments}}'"
@@ -104,7 +119,6 @@ class Mutant:
     """One change, and whether the tests noticed it."""
 
     def __init__(self, mutation, outcome):
-        self.module = Path(mutation.module_path).stem
         self.line = mutation.start_pos[0]
         self.operator = mutation.operator_name.removeprefix("core/")
         self.survived = outcome.test_outcome == TestOutcome.SURVIVED
@@ -134,7 +148,7 @@ def mutants_of(module, sample, seed):
     """Return the mutants of a module of the engine that were tried, in a copy of the tree."""
     with copy_of_the_tree() as copy:
         arguments = " ".join(arguments_for([module]))
-        (copy / "config.toml").write_text(CONFIG.format(module=module, arguments=arguments))
+        (copy / "config.toml").write_text(CONFIG.format(path=MODULES[module], arguments=arguments))
         database = copy / "session.sqlite"
         run_in(copy, "cosmic-ray", "init", "config.toml", database)
         run_in(copy, "cr-filter-operators", database, "config.toml")

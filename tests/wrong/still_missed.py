@@ -51,7 +51,9 @@ def drawn(operation, parameters, count, width=1):
         declared = OPERATIONS[operation]
         arrays = declared.random.draw(parameters, Draws(0, count, 1, width))
         fields = declared.inputs_for(parameters)
-        sizes = {name: bytes_of(format_meant(fmt, parameters)) for name, (fmt, _) in fields.items()}
+        sizes = {
+            name: bytes_of(format_meant(field.format, parameters)) for name, field in fields.items()
+        }
         return parameters, {name: arrays[name].astype(f"u{sizes[name]}") for name in sizes}
 
     return question

@@ -161,8 +161,7 @@ wrong(
         dot_binary32.exact_chunk,
         lambda reference, part, c, profile: reference(
             [
-                replace(
-                    one,
+                one._replace(
                     scale_a=Factor(product(*map(float, (one.scale_a.value, one.scale_b.value))), 0),
                     scale_b=ONE_FACTOR,
                 )
@@ -183,7 +182,7 @@ def _joint_scale(change):
         exponent = one.scale_a.exponent + one.scale_b.exponent
         if not math.isfinite(value):
             return one
-        return replace(one, scale_a=change(Factor(value, exponent)), scale_b=ONE_FACTOR)
+        return one._replace(scale_a=change(Factor(value, exponent)), scale_b=ONE_FACTOR)
 
     return (
         (

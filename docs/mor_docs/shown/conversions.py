@@ -13,7 +13,7 @@ from mor_ref.definitions.encoding import (
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.exact import floor_log2, in_units_of
-from mor_ref.explain.encoding import explain
+from mor_ref.explanations.encoding import explain
 
 _IEEE = SpecialCases(overflow="ieee")
 

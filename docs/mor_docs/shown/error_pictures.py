@@ -1,4 +1,4 @@
-"""How large errors are with each scheme, and how many blocks a threshold accepts."""
+"""How large errors are with each representation, and how many blocks a threshold accepts."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -54,10 +54,10 @@ def _shares(x: Array, side: int, fmt: str) -> list[tuple[float, float]]:
 
 
 def histograms() -> str:
-    """Draw the relative errors of bell-shaped numbers with each scheme, by powers of two."""
+    """Draw the relative errors of bell-shaped numbers by powers of two."""
     x = kinds()["bell-shaped"]
     shapes, rows = [], []
-    for i, (name, y) in enumerate(_schemes(x).items()):
+    for i, (name, y) in enumerate(_representations(x).items()):
         shares, exact, mean = histogram(x, y)
         shapes += _drawn(i, name, shares, exact, mean)
         rows.append([name, round(100 * exact, 3), *(round(100 * s, 3) for s in shares)])
@@ -67,17 +67,17 @@ def histograms() -> str:
         shapes.append(text(236 + 30 * n, 20 + 58 * count, f"2^{place}".replace("-", "−")))
     shapes.append(text(190, 20 + 58 * count, "0"))
     said = (
-        "The relative errors of 65,536 bell-shaped numbers under each scheme. The first bar is the "
-        "share of numbers without an error; each other bar is the share from half of a power of "
-        "two, included, to that power. An error of 1 counts in the last bar."
+        "The relative errors of 65,536 bell-shaped numbers under each representation. The first "
+        "bar is the share of numbers without an error; each other bar is the share from half of a "
+        "power of two, included, to that power. An error of 1 counts in the last bar."
     )
-    drawn = picture(700, 34 + 58 * count, "Errors under each scheme", shapes, said)
-    head = ["scheme", "exact", *(f"below 2^{place}" for place in _BINS), "mean in %"]
+    drawn = picture(700, 34 + 58 * count, "Errors under each representation", shapes, said)
+    head = ["representation", "exact", *(f"below 2^{place}" for place in _BINS), "mean in %"]
     return drawn + data("histograms", head, rows)
 
 
-def _schemes(x: Array) -> dict[str, Array]:
-    """Return y of the numbers with each scheme."""
+def _representations(x: Array) -> dict[str, Array]:
+    """Return y of the numbers with each representation."""
     scaled = {
         f"{fmt}, {kind}": mor_ref.quantize(x, fmt, scaling=kind, block=(128, 128)).dequantize()
         for fmt in ("e4m3", "e5m2")

@@ -208,7 +208,7 @@ def losses(name: str, *families: Family) -> str:
         for family in families:
             for arm, found, p, answer in _tested(results, family):
                 paper = _PAPERS_LOSS.get(arm, "—")
-                yield [f"`{arm}`", len(found.pairs), paper, *_shown(found), p, answer]
+                yield [f"`{arm}`", len(found.values), paper, *_shown(found), p, answer]
 
     head = ("arm", "pairs", "the paper, %", "difference, %", "95 % interval", "upper bound")
     return table_of(name, rows, *head, "p, adjusted", "answer")
@@ -226,7 +226,7 @@ def validation(name: str) -> str:
         for arm in _with_pairs(results):
             baseline = results.arms["bf16"].validation
             found = statistics.differences(arm.validation, baseline)
-            yield [f"`{arm.name}`", len(found.pairs), *_shown(found)[:2]]
+            yield [f"`{arm.name}`", len(found.values), *_shown(found)[:2]]
 
     return table_of(name, rows, "arm", "pairs", "difference, %", "95 % interval")
 

@@ -21,7 +21,7 @@ def gaps(name: str) -> str:
     finite = {arm: one for arm, one in found.items() if not one.has_diverged}
     if not finite:
         return NOT_YET
-    edges = [x for one in finite.values() for x in (*one.pairs, *one.interval)]
+    edges = [x for one in finite.values() for x in (*one.values, *one.interval)]
     low, high = min(0.0, *edges), max(0.6, *edges)
     axes = Axes(150, 24, _WIDTH - 170, 26.0 * len(found), (low, high), (len(found), 0))
     shapes = [*axes.grid(round_numbers(low, high), ())]
@@ -33,7 +33,7 @@ def gaps(name: str) -> str:
             (left, _), (right, _) = (axes.at(x, row) for x in one.interval)
             middle, _ = axes.at(one.mean, row)
             shapes += [line(left, y, right, y, "strong"), line(middle, y - 8, middle, y + 8)]
-            shapes += [dot(axes.at(pair, row)[0], y) for pair in one.pairs]
+            shapes += [dot(axes.at(pair, row)[0], y) for pair in one.values]
         else:
             shapes.append(text(axes.left + 6, y + 4, "diverged", anchor="start"))
     said_below = (

@@ -23,7 +23,7 @@ def suites() -> str:
     for suite in SUITES.values():
         told = [d.name for d in DEVIATIONS.values() if suite.name in d.suites]
         fields = [
-            [f"`{f.name}`", f.role, f.format, f.meaning, ", ".join(f.rules), ", ".join(f.views)]
+            [f"`{f.name}`", f.role, f.format, f.words, ", ".join(f.rules), ", ".join(f.views)]
             for f in suite.fields
         ]
         kind = "normative" if suite.normative else "a foreign profile"

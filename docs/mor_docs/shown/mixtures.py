@@ -10,7 +10,7 @@ import numpy as np
 import mor_ref
 from experiments.pretrained.mixtures import COMMITTED
 from mor_docs.shown.markup import box, data, number, picture, table, text
-from mor_ref.exact.mixed import error_in_units
+from mor_ref.schemes.mixed.exact import error_in_units
 
 _EXAMPLE = np.array([7, -3.5, 1.2, 0.4, -0.1, 2.6], np.float32)
 _OPERANDS = ("weight", "activation", "both")

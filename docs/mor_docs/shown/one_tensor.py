@@ -93,7 +93,7 @@ def decisions(*names: str) -> str:
         policy, found = POLICIES[name], _mixed(name)
         for said, decision in zip(_names_of(found), found.decisions.values(), strict=True):
             answers = [asked(rung, decision) for rung in _rungs_asked(name, decision)]
-            rows.append([name, said, "<br>".join(answers), f"**{policy.names[decision.choice]}**"])
+            rows.append([name, said, "<br/>".join(answers), f"**{policy.names[decision.choice]}**"])
     return table(["policy", "unit", "each rung that is asked, in numbers", "takes"], rows)
 
 

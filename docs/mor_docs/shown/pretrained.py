@@ -92,7 +92,7 @@ def _secondary() -> Iterator[list[object]]:
             continue
         found, cosines = firsts(result, baseline), result.document["cosines"]
         low, high = found.interval
-        lost, won = (sum(pair == sign for pair in found.pairs) for sign in (100, -100))
+        lost, won = (sum(pair == sign for pair in found.values) for sign in (100, -100))
         mean = f"{cosines['mean']:.5f} ± {cosines['half']:.5f}"
         points = f"{found.mean:+.2f} ({low:+.2f} to {high:+.2f})"
         yield [f"`{name}`", share, points, lost, won, mean, f"{cosines['low']:.5f}"]

@@ -38,7 +38,7 @@ def asked(rung: Rung, decision: Decision) -> str:
     if own.nonfinite:
         return f"{name}: nonfinite = {own.nonfinite} > 0"
     unit = own, decision.errors, decision.amax, decision.amin
-    accepts, found = rung.metric.accepts(*unit), rung.metric.compared(*unit)
+    accepts, found = rung.accepts(*unit), rung.metric.compared(*unit)
     if found is None:
         verdict = "accepts" if accepts else "refuses"
         return f"{name}: {f'{rung.metric.name} {verdict}' if own.nonzero else 'nonzero = 0'}"

@@ -42,7 +42,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST, read_manifest
 from mor_ref.golden.store.suite_files import write_manifest
-from mor_ref.golden.store.whole_files import write_whole
+from mor_ref.whole_files import write_whole
 from mor_ref.workers.pools import Workers, processes
 
 CHUNK = 1 << 24

@@ -19,10 +19,10 @@ from mor_ref.golden.model.suite import Case, chosen
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, split, unsuited
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import read_suite
-from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.call import Parameters
 from mor_ref.operations.fields import format_meant
-from mor_ref.operations.operation import Parameters
+from mor_ref.whole_files import write_inside
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mor_ref.golden.store.manifest import GoldenError
-from mor_ref.golden.store.whole_files import remove_unfinished
+from mor_ref.whole_files import remove_unfinished
 from mor_ref.workers.added_rows import digest_of_program, modules_of_rows
 
 RECORD = ".made_by"

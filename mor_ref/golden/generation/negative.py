@@ -9,7 +9,7 @@ from safetensors.numpy import save
 
 from mor_ref.golden.model.suite import Case, Suite
 from mor_ref.golden.store.suite_files import SEPARATOR, file_of
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 DIRECTORY = "negative"
 

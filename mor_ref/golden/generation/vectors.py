@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.directory import RECORD, MadeBy, lock_directory
+from mor_ref.golden.generation.format_pages import page_files_of, pages_of
 from mor_ref.golden.generation.negative import negative_file_of
-from mor_ref.golden.model.suite import Size
+from mor_ref.golden.model.suite import Size, Suite
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, check_entry, read_manifest
 from mor_ref.golden.store.suite_files import (
     file_of,
@@ -18,20 +20,27 @@ from mor_ref.golden.store.suite_files import (
     suite_bytes,
     write_manifest,
 )
-from mor_ref.golden.store.whole_files import read_inside, write_inside
+from mor_ref.whole_files import read_inside, write_inside
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.progress import OnStep, step_done
 
 OnSuite = Callable[[str, Mapping[str, Any]], None]
+Asked = str | BlockFormat  # the name of a suite, or a block format that a suite is made for
 Made = tuple[dict[str, bytes], dict[str, Any]]
 
 _SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
 
 
-def made(name: str, size: Size, *, searches: bool = False) -> Made:
+def name_of(asked: Asked) -> str:
+    """Return the name of a suite."""
+    return asked if isinstance(asked, str) else asked.name
+
+
+def made(asked: Asked, size: Size, *, searches: bool = False) -> Made:
     """Return the files of a suite by their names, and its entry in the manifest.
 
-    Its witnesses are those of the bundled suite that hold in it, or are searched.
+    Its witnesses are those of the bundled suite that hold in it, or are searched. A block format
+    also has a page, as HTML and as text.
     """
     from mor_ref.golden.generation.expected import Memory, with_expected
     from mor_ref.golden.generation.negative import negative
@@ -41,9 +50,8 @@ def made(name: str, size: Size, *, searches: bool = False) -> Made:
         searched_witnesses,
     )
     from mor_ref.golden.inputs.enlarged import questions
-    from mor_ref.golden.suites import SUITES
 
-    suite = SUITES[name]
+    suite, name = _suite(asked), name_of(asked)
     check_entry(name, {**manifest_entry(suite, [], b""), "kills": {}})  # before any work
     cases, memory = [], Memory()
     for question in questions(suite, size):
@@ -58,11 +66,28 @@ def made(name: str, size: Size, *, searches: bool = False) -> Made:
     if wrong is not None:
         files[negative_file_of(name)], entry["negative"] = wrong
     check_entry(name, entry)
+    if not isinstance(asked, str):
+        files |= pages_of(asked, suite, cases)
     return files, entry
 
 
+def _suite(asked: Asked) -> Suite:
+    """Return the suite of a name, or of a block format."""
+    from mor_ref.golden.suites import SUITES
+    from mor_ref.golden.suites.block_formats import suite_of
+
+    if isinstance(asked, str):
+        return SUITES[asked]
+    if asked.name in SUITES:
+        raise GoldenError(
+            f"block format {asked.name!r} has the name of a suite of mor-ref golden list; give it "
+            "another name"
+        )
+    return suite_of(asked)
+
+
 def make(
-    names: Iterable[str],
+    asked: Iterable[Asked],
     directory: Path,
     size: Size,
     on_suite: OnSuite = lambda _name, _entry: None,
@@ -79,15 +104,18 @@ def make(
     a suite: after each of its cases is made, and after the witness of each deviation. Witnesses are
     those of the bundled suites that hold, or are searched, which takes ten times as long.
     """
-    wanted = list(names)
+    wanted = {name_of(one): one for one in asked}
+    for one in wanted.values():
+        _suite(one)  # some block formats are refused, before any work
     made_with = {"size": size.factor, "seed": size.seed}
-    with lock_directory(directory, (MANIFEST, file_of("*"), negative_file_of("*"))) as record:
-        entries = _entries_there(directory, made_with, record)
+    patterns = (MANIFEST, file_of("*"), negative_file_of("*"), *page_files_of("*"))
+    with lock_directory(directory, patterns) as record:
+        entries = _entries_there(directory, made_with, record, wanted)
         for name in wanted:
             if name in entries:
                 on_suite(name, entries[name])
         waited_for = _in_order_of_work(name for name in wanted if name not in entries)
-        shards = [(name, size) for name in waited_for]
+        shards = [(wanted[name], size) for name in waited_for]
         run = functools.partial(made, searches=searches)
         for number, (files, entry) in (workers or processes(on_step)).as_done(run, shards):
             name = waited_for[number]
@@ -119,7 +147,9 @@ def _in_order_of_work(names: Iterable[str]) -> list[str]:
     return small + large
 
 
-def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -> dict[str, Any]:
+def _entries_there(
+    directory: Path, made_with: dict[str, int], record: MadeBy, wanted: Mapping[str, Asked]
+) -> dict[str, Any]:
     """Return the entries of the suites that this program has made there and that are whole."""
     manifest = read_manifest(directory) if (directory / MANIFEST).exists() else None
     entries: dict[str, Any] = {} if manifest is None else manifest["suites"]
@@ -138,10 +168,30 @@ def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -
             f"{directory} holds suites made by {made_by}; remove them, or give another directory"
         )
     record.sign()
+    for name, entry in entries.items():
+        _refuse_other_block_format(directory, name, entry, wanted.get(name))
     return {name: entry for name, entry in entries.items() if _is_whole(directory, name, entry)}
 
 
+def _refuse_other_block_format(
+    directory: Path, name: str, entry: Mapping[str, Any], asked: Asked | None
+) -> None:
+    """Refuse to take the suite of another block format of the same name for the one asked for."""
+    from mor_ref.golden.suites.block_formats import block_format_of_suite
+
+    if isinstance(asked, BlockFormat) and block_format_of_suite(name, entry) != asked:
+        raise GoldenError(
+            f"{directory} holds a suite {name!r} of another block format; remove it, or give "
+            "another directory"
+        )
+
+
 def _is_whole(directory: Path, name: str, entry: dict[str, Any]) -> bool:
+    from mor_ref.golden.suites.block_formats import block_format_of_suite
+
+    pages = () if block_format_of_suite(name, entry) is None else page_files_of(name)
+    if not all((directory / page).is_file() for page in pages):
+        return False
     try:
         read_suite(directory, name, entry)
         wrong = read_inside(directory, negative_file_of(name)) if "negative" in entry else None

@@ -18,7 +18,7 @@ from mor_ref.golden.inputs.dot_rows import (
     two_powers,
     with_scales_of_one,
 )
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 _ONE, _ZERO = (1.0, 1.0), (0.0, 1.0)
 _ROOT, _LOW = 2.0**-63, 2.0**-126  # the smallest normal number of binary32, and its root

@@ -20,7 +20,7 @@ from mor_ref.golden.inputs.dot_rows import (
     powers,
     with_scales_of_one,
 )
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 _INF, _NAN = math.inf, math.nan
 _SPECIALS = ((_INF, 1.0), (1.0, -_INF), (_NAN, 1.0), (1.0, _NAN), (-_INF, 1.0), (1.0, _INF))

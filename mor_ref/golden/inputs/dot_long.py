@@ -9,7 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import arrays_of, with_scales_of_one
 from mor_ref.golden.inputs.found_dots import first_with_numbers_of
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.operations.random_words import random_words
 
 _CHUNKS, _PERIODS, _TAIL = 17, 5, 5

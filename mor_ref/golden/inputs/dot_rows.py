@@ -15,8 +15,8 @@ from mor_ref.exact.encoding import encode
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned, codes_array, f32_array
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import bytes_of, format_meant
-from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.random_numbers import Draws
 
 Pairs = Sequence[tuple[float, float]]
@@ -154,7 +154,14 @@ def arrays_of(
 
 
 def _codes(numbers: list[float], fmt: Format) -> Unsigned:
-    return codes_array([encode(x, fmt, "rne", _IEEE) for x in numbers], fmt)
+    return codes_array([_code(fmt, x, math.copysign(1, x)) for x in numbers], fmt)
+
+
+@functools.lru_cache(maxsize=1 << 16)  # rows have few distinct numbers
+def _code(fmt: Format, x: float, sign: float) -> int:
+    """Return the code of a number; its sign tells zeros and NaNs apart."""
+    del sign
+    return encode(x, fmt, "rne", _IEEE)
 
 
 def has_all(row: Row, of: tuple[Format, Format]) -> bool:
@@ -287,8 +294,8 @@ def drawn(operation: str, parameters: Parameters, shape: tuple[int, int], size: 
     count, width = shape
     found = declared.random.draw(parameters, Draws(0, count * size.factor, size.seed + 7, width))
     return {
-        name: np.asarray(array).astype(f"u{bytes_of(format_meant(fmt, parameters))}")
-        for name, (fmt, _) in declared.inputs.items()
+        name: np.asarray(array).astype(f"u{bytes_of(format_meant(field.format, parameters))}")
+        for name, field in declared.inputs.items()
         for array in (found[name],)
     }
 

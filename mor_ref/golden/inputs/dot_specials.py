@@ -32,7 +32,7 @@ from mor_ref.golden.inputs.dot_rows import (
 )
 from mor_ref.golden.inputs.dot_sums import rows_of_special_pairs, rows_of_sums
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 _INF, _NAN = math.inf, math.nan
 _ONE = (1.0, 1.0)

@@ -6,7 +6,7 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import Pairs, Row, arrays_of, with_scales_of_one
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 _ZERO, _NEGATIVE = (0.0, 1.0), (0.0, -1.0)  # products of +0 and of -0
 _ROOT, _LOW = 2.0**-63, 2.0**-126  # the smallest normal number of binary32, and its root

@@ -14,8 +14,8 @@ from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.found_files import contents_of
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.dot import formats_of, profile_of
-from mor_ref.operations.operation import Arrays, Parameters
 
 
 @functools.cache

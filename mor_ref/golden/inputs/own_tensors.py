@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import numbers_from, unsigned_from
-from mor_ref.definitions.affine import check_groups
-from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.definitions.blocks import check_groups, rows_and_columns
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD

@@ -9,7 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import powers
 from mor_ref.golden.inputs.product_pieces import ONES, WIDE, Row, arrays_of, placed
 from mor_ref.golden.inputs.products import Kind
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 
 def several_chunks(kind: Kind) -> Arrays:

@@ -20,7 +20,7 @@ from mor_ref.golden.inputs.dot_rows import has_all, powers
 from mor_ref.golden.inputs.dot_specials import rows_of_infinities
 from mor_ref.golden.inputs.products import Kind
 from mor_ref.operations.bits import Unsigned, bits32
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.operations.random_products import CHOICES, WIDEST, Blocks, operand
 
 Pairs = list[tuple[float, float]]

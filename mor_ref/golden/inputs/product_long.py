@@ -5,7 +5,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_long import long_codes
 from mor_ref.golden.inputs.product_pieces import Row, Two, arrays_of
 from mor_ref.golden.inputs.products import Kind
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 
 _EXPONENTS = (0, -5, 6, -7, 3), (1, -4, 2, 7, -6, 5, -7)  # of the factors of blocks, in turn
 

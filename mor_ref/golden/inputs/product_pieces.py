@@ -13,7 +13,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.exact.encoding import encode
 from mor_ref.golden.inputs.products import Kind
 from mor_ref.operations.bits import Unsigned, bits32
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.operations.random_products import CHOICES, WIDEST, Blocks, operand
 
 Two = tuple[float, float]  # of a and of b

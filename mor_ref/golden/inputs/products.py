@@ -12,7 +12,7 @@ from mor_ref.exact.encoding import encode
 from mor_ref.golden.inputs.dot_rows import drawn, joined
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.random_products import (
     CHOICES,
     WIDEST,

@@ -8,8 +8,8 @@ from typing import Any
 
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, axes_of, digests_shape
 from mor_ref.operations import OPERATIONS, Operation
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import bytes_of, format_meant
-from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import Shape, shapes_of
 
@@ -45,10 +45,10 @@ def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any
     known = declaration.inputs_for(declaration.optional) if is_input else declaration.outputs
     if base not in known or own not in ([], [DIGEST]):
         raise OperationError(f"has the field {field['name']}, which {operation} does not have")
-    fmt, axes = known[base]
-    if own and axes not in _OF_TWO_AXES:
+    declared = known[base]
+    if own and declared.axes not in _OF_TWO_AXES:
         raise OperationError(f"has the field {field['name']}, but {base} has no rows and columns")
-    if field["format"] != (right := "u8" if own else fmt):
+    if field["format"] != (right := "u8" if own else declared.format):
         raise OperationError(
             f"has {field['name']} in the format {field['format']}; its format is {right}"
         )
@@ -69,11 +69,14 @@ def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
 def views_of(operation: str, field: str) -> list[str]:
     """Return the layouts that a field of an operation can be given in."""
     declaration = OPERATIONS[operation]
-    fmt, axes = declaration.field(field)
-    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
+    declared = declaration.field(field)
+    fmt, axes = declared.format, declared.axes
+    is_of_blocks = "block_format" in declaration.parameters  # whose text says the formats
+    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0") or is_of_blocks
     can_be = {
         "transposed": axes in _OF_TWO_AXES,
-        "packed": axes in _OF_TWO_AXES and fmt in ("format", "e2m1"),
+        "packed": axes in _OF_TWO_AXES
+        and (fmt in ("format", "e2m1") or (is_of_blocks and field == "code")),
         "reciprocal": fmt == "f32",
         "replicated": "tile" in declaration.parameters and axes == "grid",
         "swizzled_128x4": axes == "grid" and is_code,
@@ -106,11 +109,11 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
     if missing:
         raise OperationError(f"has no {missing[0]}, which its parameters ask for")
     x = arrays[next(iter(declaration.inputs))]
-    axes, fields = _shapes(declaration, parameters, x.shape), declaration.fields()
+    shapes = _shapes(declaration, parameters, x.shape)
     for name, array in arrays.items():
         base, *own = name.split(SEPARATOR)
-        fmt, axis = fields[base]
-        shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
+        field = declaration.field(base)
+        shape, size = shapes[field.axes], bytes_of(format_meant(field.format, parameters))
         if own:
             shape, size = digests_shape(shape), 1
         if array.shape != shape or array.itemsize != size:

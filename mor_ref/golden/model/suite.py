@@ -1,29 +1,15 @@
 """Suites of golden vectors: cases of an operation, as bits of inputs and expected values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 from mor_ref.argument_checks import known_name
-from mor_ref.operations.operation import Arrays, Parameters
-
-Role = Literal["input", "expected"]
-
-
-@dataclass(frozen=True)
-class Field:
-    """An array of a case: what its bits mean, whether they go in or come out, and by which rules.
-
-    The fields of a suite are in the order in which one follows from another. `views` are the other
-    layouts that a kernel may give it in.
-    """
-
-    name: str
-    role: Role
-    format: str
-    meaning: str
-    rules: tuple[str, ...] = ()
-    views: tuple[str, ...] = ()
+from mor_ref.golden.model.views import SEPARATOR
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.call import Arrays, Parameters
+from mor_ref.operations.fields import Field, Fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +33,8 @@ class Size:
 class Suite:
     """Cases of one operation. `questions` have no expected bits: these come from the model.
 
-    `about` are the rules of the suite as a whole; its fields have rules of their own.
+    Its fields are in the order in which one follows from another. `about` are the rules of the
+    suite as a whole; its fields have rules of their own.
     """
 
     name: str
@@ -65,14 +52,40 @@ class Suite:
         return tuple(sorted(set(named)))
 
 
-def expected(name: str, fmt: str, meaning: str, *rules: str, views: tuple[str, ...] = ()) -> Field:
-    """Return a field that an operation computes."""
-    return Field(name, "expected", fmt, meaning, rules, views)
+def suite(
+    name: str,
+    title: str,
+    operation: str,
+    about: tuple[str, ...],
+    questions: Callable[[Size], Iterator[Case]],
+    shown: tuple[str, ...] | None = None,
+    *,
+    tested: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    normative: bool = True,
+) -> Suite:
+    """Return a suite whose fields are those of its operation.
+
+    `shown` are the outputs of its cases, such as "scale", or "scale@sha256_128x128" for the digests
+    of its tiles; without it, all are. `tested` has the rules of fields that cases test in part.
+    """
+    declared = OPERATIONS[operation]
+    outputs = {
+        name: replace(output, rules=tested.get(name, output.rules))
+        for name, output in declared.outputs.items()
+    }
+    results = (_result(name, outputs) for name in (outputs if shown is None else shown))
+    fields = (*declared.inputs.values(), *results)
+    return Suite(name, title, operation, about, fields, questions, normative)
 
 
-def given(name: str, fmt: str, meaning: str) -> Field:
-    """Return a field that an operation takes."""
-    return Field(name, "input", fmt, meaning)
+def _result(name: str, outputs: Fields) -> Field:
+    """Return an output, or the digests of its tiles."""
+    base, _, view = name.partition(SEPARATOR)
+    output = outputs[base]
+    if not view:
+        return output
+    meaning = f"{output.words}; the digest of each tile"
+    return Field(name, "expected", "u8", output.axes, meaning, ("VEC-010", *output.rules))
 
 
 def question(fields: Iterable[Field], case: Case) -> Case:

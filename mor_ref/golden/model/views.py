@@ -17,8 +17,9 @@ from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned, f32_array, numbers_of
+from mor_ref.operations.block_formats import block_format_in
+from mor_ref.operations.call import Parameters
 from mor_ref.operations.fields import AXES, Axes
-from mor_ref.operations.operation import Parameters
 
 SEPARATOR = "@"
 DIGEST_TILE, DIGEST_BYTES = 128, 32
@@ -132,7 +133,7 @@ def axes_of(operation: str, field: str) -> Axes:
     """Return the axes of a field of an operation, or of the digests of its tiles."""
     if SEPARATOR in field:
         return _OF_DIGESTS
-    return AXES[OPERATIONS[operation].field(field)[1]]
+    return AXES[OPERATIONS[operation].field(field).axes]
 
 
 def digests_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -148,7 +149,10 @@ def split(name: str) -> tuple[str, list[str]]:
 
 def unsuited(views: list[str], parameters: Parameters) -> str | None:
     """Return the reason why the codes of a case have no such view, or None."""
-    fmt = formats[parameters.get("format", "e2m1")]
+    if "block_format" in parameters:
+        fmt = block_format_in(parameters["block_format"]).fmt
+    else:
+        fmt = formats[parameters.get("format", "e2m1")]
     for view in views:
         bits = VIEWS[view].code_bits
         if bits not in (None, fmt.bits):

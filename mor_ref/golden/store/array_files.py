@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from mor_ref.golden.store.whole_files import whole_file
+from mor_ref.whole_files import whole_file
 
 ENDINGS = (".safetensors", ".npz", ".npy")
 # In the order of the library, which writes the last ones first.

@@ -10,10 +10,10 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.checks import OperationError, check_fields, check_parameters
 from mor_ref.golden.model.views import VIEWS
-from mor_ref.golden.store.whole_files import read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import CASE_FORMATS, INTEGERS
 from mor_ref.operations.parameters import Kind, kind, number, one_of
+from mor_ref.whole_files import read_inside
 
 VERSION = 1
 MANIFEST = "MANIFEST.json"

@@ -4,7 +4,6 @@ import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from safetensors.numpy import save
 
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.checks import OperationError, check_arrays
-from mor_ref.golden.model.suite import Case, Field, Suite
+from mor_ref.golden.model.suite import Case, Suite
 from mor_ref.golden.model.views import VIEWS, axes_of
 from mor_ref.golden.store.manifest import (
     AGAIN,
@@ -23,8 +22,9 @@ from mor_ref.golden.store.manifest import (
     GoldenError,
     read_manifest,
 )
-from mor_ref.golden.store.whole_files import load_arrays, read_inside, write_inside, write_whole
+from mor_ref.operations.fields import Field
 from mor_ref.operations.parameters import GENERATED, RECIPE
+from mor_ref.whole_files import load_arrays, read_inside, write_inside, write_whole
 
 __all__ = [
     "MANIFEST",
@@ -85,7 +85,9 @@ def described(suite: Suite) -> dict[str, Any]:
 
 def _described(operation: str, field: Field) -> dict[str, Any]:
     axes = axes_of(operation, field.name)
-    return {**asdict(field), "shape": axes.names, "layout": axes.layout}
+    said = {name: getattr(field, name) for name in ("name", "role", "format")}
+    said |= {"meaning": field.words, "rules": field.rules, "views": field.views}
+    return {**said, "shape": axes.names, "layout": axes.layout}
 
 
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:

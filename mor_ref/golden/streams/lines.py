@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.operations.call import Arrays
 from mor_ref.operations.fields import bytes_of
-from mor_ref.operations.operation import Arrays
 
 NEWLINE = b"\n"
 _SPACE = b" "

@@ -16,8 +16,8 @@ from mor_ref.golden import bundled_files, load
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.streams.lines import Line, LineField
 from mor_ref.operations import OPERATIONS, RandomInputs
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import format_meant
-from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.random_numbers import Draws
 
 _CHUNK = 1 << 14  # numbers that are made at once: few enough for the processor's cache

@@ -1,88 +1,12 @@
 """All suites: single steps, single blocks, tensors and large tensors, each by chapter."""
 
-from mor_ref.golden.model.suite import Suite
-from mor_ref.golden.suites import (
-    affine,
-    decoding,
-    dot,
-    dot_integers,
-    dot_scaled,
-    encoding,
-    errors,
-    fp8lm,
-    fp8lm_state,
-    fp8lm_steps,
-    levels,
-    matmul,
-    mixed,
-    mx,
-    nvfp4,
-    nvfp4_large,
-    packed,
-    policies,
-    policies_large,
-    quantization,
-    quantization_large,
-    scales,
-    selection,
-    shared,
-)
+from typing import TYPE_CHECKING
 
-SUITES: dict[str, Suite] = {
-    suite.name: suite
-    for suite in (
-        *encoding.STEPS,
-        decoding.STEPS,
-        scales.STEPS,
-        quantization.STEPS,
-        errors.STEPS,
-        policies.STEPS,
-        quantization.BLOCKS,
-        nvfp4.BLOCKS,
-        mx.BLOCKS,
-        quantization.TENSORS,
-        policies.TENSORS,
-        *nvfp4.TENSORS,
-        mx.TENSORS,
-        mx.DECODED,
-        quantization_large.LARGE,
-        policies_large.LARGE,
-        nvfp4_large.LARGE,
-        mx.LARGE,
-        shared.BLOCKS,
-        shared.TENSORS,
-        shared.LARGE,
-        levels.STEPS,
-        levels.TENSORS,
-        levels.LARGE,
-        affine.STEPS,
-        affine.FLOAT_ZEROS,
-        affine.TENSORS,
-        affine.GROUPS,
-        affine.LARGE,
-        selection.SELECTED,
-        packed.BLOCKS,
-        packed.ROWS,
-        mixed.STEPS,
-        mixed.LAYERS,
-        mixed.TENSORS,
-        mixed.LARGE,
-        fp8lm.SCALES,
-        fp8lm.CASTS,
-        fp8lm.RECASTS,
-        fp8lm.SUMMED,
-        fp8lm.ADAM,
-        fp8lm_steps.STATES,
-        fp8lm_state.SHARED,
-        fp8lm_state.STORED,
-        fp8lm_state.WINDOWS,
-        fp8lm_state.MU,
-        fp8lm_state.RATES,
-        fp8lm_state.PARTITION,
-        dot.CHUNKS,
-        dot.ROWS,
-        dot_scaled.SCALED,
-        dot_integers.INTEGERS,
-        matmul.ENTRIES,
-    )
-}
+from mor_ref.schemes import collected_later
+
+if TYPE_CHECKING:
+    from mor_ref.golden.suites.catalogue import SUITES
+
+__all__ = ["SUITES"]
+
+__getattr__ = collected_later(__name__, "SUITES")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.golden.inputs.edges import SPECIALS
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.operations.bits import f32_bits
-from mor_ref.operations.dot_integers import random_inputs
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
+from mor_ref.operations.dot import random_integers
 from mor_ref.operations.random_numbers import Draws
 
 _ENDS = (0x00, 0x01, 0xFF, 0x55, 0x7F, 0x80, 0x81)
@@ -49,7 +49,7 @@ def _cases(size: Size) -> Iterator[Case]:
     sums = [_SUMS[k % len(_SUMS)] for k in range(len(scales))]
     yield Case("scales", {}, _rows(sums, 2, scales))
     for name, width, count in _DRAWN:
-        found = random_inputs({}, Draws(0, count * size.factor, size.seed + width, width))
+        found = random_integers({}, Draws(0, count * size.factor, size.seed + width, width))
         codes = {one: found[one].astype(np.uint8) for one in "ab"}
         numbers = {one: found[one].astype(np.uint32) for one in ("scale_a", "scale_b")}
         yield Case(name, {}, {**codes, **numbers})
@@ -58,19 +58,10 @@ def _cases(size: Size) -> Iterator[Case]:
     yield Case("wrapping", {}, _rows([(0x80, 0x80)], _WRAPPING, [(_ONE, _ONE)]))
 
 
-INTEGERS = Suite(
+INTEGERS = suite(
     "dot_integers",
     "Dot products of int8, with the epilogue of SwitchBack",
     "dot_integers",
     ("DOT-019",),
-    (
-        given("a", "u8", "the integers of the first operand, in two's complement"),
-        given("b", "u8", "those of the second one"),
-        given("scale_a", "f32", "x: the scale of a row of a"),
-        given("scale_b", "f32", "w: that of a row of b"),
-        expected("int32_sum", "u32", "the sum modulo 2^32, in two's complement", "DOT-019"),
-        expected("number", "f32", "the sum in binary32", "DOT-019"),
-        expected("result", "f32", "the number times 1 / 127^2 and both scales", "DOT-020"),
-    ),
     _cases,
 )

@@ -11,10 +11,10 @@ from mor_ref.golden.inputs.dot_rows import drawn, joined, with_a_small_sum
 from mor_ref.golden.inputs.dot_specials import specials_with_scales
 from mor_ref.golden.inputs.dot_zeros import negative_scales, negative_zeros_with_scales
 from mor_ref.golden.inputs.found_dots import first_with_numbers_of, with_found_rows
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.dot import INPUTS, name_of, special_case
+from mor_ref.golden.model.suite import Case, Size, suite
+from mor_ref.golden.suites.dot import name_of, special_case
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.dot import formats_of, profile_of
-from mor_ref.operations.operation import Arrays, Parameters
 
 _DRAWN = 12  # random rows of a case
 _MORE = 7  # products, so that no whole vector fills a row
@@ -103,25 +103,10 @@ def _zeros_with_scales(profile: DotProfile, name: str, rows_of: Callable[..., Ar
     return Case(f"{name_of(both)}.{name}", both, _rows(rows_of, both, _whole(profile, both)))
 
 
-SCALED = Suite(
+SCALED = suite(
     "dot_scaled",
     "Dot products of blocks with scales",
     "dot_scaled",
     ("DOT-002", "DOT-006"),
-    (
-        *INPUTS,
-        given("scale_a", "scale_format", "the codes of the scales of the blocks of a"),
-        given("scale_b", "scale_format", "those of b"),
-        expected(
-            "exponent", "u32",
-            "the largest exponent of the last chunk, in two's complement; 0 in exact and promoted",
-            "DOT-004",
-        ),
-        expected(
-            "cut_sum", "u64", "the sum of cut terms of the last chunk, in two's complement",
-            "DOT-007", "DOT-009",
-        ),
-        expected("result", "f32", "the last c", "DOT-001", "DOT-008", "DOT-011", "DOT-012"),
-    ),
     _scaled_cases,
-)  # fmt: skip
+)

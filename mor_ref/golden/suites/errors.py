@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.golden.inputs.edges import bell, wide
-from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.operations.random_words import random_words
 
 
@@ -57,30 +57,4 @@ def _far_apart(size: Size) -> Iterator[tuple[int, int]]:
         )
 
 
-def sum_fields(prefix: str = "", of: str = "") -> tuple[Field, ...]:
-    """Return the fields of the three sums of each unit."""
-    meanings = {
-        "sum": ("the sum of u over a unit", ("ERR-002", "ERR-004")),
-        "nonzero": ("how many elements of it count", ("ERR-002",)),
-        "nonfinite": ("how many elements of it are lost", ("ERR-003",)),
-    }
-    return tuple(
-        expected(f"{prefix}{name}", "u64", f"{meaning}{of}", *rules)
-        for name, (meaning, rules) in meanings.items()
-    )
-
-
-STEPS = Suite(
-    "error_steps",
-    "The relative error of one number",
-    "error_term",
-    (),
-    (
-        given("x", "f32", "the number, finite and not zero"),
-        given("y", "f32", "what it has become"),
-        expected("d", "f32", "their distance", "ERR-001"),
-        expected("r", "f32", "d / |x|, at most 1", "ERR-001"),
-        expected("u", "u32", "r * 2^23 as an integer", "ERR-001"),
-    ),
-    _step_cases,
-)
+STEPS = suite("error_steps", "The relative error of one number", "error_term", (), _step_cases)

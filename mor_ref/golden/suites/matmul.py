@@ -16,8 +16,8 @@ from mor_ref.golden.inputs.products import (
     negative_zeros,
     products,
 )
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.operations.operation import Arrays
+from mor_ref.golden.model.suite import Case, Size, suite
+from mor_ref.operations.call import Arrays
 
 _FP8, _MIXED = ("e4m3", "e4m3"), ("e5m2", "bf16", "bf16")
 _FP4, _BF16 = ("e2m1", "e2m1"), ("bf16", "bf16")
@@ -207,23 +207,6 @@ def _case(kind: Kind, ending: str, arrays: Arrays) -> Case:
     return Case(".".join(names), kind.parameters, arrays)
 
 
-ENTRIES = Suite(
-    "matmul",
-    "Entries of products of matrices",
-    "matmul",
-    ("GEM-001", "GEM-003", "GEM-004"),
-    (
-        given("a", "u32", "the codes of a row of A"),
-        given("b", "u32", "those of a column of B"),
-        given("y_a", "bf16", "y of each element of A, rounded to bfloat16"),
-        given("y_b", "bf16", "that of each element of B"),
-        given("choice_a", "u8", "the format of each block of A: 0 e4m3, 1 e5m2, 2 e2m1, 3 bf16"),
-        given("choice_b", "u8", "that of each block of B"),
-        given("scale_a", "f32", "the scale of each block of A, as the record has it"),
-        given("scale_b", "f32", "that of each block of B"),
-        given("overall_a", "f32", "the global decode scale of the row of A; 1 if it has none"),
-        given("overall_b", "f32", "that of the column of B"),
-        expected("result", "f32", "the entry", "GEM-001", "GEM-003", "GEM-004"),
-    ),
-    _cases,
+ENTRIES = suite(
+    "matmul", "Entries of products of matrices", "matmul", ("GEM-001", "GEM-003", "GEM-004"), _cases
 )

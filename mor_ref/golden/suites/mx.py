@@ -28,19 +28,19 @@ from mor_ref.golden.inputs.mx_blocks import (
 from mor_ref.golden.inputs.placed import End, Entry
 from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.golden.suites.large import (
     TALLER,
     WIDER,
     LargeCase,
-    digests,
+    digested,
     in_each_source,
     large_beyond_tiles,
     large_suite,
 )
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.bits import f32_bits
-from mor_ref.operations.mx_decode import random_inputs as random_codes
+from mor_ref.operations.mx import random_codes
 from mor_ref.operations.random_numbers import Draws
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
@@ -172,63 +172,21 @@ def _decoding_cases(size: Size) -> Iterator[Case]:
             yield Case(f"{name}.{width}", {"format": name}, arrays)
 
 
-# That of all rules, and that of each row of the scale rules.
-_SCALE_RULES = ("MXS-002", "MXS-003", "MXS-004", "MXS-005", "MXS-006")
-BLOCKS = Suite(
-    "mx_blocks",
-    "Single blocks in MX",
-    "mx_block",
-    ("MXS-001",),
-    (
-        given("x", "f32", "the numbers of each block"),
-        expected("scale", "e8m0", "the stored scale", *_SCALE_RULES),
-        expected("xs", "f32", "each number under the scale", "MXS-007"),
-        expected("code", "format", "the codes", "MXS-007"),
-        expected("y", "f32", "what they stand for", "MXS-008"),
-    ),
-    _block_cases,
+BLOCKS = suite("mx_blocks", "Single blocks in MX", "mx_block", ("MXS-001",), _block_cases)
+TENSORS = suite(
+    "mx", "Tensors in MX formats under four scale rules", "mx", ("MXS-001",), _tensor_cases
 )
-TENSORS = Suite(
-    "mx",
-    "Tensors in MX formats under four scale rules",
-    "mx",
-    ("MXS-001",),
-    (
-        given("x", "source", "the tensor"),
-        expected(
-            "scale", "e8m0", "for each block", *_SCALE_RULES,
-            views=("transposed", "swizzled_128x4"),
-        ),
-        expected("xs", "f32", "each number under the scale of its block", "MXS-007"),
-        expected("code", "format", "the codes", "MXS-007", views=("transposed", "packed")),
-        expected("y", "f32", "what the codes stand for", "MXS-008"),
-    ),
-    _tensor_cases,
-)  # fmt: skip
-DECODED = Suite(
-    "mx_decoding",
-    "Codes and scales of MX to numbers",
-    "mx_decode",
-    ("MXS-001",),
-    (
-        given("code", "format", "the codes of each block"),
-        given("scale", "e8m0", "the scale of each block"),
-        expected("y", "f32", "what the codes stand for", "MXS-008", "MXS-009"),
-    ),
-    _decoding_cases,
+DECODED = suite(
+    "mx_decoding", "Codes and scales of MX to numbers", "mx_decode", ("MXS-001",), _decoding_cases
 )
 LARGE = large_suite(
     "mx_large",
     "Larger tensors in MX",
     "mx",
     (
-        digests("scale", "the scales of blocks", "MXS-003", "MXS-006"),
-        digests("code", "the codes", "MXS-007"),
-        digests("y", "what they stand for", "MXS-008"),
-    ),
-    (
         *_LARGE,
         *(case._replace(placed=_last_blocks(case)) for case in _every_format_and_rule()),
         *large_beyond_tiles("e4m3.floor", {"format": "e4m3", "scale_rule": "floor", "block": 32}),
     ),
+    digested("scale", "code", "y"),
 )

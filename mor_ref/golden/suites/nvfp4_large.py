@@ -7,7 +7,6 @@ from typing import Any
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.found_late import late_tiles, tensors_of_few
 from mor_ref.golden.inputs.placed import End
-from mor_ref.golden.model.suite import expected
 from mor_ref.golden.suites.large import (
     LARGEST_LATE,
     LAST_IN_TALLER,
@@ -15,7 +14,7 @@ from mor_ref.golden.suites.large import (
     TALLER,
     WIDER,
     LargeCase,
-    digests,
+    digested,
     large_beyond_tiles,
     large_suite,
     name_with,
@@ -93,13 +92,6 @@ LARGE = large_suite(
     "nvfp4_large",
     "Larger tensors in NVFP4, and tensors of few numbers",
     "nvfp4",
-    (
-        digests("block_scale", "the scales of tiles", "NVF-004", "NVF-006"),
-        digests("code", "the codes", "NVF-010"),
-        digests("packed", "the packed codes", "NVF-011"),
-        digests("y", "what they stand for", "NVF-010"),
-        expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
-        expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
-    ),
     (*_LARGE, *_every_profile_and_tile(), *large_beyond_tiles("te.1x16", _TE)),
+    (*digested("block_scale", "code", "packed", "y"), "global_encode_scale", "global_decode_scale"),
 )

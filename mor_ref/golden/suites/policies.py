@@ -35,12 +35,11 @@ from mor_ref.golden.inputs.hard_numbers import accepted
 from mor_ref.golden.inputs.nvfp4_tiles import infinite_amax, scales_near_ties, tied_by_one_scale
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
-from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.errors import sum_fields
+from mor_ref.golden.model.suite import Case, Size, suite
 from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
 from mor_ref.metrics import METRICS, MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
-from mor_ref.operations.decide import random_inputs
+from mor_ref.operations.policies import MOR, random_decision
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.policies import POLICIES
 from mor_ref.representations import uses_blocks
@@ -69,7 +68,7 @@ def drawn_case(name: str) -> Case:
     parameters = {"metric": name}
     if "format" in METRICS[name].reads:
         parameters["format"] = "e5m2"
-    drawn = random_inputs(parameters, Draws(0, 512, 0))
+    drawn = random_decision(parameters, Draws(0, 512, 0))
     arrays = {field: drawn[field].astype(kind) for field, kind in _COLUMNS.items()}
     return Case(name, parameters, arrays)
 
@@ -195,42 +194,15 @@ def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) ->
         yield tensor_case(tensor, policy=policy, scaling="gam", block=block)
 
 
-RUNGS_WITH_SUMS = ("e4m3", "e5m2", "nvfp4")
-STEPS = Suite(
-    "decisions",
-    "Acceptance from the sums of a unit",
-    "decide",
-    ("ERR-005",),
-    (
-        given("sum", "u64", "the error sum"),
-        given("nonzero", "u64", "how many elements count"),
-        given("nonfinite", "u64", "how many elements are lost"),
-        given("limit", "u32", "T of mean_relative_error"),
-        given("yardstick_sum", "u64", "the error sum under the yardstick"),
-        given("amax", "f32", "the largest magnitude"),
-        given("amin", "f32", "the smallest magnitude but zero"),
-        expected(
-            "accepted",
-            "u8",
-            "1 if the metric of the parameters accepts",
-            "MOR-001",
-            *(METRICS[name].rule for name in METRICS.specified),
-        ),
-    ),
-    _decision_cases,
+FIELDS = tuple(MOR.outputs_with(("e4m3", "e5m2", "nvfp4")))
+STEPS = suite(
+    "decisions", "Acceptance from the sums of a unit", "decide", ("ERR-005",), _decision_cases
 )
-TENSORS = Suite(
+TENSORS = suite(
     "policies",
     "Tensors under the four policies",
     "mor",
     ("MOR-005",),
-    (
-        given("x", "source", "the tensor"),
-        expected("amax", "f32", "for each unit", "SCL-001"),
-        expected("amin", "f32", "for each unit", "MOR-004"),
-        *(field for name in RUNGS_WITH_SUMS for field in sum_fields(f"{name}.", f", under {name}")),
-        expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
-        expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
-    ),
     lambda size: each_once(_tensor_cases(size)),
+    FIELDS,
 )

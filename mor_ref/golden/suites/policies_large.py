@@ -14,14 +14,14 @@ from mor_ref.golden.suites.large import (
     TALLER,
     WIDER,
     LargeCase,
-    digests,
+    digested,
     large_beyond_tiles,
     large_suite,
     name_with,
     of_each_cut,
     of_few,
 )
-from mor_ref.golden.suites.policies import RUNGS_WITH_SUMS
+from mor_ref.golden.suites.policies import FIELDS
 from mor_ref.operations.parameters import DOUBLINGS
 from mor_ref.policies import POLICIES
 
@@ -81,22 +81,10 @@ LARGE = large_suite(
     "Larger tensors under policies, and tensors of few numbers",
     "mor",
     (
-        digests("amax", "the amax of units", "SCL-001"),
-        digests("amin", "the amin of units", "MOR-004"),
-        *(
-            digests(f"{name}.{field}", "the error sums", rule)
-            for name in RUNGS_WITH_SUMS
-            for field, rule in (
-                ("sum", "ERR-002"), ("nonzero", "ERR-002"), ("nonfinite", "ERR-003"),
-            )
-        ),
-        digests("choice", "the choices", "MOR-001"),
-        digests("output", "the output", "MOR-006"),
-    ),
-    (
         *_LARGE,
         *_every_policy_and_scaling(),
         *(of_few(*few) for few in found_few("mor")),
         *large_beyond_tiles("three_way.gam", {"policy": "three_way", **_GAM, "block": [8, 16]}),
     ),
-)  # fmt: skip
+    digested(*FIELDS),
+)

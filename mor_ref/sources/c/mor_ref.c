@@ -292,16 +292,16 @@ int64_t mor_encode_stochastic(const mor_format *to, mor_overflow overflow, mor_n
 }
 
 typedef struct {
-    mor_preset preset;
+    mor_encoder_profile profile;
     mor_format_index format;
     mor_overflow overflow;
     mor_nan nan;
     int32_t nan_codes[2]; /* without and with sign bit; -1: by the rule */
     bool rna, zero_and_negative_are_nan;
-} preset_row;
+} profile_row;
 
 /* ENC-016 */
-static const preset_row PRESETS[] = {
+static const profile_row PROFILES_OF_ENCODERS[] = {
     {MOR_CUDA, MOR_E4M3, MOR_SATFINITE, MOR_CANONICAL, {-1, -1}, false, false},
     {MOR_CUDA, MOR_E5M2, MOR_SATFINITE, MOR_CANONICAL, {-1, -1}, false, false},
     {MOR_CUDA, MOR_E2M1, MOR_SATFINITE, MOR_CANONICAL, {-1, -1}, false, false},
@@ -330,14 +330,20 @@ static const preset_row PRESETS[] = {
     {MOR_TORCH, MOR_E5M2FNUZ, MOR_OVERFLOW_IEEE, MOR_CANONICAL, {-1, -1}, false, false},
 };
 
-static const preset_row *preset_for(mor_preset preset, const mor_format *to) {
-    for (size_t i = 0; i < sizeof PRESETS / sizeof PRESETS[0]; i++)
-        if (PRESETS[i].preset == preset && &mor_formats[PRESETS[i].format] == to) return &PRESETS[i];
+static const profile_row *profile_for(mor_encoder_profile profile, const mor_format *to) {
+    for (size_t i = 0; i < sizeof PROFILES_OF_ENCODERS / sizeof PROFILES_OF_ENCODERS[0]; i++) {
+        const profile_row *row = &PROFILES_OF_ENCODERS[i];
+        if (row->profile == profile && &mor_formats[row->format] == to) return row;
+    }
     return NULL;
 }
 
-int64_t mor_encode_preset(mor_preset preset, const mor_format *to, mor_rounding rounding, uint32_t x) {
-    const preset_row *row = preset_for(preset, to);
+int64_t mor_encode_preset(mor_preset profile, const mor_format *to, mor_rounding rounding, uint32_t x) {
+    return mor_encode_profile(profile, to, rounding, x);
+}
+
+int64_t mor_encode_profile(mor_encoder_profile profile, const mor_format *to, mor_rounding rounding, uint32_t x) {
+    const profile_row *row = profile_for(profile, to);
     if (row == NULL) return -1;
     if (rounding == MOR_DEFAULT && row->rna) rounding = MOR_RNA;
     if (!resolve(to, &rounding)) return -1;
@@ -705,9 +711,9 @@ static mor_nvfp4_candidate te_candidate(const mor_nvfp4_global *global, uint32_t
     return made;
 }
 
-static mor_nvfp4_candidate torchao_candidate(const mor_nvfp4_global *global, uint32_t bamax) { /* NVF-007 */
+static mor_nvfp4_candidate torchao_candidate(const mor_nvfp4_global *global, uint32_t block_amax) { /* NVF-007 */
     mor_nvfp4_candidate made;
-    uint32_t ratio = mor_f32_divide(mor_f32_divide(bamax, SIX), global->decode);
+    uint32_t ratio = mor_f32_divide(mor_f32_divide(block_amax, SIX), global->decode);
     made.scale = element_code(E4M3, at_most(at_least(ratio, TWO_TO_MINUS_6), OF_448));
     made.encode = mor_f32_divide(global->encode, e4m3_number(made.scale));
     made.decode = mor_f32_multiply(global->decode, e4m3_number(made.scale));
@@ -715,9 +721,9 @@ static mor_nvfp4_candidate torchao_candidate(const mor_nvfp4_global *global, uin
     return made;
 }
 
-static mor_nvfp4_candidate modelopt_candidate(const mor_nvfp4_global *global, uint32_t bamax) { /* NVF-008 */
+static mor_nvfp4_candidate modelopt_candidate(const mor_nvfp4_global *global, uint32_t block_amax) { /* NVF-008 */
     mor_nvfp4_candidate made;
-    uint32_t t = mor_f32_divide(bamax, mor_f32_multiply(SIX, global->decode));
+    uint32_t t = mor_f32_divide(block_amax, mor_f32_multiply(SIX, global->decode));
     if (t == 0) t = ONE;
     made.scale = element_code(E4M3, at_most(at_least(t, TWO_TO_MINUS_9), OF_448));
     made.decode = mor_f32_multiply(e4m3_number(made.scale), global->decode);
@@ -726,9 +732,9 @@ static mor_nvfp4_candidate modelopt_candidate(const mor_nvfp4_global *global, ui
     return made;
 }
 
-static mor_nvfp4_candidate compressed_candidate(const mor_nvfp4_global *global, uint32_t bamax) { /* NVF-009 */
+static mor_nvfp4_candidate compressed_candidate(const mor_nvfp4_global *global, uint32_t block_amax) { /* NVF-009 */
     mor_nvfp4_candidate made;
-    made.scale = element_code(E4M3, mor_f32_multiply(global->encode, mor_f32_divide(bamax, SIX)));
+    made.scale = element_code(E4M3, mor_f32_multiply(global->encode, mor_f32_divide(block_amax, SIX)));
     if (made.scale == 0) made.scale = element_code(E4M3, AN_EIGHTH);
     made.decode = mor_f32_divide(e4m3_number(made.scale), global->encode);
     made.encode = 0;
@@ -771,25 +777,25 @@ mor_nvfp4_tile mor_nvfp4_tile_of(mor_profile profile, const mor_nvfp4_global *gl
                                  size_t rows, size_t columns, size_t stride) {
     mor_nvfp4_tile made;
     memset(&made, 0, sizeof made);
-    uint32_t bamax = made.bamax = mor_nvfp4_amax(x, rows, columns, stride);
+    uint32_t block_amax = made.block_amax = mor_nvfp4_amax(x, rows, columns, stride);
     if (has_4over6(profile)) {
-        uint32_t base = mor_f32_multiply(mor_f32_divide(bamax, SIX), global->encode);
+        uint32_t base = mor_f32_multiply(mor_f32_divide(block_amax, SIX), global->encode);
         made.six = te_candidate(global, base);
         made.four = te_candidate(global, mor_f32_multiply(ONE_AND_A_HALF, base));
         made.six.error = tile_error(profile, global, &made.six, x, rows, columns, stride);
         made.four.error = tile_error(profile, global, &made.four, x, rows, columns, stride);
         made.taken = is_less(made.four.error, made.six.error) ? made.four : made.six;
     } else if (profile == MOR_TORCHAO) {
-        made.taken = torchao_candidate(global, bamax);
+        made.taken = torchao_candidate(global, block_amax);
     } else if (profile == MOR_MODELOPT) {
-        made.taken = modelopt_candidate(global, bamax);
+        made.taken = modelopt_candidate(global, block_amax);
     } else if (profile == MOR_COMPRESSED_TENSORS) {
-        made.taken = compressed_candidate(global, bamax);
+        made.taken = compressed_candidate(global, block_amax);
     } else if (profile == MOR_TE_2_13) { /* NVF-005 */
-        made.taken = te_candidate(global, mor_f32_multiply(mor_f32_divide(bamax, SIX), global->encode));
+        made.taken = te_candidate(global, mor_f32_multiply(mor_f32_divide(block_amax, SIX), global->encode));
     } else { /* NVF-004 */
         uint32_t sixth = mor_f32_multiply(global->encode, mor_f32_divide(ONE, SIX));
-        made.taken = te_candidate(global, mor_f32_multiply(bamax, sixth));
+        made.taken = te_candidate(global, mor_f32_multiply(block_amax, sixth));
     }
     return made;
 }

@@ -46,20 +46,23 @@ uint32_t mor_largest_code(const mor_format *format);  /* of the largest finite n
 
 /* ---- Encoding and decoding: chapters encoding and decoding ---- */
 
-/* MOR_DEFAULT is rne; it is rtp for powers of two, and rna in presets of e8m0 that have it. */
+/* MOR_DEFAULT is rne; it is rtp for powers of two, and rna in profiles of e8m0 that have it. */
 typedef enum { MOR_DEFAULT, MOR_RNE, MOR_RNA, MOR_RTZ, MOR_RTP, MOR_RTN, MOR_RTO } mor_rounding;
 typedef enum { MOR_SATFINITE, MOR_OVERFLOW_IEEE } mor_overflow;
 typedef enum { MOR_CANONICAL, MOR_SIGNED } mor_nan;
-typedef enum { MOR_CUDA, MOR_ML_DTYPES, MOR_TORCH } mor_preset;
+typedef enum { MOR_CUDA, MOR_ML_DTYPES, MOR_TORCH } mor_encoder_profile;
+typedef mor_encoder_profile mor_preset; /* its former name */
 
-/* These four return -1 if the specification refuses the arguments: a rounding that powers of two do not have,
- * a format that a preset does not have, a random word of more than n bits, a number that is not a code.
+/* These return -1 if the specification refuses the arguments: a rounding that powers of two do not have,
+ * a format that a profile does not have, a random word of more than n bits, a number that is not a code.
  * `from` is the format of x: any of the table, or mor_f64. */
 int64_t mor_encode(const mor_format *to, mor_rounding rounding, mor_overflow overflow, mor_nan nan,
                    const mor_format *from, uint64_t x);
 int64_t mor_encode_stochastic(const mor_format *to, mor_overflow overflow, mor_nan nan, int n_random_bits,
                               uint32_t random_word, const mor_format *from, uint64_t x);
-int64_t mor_encode_preset(mor_preset preset, const mor_format *to, mor_rounding rounding, uint32_t x);
+int64_t mor_encode_profile(mor_encoder_profile profile, const mor_format *to, mor_rounding rounding, uint32_t x);
+/* Its former name. */
+int64_t mor_encode_preset(mor_preset profile, const mor_format *to, mor_rounding rounding, uint32_t x);
 int64_t mor_decode(const mor_format *format, uint32_t code);
 
 /* RN32 of one operation: ART-001 to ART-003. */
@@ -151,7 +154,7 @@ typedef struct {
 } mor_nvfp4_candidate;
 
 typedef struct {
-    uint32_t bamax;
+    uint32_t block_amax;
     mor_nvfp4_candidate taken, six, four; /* six and four only in profiles of NVF-006 */
 } mor_nvfp4_tile;
 

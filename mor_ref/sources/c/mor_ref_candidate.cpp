@@ -1,6 +1,6 @@
 // The C99 library as a candidate: mor-ref verify exec:./mor_ref_candidate compares it with the golden
 // vectors, as it was built for this machine. It answers the operations of formats, scales, MoR, NVFP4 and MX, and
-// skips the other schemes, the formats and policies that the library does not have, and given amaxes, scales and words.
+// skips the other representations, the formats and policies that the library does not have, and given amaxes, scales and words.
 #include "mor_ref.h"
 #include "mor_ref_protocol.hpp"
 
@@ -166,9 +166,10 @@ Answer encode_stochastic(const Case &asked) {
 Answer encode_preset(const Case &asked) {
     const Array &x = asked.input("x");
     const mor_format &to = format_of(asked);
-    mor_preset preset = static_cast<mor_preset>(place(asked.parameter("preset"), {"cuda", "ml_dtypes", "torch"}));
+    int named = place(asked.parameter("preset"), {"cuda", "ml_dtypes", "torch"});
     return {{"code", mapped(x, [&](size_t i) {
-                 return mor_encode_preset(preset, &to, MOR_DEFAULT, narrow(x.numbers[i]));
+                 return mor_encode_profile(static_cast<mor_encoder_profile>(named), &to, MOR_DEFAULT,
+                                           narrow(x.numbers[i]));
              })}};
 }
 
@@ -475,7 +476,7 @@ Answer nvfp4_block(const Case &asked) {
         tiled(tensor, Grid(tensor, "row"), profile, [&](const Part &, size_t tile) { return global(tile); });
     Answer answer;
     auto list = [&](const char *name, auto f) { answer[name] = mapped(amaxes, f); };
-    list("block_amax", [&](size_t i) { return made.tiles[i].bamax; });
+    list("block_amax", [&](size_t i) { return made.tiles[i].block_amax; });
     list("block_scale", [&](size_t i) { return made.tiles[i].taken.scale; });
     list("decode_scale", [&](size_t i) { return made.tiles[i].taken.decode; });
     list("global_encode_scale", [&](size_t i) { return global(i).encode; });

@@ -32,10 +32,14 @@ int64_t mor_dpi_encode_stochastic(int to, int overflow, int nan, int n_random_bi
                                  x);
 }
 
-int64_t mor_dpi_encode_preset(int preset, int to, int rounding, uint32_t x) {
+int64_t mor_dpi_encode_profile(int profile, int to, int rounding, uint32_t x) {
     const mor_format *target = format_at(to);
     if (target == NULL || target == &mor_f64) return -1;
-    return mor_encode_preset((mor_preset)preset, target, (mor_rounding)rounding, x);
+    return mor_encode_profile((mor_encoder_profile)profile, target, (mor_rounding)rounding, x);
+}
+
+int64_t mor_dpi_encode_preset(int profile, int to, int rounding, uint32_t x) {
+    return mor_dpi_encode_profile(profile, to, rounding, x);
 }
 
 int64_t mor_dpi_decode(int format, uint32_t code) {

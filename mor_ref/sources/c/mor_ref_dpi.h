@@ -18,7 +18,8 @@ int mor_dpi_format(const char *name); /* the number of a format; -1 if there is 
 int64_t mor_dpi_encode(int to, int rounding, int overflow, int nan, int from, uint64_t x);
 int64_t mor_dpi_encode_stochastic(int to, int overflow, int nan, int n_random_bits, uint32_t random_word, int from,
                                   uint64_t x);
-int64_t mor_dpi_encode_preset(int preset, int to, int rounding, uint32_t x);
+int64_t mor_dpi_encode_profile(int profile, int to, int rounding, uint32_t x);
+int64_t mor_dpi_encode_preset(int profile, int to, int rounding, uint32_t x); /* its former name */
 int64_t mor_dpi_decode(int format, uint32_t code);
 
 /* Fold over the numbers of a block, from 0 on. */

@@ -10,7 +10,8 @@ package mor_ref_dpi;
   typedef enum int {MOR_DEFAULT, MOR_RNE, MOR_RNA, MOR_RTZ, MOR_RTP, MOR_RTN, MOR_RTO} rounding_t;
   typedef enum int {MOR_SATFINITE, MOR_OVERFLOW_IEEE} overflow_t;
   typedef enum int {MOR_CANONICAL, MOR_SIGNED} nan_t;
-  typedef enum int {MOR_CUDA, MOR_ML_DTYPES, MOR_TORCH} preset_t;
+  typedef enum int {MOR_CUDA, MOR_ML_DTYPES, MOR_TORCH} encoder_profile_t;
+  typedef encoder_profile_t preset_t;  // its former name
   typedef enum int {MOR_GAM, MOR_SCALE_E8M0, MOR_SCALE_FP32} scaling_t;
   typedef enum int {MOR_MX_FLOOR, MOR_MX_CEIL, MOR_MX_EVEN, MOR_MX_RCEIL} mx_rule_t;
   typedef enum int {
@@ -24,8 +25,11 @@ package mor_ref_dpi;
   import "DPI-C" function longint mor_dpi_encode_stochastic(
     input int to, input int overflow, input int nan, input int n_random_bits, input int unsigned random_word,
     input int from, input longint unsigned x);
+  import "DPI-C" function longint mor_dpi_encode_profile(
+    input int profile, input int to, input int rounding, input int unsigned x);
+  // Its former name.
   import "DPI-C" function longint mor_dpi_encode_preset(
-    input int preset, input int to, input int rounding, input int unsigned x);
+    input int profile, input int to, input int rounding, input int unsigned x);
   import "DPI-C" function longint mor_dpi_decode(input int format, input int unsigned code);
 
   // Of one operation in binary32, rounded once.

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mor_ref.arrays import codes_in
+from mor_ref.counts_in_words import counted, differing_in_case, listed
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations.fields import format_meant
@@ -12,7 +13,6 @@ from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts_in_words import counted, differing_in_case, listed
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.tensor_parts import parts_of
 from mor_ref.verify.reporting.text import diagnosis_lines

@@ -8,7 +8,8 @@ from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays, PublicRecord
+from mor_ref.operations.call import Arrays
+from mor_ref.operations.operation import PublicRecord
 from mor_ref.recipes import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.own_fields import fields_of_operation
@@ -27,7 +28,7 @@ class Recorded(NamedTuple):
     @property
     def fields(self) -> Arrays:
         """The fields that the record has, as bit patterns."""
-        return self.declared.stored(self.record)
+        return OPERATIONS[self.operation].stored(self.record)
 
     @property
     def format(self) -> str | None:
@@ -80,5 +81,5 @@ def in_rows(operation: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _axes_of(operation: str, field: str) -> str:
-    return OPERATIONS[operation].outputs.get(field, ("", ""))[1]
+def _axes_of(operation: str, field: str) -> str | None:
+    return OPERATIONS[operation].axes_of(field)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.argument_checks import known_name
-from mor_ref.golden.model.suite import Case, Field
+from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.fields import Field
 from mor_ref.verify.comparing.names_given import fields_of
 
 

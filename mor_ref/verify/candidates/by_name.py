@@ -11,6 +11,8 @@ from mor_ref.verify.candidates.results_directory import ResultsDirectory
 
 SECONDS = 60.0  # for a case, unless another time is given
 _LONGEST = 1e6  # seconds
+_OF_LIBRARIES = (".so", ".dll", ".dylib")
+_OF_ARRAYS = (".npy", ".npz", ".safetensors", ".pt", ".bin")
 
 
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
@@ -51,6 +53,17 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
 def _what_to_give(text: str) -> str:
     """Say why a text is the name of no candidate, and what to give."""
     first, *_ = (*text.split(maxsplit=1), "")
+    ending = Path(first).suffix
+    if ending in _OF_LIBRARIES:
+        return (
+            "a library; give module:function, a function of (operation, parameters, inputs) in "
+            "Python that calls it, such as with ctypes"
+        )
+    if ending in _OF_ARRAYS:
+        return (
+            "a file of results; give dir:DIRECTORY, and write the fields that mor-ref quantize "
+            "writes to DIRECTORY/own.safetensors, as TENSOR/FIELD"
+        )
     if text.isidentifier() and Path(f"{text}.py").is_file():
         return f"a module; give {text}:FUNCTION"
     if "/" in first and Path(first).exists():

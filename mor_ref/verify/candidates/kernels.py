@@ -30,16 +30,16 @@ class Kernels(Candidate):
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields that the kernels compute; None for an operation without kernels."""
         del suite
-        kernels = OPERATIONS[operation].cuda
-        if kernels is None:
+        declared = OPERATIONS[operation]
+        if declared.kernels is None:
             return None
         try:
             arrays = {
                 name: self.device.upload(np.ascontiguousarray(array))
                 for name, array in case.arrays.items()
             }
-            found = kernels(self.device, case.parameters, arrays)
-            return {name: self.device.download(array) for name, array in found.items()}
+            results = declared.cuda(self.device, case.parameters, arrays)
+            return {name: self.device.download(array) for name, array in results.items()}
         except CudaError as error:
             raise CandidateError(str(error)) from error
 

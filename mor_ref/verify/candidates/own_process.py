@@ -61,9 +61,10 @@ class OwnProcess:
         return f"ended with status {status}"
 
     def _kill(self) -> None:
+        """End the process and its group; what it has left of the group keeps its pipes open."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
         if self._popen.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.kill()
 
     def end(self, patience: float) -> None:

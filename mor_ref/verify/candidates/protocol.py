@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.operations.parameters import PLACED, RECIPE
 from mor_ref.verify.candidates.candidate import CandidateError
 

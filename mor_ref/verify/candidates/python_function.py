@@ -1,6 +1,7 @@
 """A Python function as a candidate."""
 
 import importlib
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ import numpy as np
 
 from mor_ref.argument_checks import error_text
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import (
     NO_REMARKS,
     Answer,
@@ -29,6 +30,7 @@ from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
 _PACKAGE = Path(__file__).parents[2]  # its own lines help no reader of a report
+_HOW = "give a function of (operation, parameters, inputs) that returns a dict of fields"
 _SAID = 300  # characters of an exception's message
 
 
@@ -74,8 +76,9 @@ class PythonFunction(Candidate):
         """Return the failure of a candidate that raised an exception."""
         message = _in_a_line(error)
         said = f": {message}" if message else ""
+        hint = "" if _takes_three(self.function) else f"; {_HOW}"
         return CandidateError(
-            f"{self.name} raised {type(error).__name__} on {where}{said}{_place_of(error)}"
+            f"{self.name} raised {type(error).__name__} on {where}{said}{_place_of(error)}{hint}"
         )
 
     def _fields(self, where: str, found: Any) -> Answer | None:
@@ -111,6 +114,17 @@ class PythonFunction(Candidate):
         return {
             name if is_name(name) else ascii(name)[:_SHOWN]: _array(given) for name, given in items
         }
+
+
+def _takes_three(function: Callable[..., Any]) -> bool:
+    """Return whether a function can be called with three arguments; True if that is not known."""
+    try:
+        inspect.signature(function).bind("", {}, {})
+    except TypeError:
+        return False
+    except Exception:  # noqa: BLE001 (somebody's object can raise anything)
+        return True
+    return True
 
 
 def _array(given: Any) -> Any:

@@ -91,7 +91,8 @@ class _Process(OwnProcess):
         is_late = threading.Event()
 
         def end_late() -> None:
-            is_late.set()
+            if self._popen.poll() is None:  # else it has ended, and only what it has left is there
+                is_late.set()
             self._kill()
 
         timer = threading.Timer(seconds, end_late)

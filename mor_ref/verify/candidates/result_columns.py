@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.definitions.affine import IntegerGrid
+from mor_ref.definitions.integer_grids import IntegerGrid
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import bits_of, bytes_of, format_meant, grid_of, sign_is_open
+from mor_ref.operations.fields import bits_of, bytes_of, format_meant
+from mor_ref.operations.integers import grid_of
 from mor_ref.operations.shapes import shapes_of
 
 
@@ -88,13 +89,12 @@ def _column(operation: str, case: Case, name: str) -> Column:
     reason = unsuited(views, case.parameters)
     if reason is not None:
         raise ColumnsError(f"names {name}, but {reason}")
-    fmt, axes = declared.field(field)
+    output = declared.field(field)
     shape = case.arrays[next(iter(declared.inputs))].shape
-    plain = shapes_of(declared.first_axes, case.parameters, shape)[axes]
-    meant = format_meant(fmt, case.parameters)
+    plain = shapes_of(declared.first_axes, case.parameters, shape)[output.axes]
+    meant = format_meant(output.format, case.parameters)
     size = bytes_of(meant)
-    is_open = sign_is_open(field, case.parameters)
-    grid = None if is_open else grid_of(field, case.parameters)
+    grid = grid_of(output, case.parameters)
     if views:
         if len({*views}) < len(views):
             raise ColumnsError(f"names {name}; name each view once")

@@ -179,7 +179,7 @@ def _of_words(column: Column, words: list[str]) -> NDArray[Any]:
     """Return the entries of words; integers of a grid with a sign can have fewer digits."""
     numbers = column.array([_number(word, 8 * column.size) for word in words])
     is_signed = column.grid is not None and column.grid.signed
-    takes = Integers(column.size, column.grid if is_signed else None)
+    takes = Integers(column.size, is_signed, column.grid if is_signed else None)
     return takes.extended(numbers, _BITS * _digits(words))
 
 

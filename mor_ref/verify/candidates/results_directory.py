@@ -10,11 +10,11 @@ import numpy as np
 from mor_ref.arrays import let_go
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.golden.store.whole_files import arrays_inside, read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
 from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines, of_memory, text_of
+from mor_ref.whole_files import arrays_inside, read_inside
 
 _SHOWN = 100  # characters of a name
 _FEW = 5  # names of a list

@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mor_ref.counts_in_words import counted
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.expected import Memory, with_expected
 from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import elements_of, read_suite
 from mor_ref.golden.suites import SUITES
+from mor_ref.golden.suites.block_formats import block_format_of_suite, suite_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.checking import suite_checks
 from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.names_given import fields_of
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.outcome import Outcome
 from mor_ref.workers.pools import processes
 
@@ -108,6 +109,8 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
     if name in SUITES:
         found += suite_checks.check_definition(SUITES[name], entry)
         found += suite_checks.check_questions(SUITES[name], size, cases)
+    elif (block_format := block_format_of_suite(name, entry)) is not None:
+        found += suite_checks.check_definition(suite_of(block_format), entry)
     if entry["elements"] != elements_of(cases):
         what = f"the manifest says it has {entry['elements']:,} elements, and it has "
         found.append(Finding(f"{what}{elements_of(cases):,}", name))
@@ -127,9 +130,9 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
 def _model_of(name: str) -> str:
     """Say what computes the expected values of an operation."""
     operation = OPERATIONS[name]
-    if operation.exact is operation.engine:
+    if operation.model is operation.function:
         return "the function of its operation, which is also the engine"
-    is_ours = operation.exact.__module__.partition(".")[0] == __name__.partition(".")[0]
+    is_ours = operation.model.__module__.partition(".")[0] == __name__.partition(".")[0]
     return "the exact model" if is_ours else "the exact function of its own operation"
 
 

@@ -19,18 +19,18 @@ from mor_ref.golden.all_inputs.digests import (
     inputs_of,
 )
 from mor_ref.golden.generation.negative import PLANTED, negative_file_of, right_results
-from mor_ref.golden.generation.witnesses import differs_at
+from mor_ref.golden.generation.witnesses import Entries
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.manifest import AGAIN, DIGESTS, GoldenError
 from mor_ref.golden.store.suite_files import SEPARATOR, described, file_of
-from mor_ref.golden.store.whole_files import load_arrays, read_inside
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.whole_files import load_arrays, read_inside
 
 Entry = Mapping[str, Any]
 _MOST_DIGESTS = 1 << 24  # bytes of the digests of all inputs
@@ -141,12 +141,12 @@ def check_witnesses(
 
     If the manifest has to list all that the suite exposes, yield those that it does not list.
     """
-    there = {case.name: case for case in cases}
+    entries = Entries(suite, cases)
     for name, at in witnesses.items():
         place = (suite.name, at["case"], at["field"])
         if name not in DEVIATIONS:
             yield Finding(f"the manifest names the deviation {name}, which is not known", *place)
-        elif not differs_at(DEVIATIONS[name], suite, there[at["case"]], at):
+        elif not entries.differs(DEVIATIONS[name], at):
             what = f"the manifest says that {name} differs at {at['index']}, and it does not"
             yield Finding(what, *place)
     for name, deviation in DEVIATIONS.items():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, split
 from mor_ref.verify.candidates.candidate import Answer
@@ -13,7 +14,6 @@ from mor_ref.verify.comparing.compared_field import ComparedField
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.comparing.domain import Domain, within
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts_in_words import counted
 
 _ONE_IN, _FEWEST = 10, 2  # cases
 _LARGEST = 1 << 18  # numbers of a case

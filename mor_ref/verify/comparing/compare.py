@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.suite import Case, Field
+from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.fields import Field, bytes_of, format_meant
 from mor_ref.operations.shapes import shapes_of
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
@@ -113,7 +113,8 @@ def _comparison(
     """Compare a field with the array that was given under a name that it can have."""
     name, moved = names[1], None
     fmt = _format_of_given(operation, field, name, case)
-    bits = bits_given(field.name, bytes_of(fmt), case.parameters, given)
+    declared = OPERATIONS[operation].field(split(field.name)[0])
+    bits = bits_given(declared, bytes_of(fmt), case.parameters, given)
     if _is_of_digests(field) and name != field.name:
         bits, moved = _moved_back(operation, case, name, bytes_of(fmt), bits)
         name = split(name)[0]
@@ -149,7 +150,7 @@ def _is_of_digests(field: Field) -> bool:
 def _format_of_given(operation: str, field: Field, name: str, case: Case) -> str:
     """Return the format of a field as it was given: unless as digests, that of the operation."""
     plain = field.name.partition(SEPARATOR)[0]
-    fmt = field.format if name == field.name else OPERATIONS[operation].field(plain)[0]
+    fmt = field.format if name == field.name else OPERATIONS[operation].field(plain).format
     return format_meant(fmt, case.parameters)
 
 
@@ -165,7 +166,7 @@ def _moved_back(
         return bits, None
     declared = OPERATIONS[operation]
     first = case.arrays[next(iter(declared.inputs))].shape
-    shape = shapes_of(declared.first_axes, case.parameters, first)[declared.field(plain)[1]]
+    shape = shapes_of(declared.first_axes, case.parameters, first)[declared.field(plain).axes]
     problem = problem_of(bits, seen(np.zeros(shape, f"u{size}"), views, case.parameters))
     if problem is not None:
         return NoArray(problem), None

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, split
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.fields import grid_of
 from mor_ref.verify.comparing.allowed import is_nan
 from mor_ref.verify.comparing.cells import picture_of_marks
 from mor_ref.verify.comparing.difference import MOST_ENTRIES, Difference, Entry, KindOfEntries
@@ -92,7 +92,7 @@ class ComparedField:
             for place in [tuple(map(int, np.unravel_index(places[kind.place], shape)))]
         )
         picture = picture_of_marks(self.differs, whole.row, whole.shape)
-        grid = None if asked is None else grid_of(self.suite_field, asked.parameters)
+        declared = OPERATIONS[operation].field(split(self.suite_field)[0])
         return Difference(
             *names,
             self.count,
@@ -105,7 +105,7 @@ class ComparedField:
             kinds,
             nibbles,
             self.padding,
-            are_signed=grid is not None and grid.signed,
+            are_signed=declared.signed and _has_values(self),
         )
 
     def _kinds(self, nibbles: str | None) -> list[MismatchKind]:

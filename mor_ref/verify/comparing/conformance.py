@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.margins import largest, margin_of_means
@@ -21,7 +22,6 @@ from mor_ref.verify.comparing.coverage import (
 )
 from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts_in_words import counted
 
 Level = Literal["bit-exact", "partial", "allowed", "open", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)

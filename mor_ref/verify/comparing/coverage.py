@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mor_ref.counts_in_words import counted
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts_in_words import counted
 
 Entry = Mapping[str, Any]  # of a manifest, on a suite
 _Place = tuple[str, str]  # a case, and a field of it

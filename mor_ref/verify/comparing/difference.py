@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from mor_ref.operations.fields import signed_word
+from mor_ref.operations.fields import bits_of, signed_word
 from mor_ref.verify.comparing.cells import added
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input
@@ -42,7 +42,7 @@ class Difference:
     the same meaning. `kinds` say how they differ, the most frequent first. `nibbles` is the format
     of the two codes in each entry, if it is a byte that has two. `padding` counts the entries of
     the padding of a view that differ as well; all else is of the plain array. Integers that
-    `are_signed` are words of 32 bits in two's complement.
+    `are_signed` are in two's complement.
     """
 
     case: str
@@ -115,4 +115,4 @@ class Difference:
         return distance_of_nibbles(entry.actual, entry.expected, self.nibbles)
 
     def _integer(self, bits: int) -> int:
-        return signed_word(bits) if self.are_signed else bits
+        return signed_word(bits, bits_of(self.format)) if self.are_signed else bits

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.argument_checks import known_name
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS, format_meant
@@ -15,7 +16,6 @@ from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.outside_domain import is_of_one_tensor, left_out
 from mor_ref.verify.comparing.values import Marks, is_subnormal, values_of
-from mor_ref.verify.counts_in_words import counted
 
 _AT_ONCE = 1 << 20  # numbers
 Domain = Literal["all", "finite", "normal", "nonnegative"]
@@ -122,8 +122,8 @@ def said_of_left_out(found: Iterable[_Left]) -> str:
 def _inside(operation: str, case: Case, domain: Domain) -> Marks:
     """Return which rows of the inputs are inside a domain."""
     found = np.ones(len(next(iter(case.arrays.values()))), np.bool_)
-    for name, (fmt, _) in OPERATIONS[operation].inputs.items():
-        array, meant = case.arrays[name], format_meant(fmt, case.parameters)
+    for name, field in OPERATIONS[operation].inputs.items():
+        array, meant = case.arrays[name], format_meant(field.format, case.parameters)
         found &= np.all(_is_right(array, meant, domain).reshape(len(array), -1), axis=1)
     return found
 

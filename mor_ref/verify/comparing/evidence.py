@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from mor_ref.golden.model.suite import Case, Field, question
+from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import format_meant
+from mor_ref.operations.fields import Field, format_meant
 from mor_ref.recipes import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed

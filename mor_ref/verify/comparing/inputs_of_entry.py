@@ -13,7 +13,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import INTEGERS, Fields, format_meant, integer_meant
+from mor_ref.operations.fields import INTEGERS, Fields, format_meant
 from mor_ref.operations.shapes import shapes_of, sides_of
 
 Index = tuple[int, ...]
@@ -40,7 +40,7 @@ def origins(
     """
     declared, parameters = OPERATIONS[operation], question.parameters
     inputs, first = declared.inputs_for(parameters), declared.first_axes
-    _, kind = declared.field(split(suite_field)[0])
+    kind = declared.field(split(suite_field)[0]).axes
     shape = question.arrays[next(iter(inputs))].shape
     sides = sides_of(first, parameters, shape)[kind]
     views = split(suite_field)[1] or split(given)[1]
@@ -68,14 +68,13 @@ def _of_part(question: Case, inputs: Fields, part: _Part, first_row: int) -> Ite
 
     Names count rows from the first row of the whole tensor.
     """
-    for name, (fmt, _) in inputs.items():
-        array, meant = question.arrays[name], format_meant(fmt, question.parameters)
+    for name, field in inputs.items():
+        array, meant = question.arrays[name], format_meant(field.format, question.parameters)
         ends = [range(*s.indices(n)) for s, n in zip(part, array.shape, strict=False)]
         if math.prod(map(len, ends)) <= _FEW:
             for place in itertools.product(*ends):
                 named = ", ".join(map(str, (place[0] + first_row, *place[1:])))
-                bits = integer_meant(int(array[place]), name, question.parameters)
-                yield Input(f"{name}[{named}]", bits, meant)
+                yield Input(f"{name}[{named}]", field.number(int(array[place])), meant)
         elif meant not in INTEGERS:
             starts = (first_row, *(0 for _ in ends[1:]))
             where = ", ".join(

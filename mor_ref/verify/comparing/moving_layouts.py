@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.model.suite import Field
+from mor_ref.counts_in_words import counted
 from mor_ref.golden.model.views import SEPARATOR, sources
 from mor_ref.layouts import MOVING, parts_of
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Parameters
-from mor_ref.verify.counts_in_words import counted
+from mor_ref.operations.call import Parameters
+from mor_ref.operations.fields import Field
 
 _AXES = ("rows", "columns")
 

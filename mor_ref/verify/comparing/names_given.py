@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mor_ref.golden.model.checks import views_of
-from mor_ref.golden.model.suite import Field
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, split, unsuited
-from mor_ref.operations.operation import Parameters
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.call import Parameters
+from mor_ref.operations.fields import Field
 
 NAME_SHOWN = 100  # characters of a name
 
@@ -16,11 +17,13 @@ def fields_of(entry: Mapping[str, Any]) -> list[Field]:
 
     A field of digests can be given in each layout that leads back to the plain array.
     """
+    declared = OPERATIONS[entry["operation"]]
     return [
         Field(
             f["name"],
             f["role"],
             f["format"],
+            declared.field(f["name"].partition(SEPARATOR)[0]).axes,
             f["meaning"],
             tuple(f["rules"]),
             tuple(f["views"]) or _of_digests(entry["operation"], f["name"]),

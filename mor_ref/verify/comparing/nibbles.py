@@ -32,8 +32,8 @@ def format_of_nibbles(operation: str, fmt: str, *names: str) -> str | None:
         return fmt
     outputs = OPERATIONS[operation].outputs
     field = split(names[0])[0]
-    is_pair = field in outputs and outputs[field][1] == _PAIRS
-    return outputs["code"][0] if is_pair else None
+    is_pair = field in outputs and outputs[field].axes == _PAIRS
+    return outputs["code"].format if is_pair else None
 
 
 def first_unlike(actual: NDArray[Any], expected: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.call import Parameters
 from mor_ref.operations.fields import format_meant
-from mor_ref.operations.operation import Operation, Parameters
+from mor_ref.operations.operation import Operation
 from mor_ref.operations.shapes import sides_of, spread_to_numbers
 from mor_ref.recipes import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import Answer
@@ -47,7 +48,7 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
     may_be = {axes: _may_be_amax(operation, case, outside, sides[axes]) for axes in _OF_AMAX}
     for name, axes in fields.items():
         if axes in _OF_AMAX:
-            given = _bits(case, name, answer.get(name))
+            given = _bits(operation, case, name, answer.get(name))
             differs = _differs(case.arrays[name], given).reshape(may_be[axes].shape)
             numbers |= spread_to_numbers(may_be[axes] & differs, sides[axes], shape)
     if not any(axes in _OF_AMAX and name in answer for name, axes in fields.items()):
@@ -55,7 +56,7 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
         if whole is not None and may_be[whole].any():
             left = {name: _any(numbers, sides[axes]) for name, axes in fields.items()}
             other = np.zeros(shape, np.bool_)
-            for name, marks in _differing(case, answer, left):
+            for name, marks in _differing(operation, case, answer, left):
                 other |= spread_to_numbers(marks, sides[fields[name]], shape)
             numbers |= spread_to_numbers(
                 may_be[whole] & _any(other, sides[whole]), sides[whole], shape
@@ -77,7 +78,7 @@ def in_views(marks: Marks, views: list[str], parameters: Parameters) -> Marks:
 
 
 def _outputs(operation: str) -> Mapping[str, str]:
-    return {name: axes for name, (_, axes) in OPERATIONS[operation].outputs.items()}
+    return {name: field.axes for name, field in OPERATIONS[operation].outputs.items()}
 
 
 def _axes_of_amax(operation: str, parameters: Parameters) -> str | None:
@@ -94,7 +95,7 @@ def _axes_of_amax(operation: str, parameters: Parameters) -> str | None:
 
 
 def _differing(
-    case: Case, answer: Answer, left: Mapping[str, Marks]
+    operation: str, case: Case, answer: Answer, left: Mapping[str, Marks]
 ) -> Iterator[tuple[str, Marks]]:
     """Yield where fields differ beyond the marks that are left out.
 
@@ -105,7 +106,7 @@ def _differing(
         if name not in left or not VIEWS.keys() >= {*views} or unsuited(views, case.parameters):
             continue
         expected = seen(case.arrays[name], views, case.parameters)
-        differs = _differs(expected, _bits(case, name, given)) & ~in_views(
+        differs = _differs(expected, _bits(operation, case, name, given)) & ~in_views(
             left[name], views, case.parameters
         )
         yield name, np.full(left[name].shape, differs.any()) if views else differs
@@ -113,7 +114,7 @@ def _differing(
 
 def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, ...]) -> Marks:
     """Return in which parts of x the amax may follow from a number outside."""
-    fmt = format_meant(OPERATIONS[operation].inputs["x"][0], case.parameters)
+    fmt = format_meant(OPERATIONS[operation].inputs["x"].format, case.parameters)
     values: Floats = np.abs(values_of(case.arrays["x"], fmt))
     finite = np.where(np.isfinite(values), values, 0)
     inside = _largest(np.where(outside, 0, finite), sides)
@@ -124,8 +125,9 @@ def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, .
     return found
 
 
-def _bits(case: Case, field: str, given: Any) -> Any:
-    return bits_given(field, case.arrays[field].itemsize, case.parameters, given)
+def _bits(operation: str, case: Case, field: str, given: Any) -> Any:
+    declared = OPERATIONS[operation].field(field)
+    return bits_given(declared, case.arrays[field].itemsize, case.parameters, given)
 
 
 def _differs(expected: NDArray[Any], given: Any) -> Marks:

@@ -273,8 +273,9 @@ class _Search:
             yield from self._displaced[1]
             return
         is_of_all = best is not None and not best.is_whole and best.explained == best.of
-        if is_of_all and best in (placed := dict(self._placed)):
-            yield placed[best]
+        placed = {one.deviations: where for one, where in self._placed} if is_of_all else {}
+        if best is not None and best.deviations in placed:
+            yield placed[best.deviations]
             return
         if best is None or not (best.is_whole or best.fields):
             yield from self._structures

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.model.views import DIGEST, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Parameters
+from mor_ref.operations.call import Parameters
 from mor_ref.operations.shapes import Sides, sides_of
 from mor_ref.verify.diagnosing.sample import Sample
 
@@ -166,7 +166,7 @@ def _tile(sample: Sample, field: str) -> Sides:
     """Return the rows and columns of a block in entries; 1 and 1 if each entry is of a block."""
     name, views = split(field)
     operation = OPERATIONS[sample.operation]
-    first, kind = operation.first_axes, operation.field(name)[1]
+    first, kind = operation.first_axes, operation.field(name).axes
     if kind == "pairs" or views == ["packed"]:
         kind = "rc"
     if kind not in ("rc", "nk") or views not in ([], ["packed"], ["transposed"]):

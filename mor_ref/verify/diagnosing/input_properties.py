@@ -39,11 +39,11 @@ def of_inputs(e: Entries) -> Iterator[Property]:
     if views or e.noun != "entry":
         return
     operation = OPERATIONS[e.samples[0].operation]
-    kind, first = operation.field(name)[1], operation.first_axes
-    for given, (fmt, axes) in operation.inputs.items():
-        is_whole = axes == kind or (axes == first and kind in ("rc", "nk"))
+    kind, first = operation.field(name).axes, operation.first_axes
+    for given, field in operation.inputs.items():
+        is_whole = field.axes == kind or (field.axes == first and kind in ("rc", "nk"))
         if is_whole and all(_is_shaped(one, given, e.field) for one in e.samples):
-            yield from _of_numbers(f"{given}", _given(e, given, fmt), fmt)
+            yield from _of_numbers(given, _given(e, given, field.format), field.format)
     if first in ("rc", "nk"):
         yield from _of_parts(e, kind, first)
 
@@ -54,7 +54,7 @@ def of_expected(e: Entries) -> Iterator[Property]:
     if views or e.noun != "entry":
         return
     operation = OPERATIONS[e.samples[0].operation]
-    fmt = operation.field(name)[0]
+    fmt = operation.field(name).format
     expected = [one.pairs[e.field].expected for one in e.samples]
     found = _numbers(e, expected, fmt)
     yield from _of_numbers(f"the expected {name}", found, fmt)
@@ -120,8 +120,8 @@ def _is_negative_zero(x: Floats) -> Marks:
 def _of_parts(e: Entries, kind: str, first: str) -> Iterator[Property]:
     """Yield properties of the numbers in the block of each entry."""
     operation = OPERATIONS[e.samples[0].operation]
-    given, (fmt, _) = next(iter(operation.inputs.items()))
-    x = _given(e, given, fmt)
+    given, field = next(iter(operation.inputs.items()))
+    x = _given(e, given, field.format)
     is_of_elements = kind in ("rc", "nk")
     part = ("n" if first == "nk" else "grid") if is_of_elements else kind
     if part not in _PARTS:
@@ -217,7 +217,7 @@ def _of_ties(e: Entries) -> Iterator[Property]:
         return
     halfway = []
     for one in e.samples:
-        meant = format_meant(operation.outputs["code"][0], one.question.parameters)
+        meant = format_meant(operation.outputs["code"].format, one.question.parameters)
         array = (
             one.question.arrays["x"]
             if name == "x"
@@ -243,12 +243,12 @@ def _halves(fmt: str) -> Floats:
 def _of_other_fields(e: Entries) -> Iterator[Property]:
     """Yield properties of other fields with the same axes, and of fields of blocks for elements."""
     operation = OPERATIONS[e.samples[0].operation]
-    kind, first = operation.field(e.field)[1], operation.first_axes
+    kind, first = operation.field(e.field).axes, operation.first_axes
     for name in e.samples[0].pairs:
         other, views = split(name)
-        if name == e.field or views or operation.field(other)[0] in ("f32", "u64"):
+        if name == e.field or views or operation.field(other).format in ("f32", "u64"):
             continue
-        axes = operation.field(other)[1]
+        axes = operation.field(other).axes
         if not all(name in one.pairs for one in e.samples):
             continue
         arrays = [one.pairs[name].expected.ravel() for one in e.samples]

@@ -37,12 +37,15 @@ def inverse_scales(e: Entries) -> Iterator[Alternative]:
         yield _of(e, words, amax, np.float32(largest), is_there)
 
 
+_SCALES = (("f32", "grid"), ("f32", "ends"))
+
+
 def _is_scale(e: Entries) -> bool:
     """Return whether the entries are binary32 scales, in a plain field of a mor_ref recipe."""
     name, views = split(e.field)
-    kind = OPERATIONS[e.samples[0].operation].outputs.get(name)
+    output = OPERATIONS[e.samples[0].operation].outputs.get(name)
     is_foreign = any(RECIPE in one.question.parameters for one in e.samples)
-    is_binary32 = kind in (("f32", "grid"), ("f32", "ends"))
+    is_binary32 = output is not None and (output.format, output.axes) in _SCALES
     return is_binary32 and name.endswith("scale") and not views and not is_foreign
 
 

@@ -30,10 +30,10 @@ def causes_of_one_scale(samples: Sequence[Sample]) -> list[Structure]:
 
 def _is_of_one_block(one: Sample) -> bool:
     """Return whether the scales of one block differ, and the scale of no other block."""
-    outputs = OPERATIONS[one.operation].outputs
+    operation = OPERATIONS[one.operation]
     of_blocks = [
         int(pair.differs.sum())
         for name, pair in one.pairs.items()
-        if outputs.get(split(name)[0], ("", ""))[1] in _OF_BLOCKS
+        if operation.axes_of(split(name)[0]) in _OF_BLOCKS
     ]
     return max(of_blocks, default=0) == 1

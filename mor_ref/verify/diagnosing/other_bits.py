@@ -84,7 +84,7 @@ def _everywhere(e: Entries, words: str, values: Bits) -> Alternative:
 
 def _format_of(e: Entries) -> str | None:
     """Return the format of all entries; None if there are several, or entries are nibbles."""
-    kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0])[0]
+    kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0]).format
     meant = {format_meant(kind, one.question.parameters) for one in e.samples}
     return meant.pop() if len(meant) == 1 and e.noun == "entry" else None
 

@@ -21,7 +21,7 @@ def other_blocks(e: Entries) -> Iterator[Alternative]:
     """Yield the bits expected for blocks that begin half a block sooner, or later."""
     there = [one for one in e.samples if one.pairs[e.field].differs.any()]
     operations = [OPERATIONS[one.operation] for one in there]
-    kinds = {one.outputs.get(e.field, ("", ""))[1] for one in operations}
+    kinds = {one.axes_of(e.field) for one in operations}
     is_known = all(one.ignores_zeros for one in operations) and kinds <= {"rc", "grid"}
     if not is_known or sum(one.size for one in there) > _MOST:
         return
@@ -67,7 +67,7 @@ def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsig
         found = operation.engine(asked.parameters, inputs).get(field)
     values, known = np.zeros_like(like), np.zeros(like.shape, np.bool_)
     if found is not None:
-        is_of_elements = operation.outputs[field][1] == "rc"
+        is_of_elements = operation.outputs[field].axes == "rc"
         back = _from(found, -by if is_of_elements else 0, axis)
         there = tuple(slice(0, min(a, b)) for a, b in zip(back.shape, like.shape, strict=True))
         values[there], known[there] = back[there], True

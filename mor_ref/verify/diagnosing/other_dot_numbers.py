@@ -12,7 +12,7 @@ from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.format import FormatError
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.dot import chunk_length
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.random_products import CHOICES
 
 SCALES = ("scale_a", "scale_b")

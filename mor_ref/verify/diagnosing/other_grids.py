@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.affine import integer_grid
+from mor_ref.definitions.integer_grids import integer_grid
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.alternative import Alternative, sure_of

@@ -21,7 +21,7 @@ def other_layouts(e: Entries) -> Iterator[Alternative]:
     """Yield scales as they are read if a swizzle is forgotten, made twice, or not asked for."""
     given = {one.layouts.get(e.field, "") for one in e.samples if one.pairs[e.field].differs.any()}
     arrays = [one.pairs[e.field].expected for one in e.samples]
-    kinds = {OPERATIONS[one.operation].outputs.get(e.field, ("", ""))[1] for one in e.samples}
+    kinds = {OPERATIONS[one.operation].axes_of(e.field) for one in e.samples}
     is_of_blocks = kinds == {"grid"} and arrays[0].ndim == 2
     if not is_of_blocks or len(given) > 1 or max(array.size for array in arrays) > _MOST:
         return

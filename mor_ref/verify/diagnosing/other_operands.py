@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.diagnosing.alternative import Alternative
 from mor_ref.verify.diagnosing.entries import MOST, Bits, Entries
 from mor_ref.verify.diagnosing.other_dot_numbers import (

@@ -11,7 +11,7 @@ import numpy as np
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.operation import Parameters
+from mor_ref.operations.call import Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
 from mor_ref.verify.diagnosing.amaxes_of_parts import joined_parts

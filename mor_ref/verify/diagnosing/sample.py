@@ -19,7 +19,7 @@ from mor_ref.verify.comparing.evidence import Evidence
 _WRONG, _RIGHT = 64, 32  # elements of the rows to look at first
 _SMALL, _VARIED = 200, 16  # elements of a small case, and count of such cases
 _ENOUGH = 800  # elements of a sample
-_LARGEST_TENSOR = 1 << 15  # elements; deviations are not tried on larger tensors
+LARGEST_TENSOR = 1 << 15  # elements; deviations are not tried on larger tensors
 
 
 class Pair(NamedTuple):
@@ -172,7 +172,7 @@ def is_of_rows(evidence: Evidence) -> bool:
 def is_large(evidence: Evidence) -> bool:
     """Return whether tensors are too large for the exact model to try each deviation."""
     return any(
-        RECIPE in case.parameters or next(iter(case.arrays.values())).size > _LARGEST_TENSOR
+        RECIPE in case.parameters or next(iter(case.arrays.values())).size > LARGEST_TENSOR
         for case in evidence.cases
         if not OPERATIONS[evidence.operation].is_by_row
     )

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.operations.affine_groups import groups_of_columns
-from mor_ref.operations.operation import Operation, Parameters, WayBack
-from mor_ref.operations.shapes import Sides, sides_of, spread_to_numbers
+from mor_ref.operations.call import Parameters
+from mor_ref.operations.operation import Operation, WayBack
+from mor_ref.operations.shapes import Sides, groups_of_columns, sides_of, spread_to_numbers
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.sample import Sample
 
@@ -46,7 +46,7 @@ class ScaledField(NamedTuple):
 
     def axes(self, name: str) -> str:
         """Return the axes of another field."""
-        return self.operation.field(name)[1]
+        return self.operation.field(name).axes
 
     def is_of_ends(self, name: str) -> bool:
         """Return whether another field has one entry for each row or for the whole tensor."""
@@ -54,7 +54,7 @@ class ScaledField(NamedTuple):
 
     def format(self, name: str) -> str:
         """Return the format of another field."""
-        return self.operation.field(name)[0]
+        return self.operation.field(name).format
 
     def neutral(self, name: str) -> int | None:
         """Return the bits of another field that change nothing, or None."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import Unsigned, tensor_of
-from mor_ref.operations.operation import Operation, Parameters
+from mor_ref.operations.call import Parameters
+from mor_ref.operations.operation import Operation
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import Sides, sides_of, spread_to_numbers
 from mor_ref.verify.diagnosing.alternative import Alternative, sure_of
@@ -94,15 +95,16 @@ def follows_amax(e: Entries) -> bool:
     is_of_blocks = is_of_amax and e.field in operation.outputs
     if not is_of_blocks or any(RECIPE in one.question.parameters for one in e.samples):
         return False
-    fmt, axes = operation.outputs[e.field]
+    output = operation.outputs[e.field]
     is_small = sum(one.size for one in e.samples) <= MOST
-    return axes == "grid" and fmt in (_OF_EXTREMES if of_extremes else _NUMBERS) and is_small
+    formats_seen = _OF_EXTREMES if of_extremes else _NUMBERS
+    return output.axes == "grid" and output.format in formats_seen and is_small
 
 
 def has_32_bits(e: Entries) -> bool:
     """Return whether the entries have 32 bits and are of parts of a tensor, or of the whole."""
-    fmt, axes = OPERATIONS[e.samples[0].operation].outputs.get(e.field, ("", ""))
-    return fmt in ("f32", "u32") and axes != "rc"
+    output = OPERATIONS[e.samples[0].operation].outputs.get(e.field)
+    return output is not None and output.format in ("f32", "u32") and output.axes != "rc"
 
 
 def is_finite(one: Sample) -> bool:
@@ -249,8 +251,8 @@ def _of_global_scales(e: Entries) -> Iterator[Reach]:
     operation = OPERATIONS[e.samples[0].operation]
     if "global_scale" in operation.optional:
         yield Reach("with a global scale of 1", partial(_with_global_scale, ""))
-        for name, (fmt, axes) in operation.outputs.items():
-            if (fmt, axes) == ("f32", "ends"):
+        for name, output in operation.outputs.items():
+            if (output.format, output.axes) == ("f32", "ends"):
                 yield Reach(f"with the given {name}", partial(_with_global_scale, name))
 
 

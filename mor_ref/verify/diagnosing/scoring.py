@@ -15,7 +15,7 @@ from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact.step import Step, reached
 from mor_ref.golden.model.views import seen, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
 _LEAST_OF = 1000  # a guess explains one mismatch in 1000 at least

@@ -13,7 +13,7 @@ import numpy as np
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import sides_of
 from mor_ref.verify.comparing.compared_field import ComparedField
@@ -119,7 +119,7 @@ def _places(
     """Yield the places in x of the largest number, and of the first and the last mismatch."""
     yield _place_of_largest(asked)
     for one in compared:
-        axes = OPERATIONS[operation].field(one.suite_field)[1]
+        axes = OPERATIONS[operation].field(one.suite_field).axes
         if one.count and axes in sides and one.expected.ndim == 2:
             flat = one.differs.reshape(-1)
             for at in (int(flat.argmax()), flat.size - 1 - int(flat[::-1].argmax())):
@@ -164,7 +164,7 @@ def _part(
     expected, given, differing = dict[str, Any](), dict[str, Any](), 0
     left_out = dict[str, Marks]()
     for one in compared:
-        axes = OPERATIONS[operation].field(one.suite_field)[1]
+        axes = OPERATIONS[operation].field(one.suite_field).axes
         is_of_all = axes == "unit" and sides[axes] != sides["grid"]  # a decision on the tensor
         own = None if is_of_all else _inside(one, window, sides.get(axes))
         if own is not None and _is_same(model, one, own):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from mor_ref.counts_in_words import counted
 from mor_ref.verify.comparing.evidence import NO_REPEATS
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.running.results import SuiteResult
 
 _SHOWN = 5  # changes of a suite

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mor_ref.verify.counts_in_words import counted, listed
+from mor_ref.counts_in_words import counted, listed
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.tried_alone import ALONE_END
 

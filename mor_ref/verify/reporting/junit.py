@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
-from mor_ref.verify.counts_in_words import counted, differing_in_case
+from mor_ref.counts_in_words import counted, differing_in_case
 from mor_ref.verify.reporting.origin import Origin
 from mor_ref.verify.reporting.text import cases_not_asked, differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult

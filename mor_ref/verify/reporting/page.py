@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Sequence
 
 from mor_ref import __version__
+from mor_ref.counts_in_words import counted
 from mor_ref.golden import bundled_files
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.reporting.causes import Cause, causes_of
 from mor_ref.verify.reporting.origin import Origin
 from mor_ref.verify.reporting.rules import known_among

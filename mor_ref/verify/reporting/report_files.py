@@ -8,7 +8,6 @@ from typing import Any
 
 from mor_ref.addresses import cause_path, on_site, rule_path
 from mor_ref.golden import bundled_files
-from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.difference import Difference, Entry
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting.junit import as_junit
@@ -17,6 +16,7 @@ from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.rules import known_among
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
+from mor_ref.whole_files import write_whole
 
 
 def as_json(verification: Verification, made: Origin | None = None) -> str:

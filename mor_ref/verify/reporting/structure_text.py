@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from mor_ref.counts_in_words import counted
 from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.diagnosing.diagnosis_records import Condition, Explanation, Structure
 
 _SHOWN = 4

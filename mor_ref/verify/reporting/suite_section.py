@@ -4,8 +4,8 @@ import shlex
 from collections import defaultdict
 from typing import NamedTuple
 
+from mor_ref.counts_in_words import counted
 from mor_ref.verify.comparing.difference import Difference, Entry
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.reporting.causes import Cause, Found
 from mor_ref.verify.reporting.picture import picture_of
 from mor_ref.verify.reporting.templates import rendered

@@ -4,9 +4,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.addresses import cause_path, rule_path
+from mor_ref.counts_in_words import counted
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import shown
-from mor_ref.verify.counts_in_words import counted
 from mor_ref.verify.reporting import text
 from mor_ref.verify.reporting.paths import without_directories
 from mor_ref.verify.reporting.rules import address_of, link_to, rule_named

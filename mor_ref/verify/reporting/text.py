@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from mor_ref.addresses import cause_path, rule_path, see
+from mor_ref.counts_in_words import counted, listed, percent
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.counts_in_words import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.outcome import Verdict
-from mor_ref.verify.own_inputs import lines_of_skipped
+from mor_ref.verify.own_inputs import lines_of_rounded, lines_of_skipped
 from mor_ref.verify.reporting.asked_again_text import another_answer, asked_again, changed
 from mor_ref.verify.reporting.cause_text import (
     all_explained,
@@ -58,6 +58,7 @@ def lines(verification: Verification) -> Iterator[str]:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
+    yield from lines_of_rounded(verification.rounded)
     yield from lines_of_skipped(verification.skipped)
     yield from summary(verification)
 

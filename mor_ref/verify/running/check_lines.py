@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.counts_in_words import counted
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.streams.lines import NEWLINE, LineField
 from mor_ref.golden.streams.stream import Stream, inputs_of
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import INTEGERS, integer_meant
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
+from mor_ref.operations.fields import INTEGERS
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import largest_of
-from mor_ref.verify.counts_in_words import counted
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
 
@@ -280,7 +280,7 @@ def _fault_of(line: str, stream: Stream) -> str:
 
 def _meant(stream: Stream, column: LineField, bits: Any) -> int:
     """Return the bits of an entry, or the integer that they mean."""
-    return integer_meant(int(bits), column.name, stream.parameters)
+    return OPERATIONS[stream.operation].field(column.name).number(int(bits))
 
 
 def _entry(column: LineField, at: int) -> str:

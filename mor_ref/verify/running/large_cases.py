@@ -15,7 +15,7 @@ from mor_ref.arrays import let_go
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.operation import Arrays
+from mor_ref.operations.call import Arrays
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
@@ -77,12 +77,14 @@ class CaseInStrips:
     def _problems(self, answer: Answer) -> dict[str, str]:
         """Return why fields of an answer cannot be compared, from their whole shapes."""
         found, parameters = {}, self.case.parameters
+        declared = OPERATIONS[self.operation]
         for name, field in self._fields.items():
             right = np.broadcast_to(np.zeros((), field.dtype), field.shape)
             given: Any = answer.get(name)
             if given is None or (right.size == 1 and np.ndim(given) == 0):
                 continue
-            problem = problem_of(taken(name, field.dtype.itemsize, parameters, given), right)
+            size = field.dtype.itemsize
+            problem = problem_of(taken(declared.field(name), size, parameters, given), right)
             if problem is not None:
                 found[name] = problem
         return found

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mor_ref.golden.model.suite import Field
+from mor_ref.operations.fields import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
@@ -264,7 +264,7 @@ def result_of(
         tuple(evidence.not_given),
         unknown(evidence.unknown, [field.name for field in there]),
         unknown(evidence.other_cases, entry["cases"]),
-        {field.name: field.meaning for field in there},
+        {field.name: field.words for field in there},
         differences,
         evidence.failures,
         must_be_complete,

@@ -27,7 +27,8 @@ class Verification(Outcome):
     `not_asked` are the suites after the last one that was asked; with the rest of this one, so many
     `cases_not_asked`, and `why_not_asked` says why. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
-    `skipped` are the tensors of a user that no recipe takes.
+    `skipped` are the tensors of a user that no recipe takes, and `rounded` the names of those of
+    float64, which were rounded first.
     """
 
     candidate: str
@@ -41,6 +42,7 @@ class Verification(Outcome):
     skipped: tuple[SkippedTensor, ...] = ()
     cases_not_asked: int = 0
     why_not_asked: str = ""
+    rounded: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -180,6 +182,7 @@ def _verification(
         diagnosis,
         conformance(standings, entries, max(len(suites.known), len(entries))),
         skipped=suites.skipped,
+        rounded=suites.rounded,
     )
 
 
@@ -198,4 +201,5 @@ def not_opened(name: str, suites: Suites, error: CandidateError) -> Verification
         suites.skipped,
         _cases(suites),
         error.why,
+        suites.rounded,
     )

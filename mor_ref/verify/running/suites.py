@@ -19,7 +19,8 @@ class Suites:
     `known` are the names of all suites of the directory. If there are numbers in `most_diagnosed`,
     mismatches in more than so many numbers of a suite are not diagnosed. `named` is how a report
     names the suites, if they are not in a directory, and `parts` how many parts they come in.
-    `skipped` are the tensors of a user that no recipe takes. Suites `of_rungs` count if a candidate
+    `skipped` are the tensors of a user that no recipe takes, and `rounded` the names of those of
+    float64. Suites `of_rungs` count if a candidate
     has answers to them, and `optional` ones if files of results have them.
     """
 
@@ -32,6 +33,7 @@ class Suites:
     skipped: tuple[SkippedTensor, ...] = ()
     of_rungs: Mapping[str, Entry] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
+    rounded: tuple[str, ...] = ()
 
     def of_files(self, there: Collection[str]) -> "Suites":
         """Return the suites without optional ones that are not among those of files."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.peers.peer import Peer, cut, f32_bits, padded
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.formats import formats
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.peers.mmasim_dots import (
     dot_of_mmasim,

@@ -1,6 +1,6 @@
 """NVIDIA Model Optimizer: MXFP8 under rceil, and NVFP4."""
 
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.peers.peer import (
     Peer,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoAnswer
 

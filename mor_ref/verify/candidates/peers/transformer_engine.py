@@ -1,6 +1,6 @@
 """Transformer Engine: MXFP8 under rceil, on a GPU of compute capability 10."""
 
-from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.peers.peer import Peer, as_torch, cut, padded
 

@@ -1,0 +1,71 @@
+# What the package has, for type checkers: at run time, each name is imported when it is asked for.
+# A test compares this file with `__all__`.
+from mor_ref import cuda as cuda
+from mor_ref import deviations as deviations
+from mor_ref import exact as exact
+from mor_ref import fp8lm as fp8lm
+from mor_ref import golden as golden
+from mor_ref import layouts as layouts
+from mor_ref import representations as representations
+from mor_ref import sources as sources
+from mor_ref import torch as torch
+from mor_ref.api.block_formats import BlockQuantized as BlockQuantized
+from mor_ref.api.decoding import decode as decode
+from mor_ref.api.dot import DotChunks as DotChunks
+from mor_ref.api.dot import dot as dot
+from mor_ref.api.dot import dot_chunks as dot_chunks
+from mor_ref.api.encoding import encode as encode
+from mor_ref.api.errors import ErrorSums as ErrorSums
+from mor_ref.api.loading import load as load
+from mor_ref.api.matmul import matmul as matmul
+from mor_ref.api.matmul import transposed as transposed
+from mor_ref.api.mx import Mx as Mx
+from mor_ref.api.mx import quantize_mx as quantize_mx
+from mor_ref.api.nvfp4 import Nvfp4 as Nvfp4
+from mor_ref.api.nvfp4 import quantize_nvfp4 as quantize_nvfp4
+from mor_ref.api.policies import MorResult as MorResult
+from mor_ref.api.policies import mor as mor
+from mor_ref.api.quantization import Quantized as Quantized
+from mor_ref.api.quantize import quantize as quantize
+from mor_ref.argument_checks import UnknownNameError as UnknownNameError
+from mor_ref.definitions.block_formats import BlockFormat as BlockFormat
+from mor_ref.definitions.block_formats import BlockFormatError as BlockFormatError
+from mor_ref.definitions.block_formats import BlockScale as BlockScale
+from mor_ref.definitions.finfo import Finfo as Finfo
+from mor_ref.definitions.finfo import finfo as finfo
+from mor_ref.definitions.format import Format as Format
+from mor_ref.definitions.format import FormatError as FormatError
+from mor_ref.definitions.formats import formats as formats
+from mor_ref.definitions.roles import Role as Role
+from mor_ref.explanations.decoding import Neighbours as Neighbours
+from mor_ref.explanations.encoding import ExplainedEncoding as ExplainedEncoding
+from mor_ref.explanations.functions import explain as explain
+from mor_ref.explanations.functions import neighbours as neighbours
+from mor_ref.metrics import Cosine as Cosine
+from mor_ref.metrics import FitsRange as FitsRange
+from mor_ref.metrics import LargestByRow as LargestByRow
+from mor_ref.metrics import MeanRelativeError as MeanRelativeError
+from mor_ref.metrics import Metric as Metric
+from mor_ref.metrics import NotWorseThan as NotWorseThan
+from mor_ref.metrics import RelativeFrobenius as RelativeFrobenius
+from mor_ref.metrics import Sqnr as Sqnr
+from mor_ref.metrics import Unit as Unit
+from mor_ref.policies import Policy as Policy
+from mor_ref.policies import Rung as Rung
+from mor_ref.representations import MxBlocks as MxBlocks
+from mor_ref.representations import Nvfp4Tiles as Nvfp4Tiles
+from mor_ref.representations import ScaledFormat as ScaledFormat
+from mor_ref.schemes.affine.functions import Affine as Affine
+from mor_ref.schemes.affine.functions import quantize_affine as quantize_affine
+from mor_ref.schemes.levels.functions import Levels as Levels
+from mor_ref.schemes.levels.functions import quantize_levels as quantize_levels
+from mor_ref.schemes.mixed.functions import mix_formats as mix_formats
+from mor_ref.schemes.mixed.functions import mix_layer as mix_layer
+from mor_ref.schemes.mixed.functions_units import Mixed as Mixed
+from mor_ref.schemes.selection.functions import select as select
+from mor_ref.schemes.shared.functions import Shared as Shared
+from mor_ref.schemes.shared.functions import quantize_shared as quantize_shared
+from mor_ref.verify import Verify
+
+verify: Verify
+__version__: str

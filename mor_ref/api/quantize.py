@@ -1,0 +1,174 @@
+"""Quantization with scales, or in a block format: the public function."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from mor_ref.api.block_formats import BlockQuantized, quantized_whole, record_in_blocks
+from mor_ref.api.border import public
+from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
+from mor_ref.api.quantization import Quantized, quantized
+from mor_ref.api.stochastic import at_random, given_words, inputs_of
+from mor_ref.argument_checks import UnknownNameError, spelling
+from mor_ref.arrays import Bits, numbers_from, room_for
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.blocks import CutLike, partition
+from mor_ref.definitions.catalogue import INTEGERS
+from mor_ref.definitions.formats import FormatLike, as_format
+from mor_ref.definitions.scales import (
+    Scaling,
+    ScalingBlocks,
+    check_group,
+    check_scaling,
+    scaled_format,
+)
+from mor_ref.recipes import as_block_format, is_recipe
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@overload
+def quantize(
+    x: "ArrayLike",
+    fmt: BlockFormat,
+    *,
+    amax: GivenOfScales | None = None,
+    scale: GivenOfScales | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
+    out: Bits | None = None,
+    threads: int | None = None,
+) -> BlockQuantized: ...
+
+
+@overload
+def quantize(
+    x: "ArrayLike",
+    fmt: FormatLike,
+    *,
+    scaling: Scaling = "gam",
+    block: CutLike = "tensor",
+    group: CutLike = "tensor",
+    amax: Given | None = None,
+    scale: Given | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
+    out: Bits | None = None,
+    threads: int | None = None,
+) -> Quantized: ...
+
+
+@public
+def quantize(
+    x: "ArrayLike",
+    fmt: FormatLike | BlockFormat,
+    *,
+    scaling: Scaling = "gam",
+    block: CutLike = "tensor",
+    group: CutLike = "tensor",
+    amax: GivenOfScales | None = None,
+    scale: GivenOfScales | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
+    out: Bits | None = None,
+    threads: int | None = None,
+) -> Quantized | BlockQuantized:
+    """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
+
+    If `fmt` is a block format, or its name, its text in TOML or the text of a recipe that is one,
+    its formulas have the scales, and the record is a `BlockQuantized`. Then `amax` replaces the
+    amax of the outermost scale, and `scale` its number; a dict gives them by the names of scales.
+    Scaling, block and group are of other formats.
+
+    `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
+    two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
+    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` replaces the
+    amax of each group with gam scaling, else of each block. `scale` replaces the scale of each
+    block; it needs "fp32". Both may have a number for each, such as a scale for each row. With
+    `random_bits` and `n_random_bits`, as `encode` has them, the codes are rounded with "sr". The
+    codes go to `out`, if it is given.
+
+    >>> import mor_ref, numpy as np
+    >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
+    >>> quantized = mor_ref.quantize(x, "e4m3", block=(2, 8))
+    >>> quantized
+    <4x16 float32 as e4m3: gam scales of 4 blocks of 2x8, mean relative error 2.17 %, 0 non-finite>
+    >>> quantized.scale_exponent.tolist(), quantized.scale_mantissa.tolist()
+    ([[134, 134], [134, 134]], [[1398101]])
+    """
+    block_format = block_format_given(fmt)
+    if block_format is not None:
+        cuts = {"block": (block, "tensor"), "group": (group, "tensor")}
+        _refuse_scales(block_format, {"scaling": (scaling, "gam"), **cuts})
+        return _in_block_format(
+            x, block_format, amax, scale, random_bits, n_random_bits, out, threads
+        )
+    target = scaled_format(fmt)  # type: ignore[arg-type]  # no block format
+    check_scaling(scaling)
+    numbers = numbers_from(x, "x")
+    cut = partition(numbers.shape, block, group)
+    check_group(cut, group, scaling)
+    given = given_for_blocks(scaling, amax, scale, cut)  # type: ignore[arg-type]  # as above
+    blocks = ScalingBlocks(cut, scaling, None)
+    words = given_words(random_bits, n_random_bits, numbers.shape)
+    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
+    outcome = quantized(numbers, target, blocks, None, threads, given, codes)
+    return at_random(outcome, numbers, words, cut, threads, store)
+
+
+def block_format_given(fmt: object) -> BlockFormat | None:
+    """Return the block format that is given, by itself or by a text; None if it is a format."""
+    if isinstance(fmt, BlockFormat):
+        return fmt
+    try:
+        as_format(fmt)
+    except UnknownNameError as error:
+        if isinstance(fmt, str) and is_recipe(fmt):
+            return as_block_format(fmt)
+        instead = _other_function(fmt)
+        if instead is None:
+            raise
+        raise UnknownNameError(f"format is {fmt!r}, which {instead}") from error
+    return None
+
+
+def _other_function(fmt: object) -> str | None:
+    """Return which other function quantizes to what is given; None if none is known to."""
+    from mor_ref.policies import POLICIES
+
+    if re.fullmatch(INTEGERS, spelling(fmt)):
+        return f"has integers; call mor_ref.quantize_affine(x, {spelling(fmt)!r})"
+    head, _, rest = str(fmt).lower().partition(":")
+    policy = (rest or "tensor") if head == "mor" else head
+    return f"is a policy; call mor_ref.mor(x, {policy!r})" if policy in POLICIES else None
+
+
+def _refuse_scales(block_format: BlockFormat, given: Mapping[str, tuple[object, object]]) -> None:
+    """Refuse what formulas say; each argument is given with what it is without a word."""
+    for name, (value, usual) in given.items():
+        if value is not usual and not (isinstance(value, str) and value == usual):
+            raise ValueError(
+                f"{name} is {value!r}, but the formulas of block format {block_format.name!r} "
+                f"have its scales; omit {name}, or give another block format"
+            )
+
+
+def _in_block_format(
+    x: "ArrayLike",
+    block_format: BlockFormat,
+    amax: GivenOfScales | None,
+    scale: GivenOfScales | None,
+    random_bits: "ArrayLike | None",
+    n_random_bits: int | None,
+    out: Bits | None,
+    threads: int | None,
+) -> BlockQuantized:
+    numbers = numbers_from(x, "x")
+    given = given_by_name(block_format, amax, scale, numbers.shape)
+    record_of = record_in_blocks(block_format)
+    return quantized_whole(
+        numbers, block_format, record_of, random_bits, n_random_bits, out, threads, given
+    )

@@ -1,0 +1,28 @@
+"""The exit statuses of the commands, as docs/guide/stable.md promises them."""
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """How a command has ended; a status from 4 on is that of a shell for a signal."""
+
+    DONE = 0  # the bits match, or the command did its work
+    DIFFERS = 1  # or something was left out that had to be there
+    WRONG_CALL = 2  # or a file cannot be used
+    NOT_RUN = 3  # or results cannot be read, or the memory does not suffice
+    INTERRUPTED = 130  # by Ctrl-C
+    CLOSED_PIPE = 141  # nobody reads any more
+
+
+OF_VERDICTS = {
+    "match": Status.DONE,
+    "mismatch": Status.DIFFERS,
+    "incomplete": Status.DIFFERS,
+    "not run": Status.NOT_RUN,
+    "failed": Status.NOT_RUN,
+}
+
+
+def of_comparison(*, differs: bool) -> Status:
+    """Return the status of a command that compares."""
+    return Status.DIFFERS if differs else Status.DONE

@@ -1,0 +1,370 @@
+"""Block formats as data: elements in blocks, and scales whose formulas say each rounding."""
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, Literal
+
+from mor_ref.argument_checks import check_name, known_name
+from mor_ref.definitions.blocks import Cut, as_cut, in_parameters
+from mor_ref.definitions.encoding import (
+    DETERMINISTIC_ROUNDINGS,
+    Rounding,
+    SpecialCases,
+    rounding_for,
+)
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.formulas import (
+    FormulaError,
+    Percentile,
+    check_formula,
+    names_in,
+    parsed,
+    percentiles_in,
+    reserved_words,
+)
+
+Counted = Literal["finite", "not nan", "all"]
+_COUNTED = ("finite", "not nan", "all")
+_OWN_NAMES = frozenset({"amax", "t", "x", "v", "y", "decode", "encode"})
+_WIDEST_ELEMENT = 16
+_MOST_EXPONENT_BITS = 7
+_MOST_ROWS = 1 << 24  # of blocks with several tries
+
+
+class BlockFormatError(ValueError):
+    """A block format that cannot exist was asked for."""
+
+
+@dataclass(frozen=True)
+class BlockScale:
+    """A scale: the numbers that share it, its formula, and how it is stored (BLF-001).
+
+    `number` is a formula of amax and percentiles, and of the scales above and their amaxes (NAME
+    and amax_NAME).
+
+    >>> BlockScale("s", (1, 32), "amax / 448", "e8m0", "rtp").fmt.name
+    'e8m0'
+    """
+
+    name: str
+    over: Cut
+    number: str
+    stored: str | Format = "f32"
+    rounding: Rounding | None = None  # that of the format
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "over", as_cut("over", self.over))
+        object.__setattr__(self, "stored", as_format(self.stored))
+        rounding = rounding_for(self.fmt, self.rounding, SpecialCases())
+        known_name("rounding", rounding, DETERMINISTIC_ROUNDINGS)
+        object.__setattr__(self, "rounding", rounding)
+
+    @property
+    def fmt(self) -> Format:
+        """The format that it is stored in."""
+        return as_format(self.stored)
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """Elements in blocks, under scales (BLF-001).
+
+    The last scale is that of the blocks, and each lies in the one before it. Numbers are multiplied
+    by `encode`, or divided by `decode` if there is no `encode`; values of codes are multiplied by
+    `decode`, or divided by `encode`. `counted` says which numbers an amax counts; with "all", it is
+    NaN if one of them is. Of several `tries`, formulas of the number t of the last scale, the one
+    of least error is stored, and the first of equals. `error` is that of a number x whose code
+    stands for v, and y; a block adds it up in binary32, from the left, and then the rows in halves.
+    With `drops_sign_of_zero`, a scaled -0 has the code 0.
+
+    >>> scale = BlockScale("s", (1, 32), "amax / 448", "e8m0", "rtp")
+    >>> BlockFormat("mine", "e4m3", (scale,), decode="s").block
+    (1, 32)
+    """
+
+    name: str
+    element: str | Format
+    scales: tuple[BlockScale, ...]
+    _: KW_ONLY
+    decode: str | None = None
+    encode: str | None = None
+    counted: Counted = "not nan"
+    tries: tuple[str, ...] = ("t",)
+    error: str = "square(y - x)"
+    drops_sign_of_zero: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "element", as_format(self.element))
+        object.__setattr__(self, "scales", tuple(self.scales))
+        object.__setattr__(self, "tries", tuple(self.tries))
+        for problem in (_wrong_field(self), _wrong_scales(self), _wrong_formula(self)):
+            if problem:
+                raise BlockFormatError(f"block format {self.name!r} cannot exist: {problem}")
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def fmt(self) -> Format:
+        """The format of the elements."""
+        return as_format(self.element)
+
+    @property
+    def block(self) -> Cut:
+        """The cut of the blocks."""
+        return self.scales[-1].over
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The record as TOML; equal records have equal texts (BLF-006)."""
+        table = table_of_block_format(self)
+        lines = [f"{key} = {inline_toml(table[key])}" for key in table if key != "scales"]
+        for scale in table["scales"]:
+            lines += ["", "[[scales]]"]
+            lines += [f"{key} = {inline_toml(scale[key])}" for key in scale]
+        return "\n".join(lines) + "\n"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the text (BLF-006)."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def scale_named(record: BlockFormat, name: str) -> BlockScale:
+    """Return the scale of that name."""
+    return next(scale for scale in record.scales if scale.name == name)
+
+
+def place_of_amax(record: BlockFormat, name: str) -> str | None:
+    """Return the formula, other than that of its number, which has the amax of a scale (BLF-008).
+
+    It is described for messages.
+    """
+    is_last = name == record.scales[-1].name
+    places = [
+        *((f"number of scale {own.name}", own.number) for own in record.scales if own.name != name),
+        *(("a try", formula) for formula in record.tries if not is_last),
+        ("decode", record.decode),
+        ("encode", record.encode),
+        ("error", record.error if len(record.tries) > 1 and not is_last else None),
+    ]
+    for place, formula in places:
+        if formula is not None and f"amax_{name}" in names_in(parsed(formula)):
+            return f"{place}, {formula!r},"
+    return None
+
+
+def percentiles_of(record: BlockFormat, scale: BlockScale) -> tuple[Percentile, ...]:
+    """Return the percentiles in the formulas of a scale, each once (BLF-007)."""
+    tries = record.tries if scale == record.scales[-1] else ()
+    formulas = map(parsed, (scale.number, *tries))
+    percentiles = (percentile for formula in formulas for percentile in percentiles_in(formula))
+    return tuple(dict.fromkeys(percentiles))
+
+
+def negative_factor(record: BlockFormat, name: str) -> str:
+    """Return why a tensor cannot be quantized: a factor of a block is negative."""
+    return (
+        f"{name} of block format {record.name!r} is {getattr(record, name)!r}, which is negative "
+        "for a block of this tensor; give a formula whose numbers are not negative"
+    )
+
+
+def check_rows(record: BlockFormat, rows: int) -> None:
+    """BLF-005: refuse blocks of so many rows that the sums of their errors have no room."""
+    if len(record.tries) > 1 and rows > _MOST_ROWS:
+        raise ValueError(
+            f"block format {record.name!r} has several tries, and its blocks have {rows:,} rows in "
+            f"this tensor; give blocks of at most {_MOST_ROWS:,} rows"
+        )
+
+
+# ---------------------------------------------------------------------- texts
+
+
+def block_format_of(table: Mapping[str, Any]) -> BlockFormat:
+    """Return the block format of a table, such as that of its text."""
+    given = _keys_checked("a block format", table, BlockFormat)
+    scales = given.pop("scales", ())
+    if not isinstance(scales, list | tuple):
+        raise BlockFormatError(f"scales is {scales!r}; give tables, as [[scales]] of TOML")
+    given["element"] = _format_of(given.get("element"))
+    return BlockFormat(scales=tuple(map(_scale_of, scales)), **given)
+
+
+def parameters_of_blocks(record: BlockFormat) -> dict[str, Any]:
+    """Return the parameters of the operation `blocks`: the text, and how its scales cut a tensor.
+
+    `group` is that of the outermost scale.
+    """
+    block, group = in_parameters(record.block), in_parameters(record.scales[0].over)
+    return {"block_format": record.text, "block": block, "group": group}
+
+
+def _scale_of(table: object) -> BlockScale:
+    given = _keys_checked("a scale", table, BlockScale)
+    over: Any = given.get("over")
+    given["over"] = tuple(over) if isinstance(over, list) else over
+    if "stored" in given:
+        given["stored"] = _format_of(given["stored"])
+    return BlockScale(**given)
+
+
+def _keys_checked(place: str, table: object, record: type) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise BlockFormatError(f"{place} is {table!r}; give a table")
+    names = [field.name for field in fields(record)]
+    if record is BlockScale and "counted" in table:
+        raise BlockFormatError(
+            f"scale {table.get('name')!r} has counted; give it to the block format, as all of its "
+            "scales count the same numbers"
+        )
+    for name in table:
+        known_name(f"a key of {place}", name, names)
+    needed = ("name", "element", "scales") if record is BlockFormat else ("name", "over", "number")
+    for name in needed:
+        if name not in table:
+            raise BlockFormatError(f"{place} has no {name}; give {', '.join(needed)}")
+    return dict(table)
+
+
+def _format_of(given: object) -> Format:
+    """Return the format of a name or a table."""
+    if isinstance(given, Mapping):
+        return Format(**given)
+    return as_format(given)
+
+
+def table_of_block_format(record: BlockFormat) -> dict[str, Any]:
+    """Return the fields that differ from the usual, as TOML has them."""
+    return {**_table_of(record), "scales": list(map(_table_of, record.scales))}
+
+
+def _table_of(record: BlockFormat | BlockScale) -> dict[str, Any]:
+    """Return the fields that differ from the usual, as TOML has them, without the scales."""
+    table = {
+        field.name: getattr(record, field.name)
+        for field in fields(record)
+        if field.name != "scales" and getattr(record, field.name) != field.default
+    }
+    if isinstance(record, BlockScale):
+        table["over"] = in_parameters(record.over)
+        if record.fmt == formats["f32"]:
+            del table["stored"]
+        if record.rounding == rounding_for(record.fmt, None, SpecialCases()):
+            del table["rounding"]
+    return {name: _asinline_toml(value) for name, value in table.items()}
+
+
+def _asinline_toml(value: object) -> object:
+    if isinstance(value, Format):
+        if value.name in formats.specified and formats[value.name] == value:
+            return value.name
+        return {key.name: getattr(value, key.name) for key in fields(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def inline_toml(value: object) -> str:
+    """Return a value in one line of TOML."""
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key)} = {inline_toml(own)}" for key, own in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline_toml, value))}]"
+    return json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+# ---------------------------------------------------------------------- what cannot exist
+
+
+def _wrong_field(record: BlockFormat) -> str | None:
+    element = record.fmt
+    if element.bits > _WIDEST_ELEMENT or element.is_power_of_two:
+        return (
+            f"its elements are {element.name}, of {element.bits} bits and {element.mantissa_bits} "
+            f"mantissa bits; give a format of at most {_WIDEST_ELEMENT} bits that has a mantissa"
+        )
+    if element.exponent_bits > _MOST_EXPONENT_BITS:
+        return (
+            f"its elements are {element.name}, whose exponents are all those of binary32, so that "
+            f"it needs no scale; give a format of at most {_MOST_EXPONENT_BITS} exponent bits"
+        )
+    if record.counted not in _COUNTED:
+        return f"counted is {record.counted!r}; give one of {', '.join(_COUNTED)}"
+    if record.decode is None and record.encode is None:
+        return "it has neither decode nor encode; give the factor of its numbers, or of its codes"
+    if not record.tries:
+        return "it has no tries; give ('t',) for one"
+    return None
+
+
+def _wrong_scales(record: BlockFormat) -> str | None:
+    """Return the fault of the scales, apart from their formulas."""
+    if not record.scales:
+        return "it has no scales; give one at least"
+    seen: set[str] = set()
+    for above, scale in zip((None, *record.scales), record.scales, strict=False):
+        taken = seen | _OWN_NAMES | reserved_words()
+        if not _is_word(scale.name) or scale.name in taken:
+            return (
+                f"a scale has the name {scale.name!r}; give a word of letters and digits that no "
+                "other scale, format or function has"
+            )
+        seen |= {scale.name, f"amax_{scale.name}"}
+        if above is not None and not _holds(above.over, scale.over):
+            return (
+                f"scale {scale.name} is over {scale.over!r}, which does not lie in {above.over!r}, "
+                f"as scale {above.name} has it; give sides that divide those above"
+            )
+    return None
+
+
+def _is_word(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier() and name.isascii()
+
+
+def _holds(outer: Cut, inner: Cut) -> bool:
+    """Return whether whole parts of one cut are the parts of another, for tensors of any shape."""
+    if outer in ("tensor", inner):
+        return True
+    if isinstance(inner, str):
+        return False
+    if isinstance(outer, str):
+        return inner[outer == "column"] == 1
+    return all(above % side == 0 for above, side in zip(outer, inner, strict=True))
+
+
+def _wrong_formula(record: BlockFormat) -> str | None:
+    """Return the fault of the first formula that cannot be read, or has an unknown name."""
+    known = ["amax"]
+    try:
+        for scale in record.scales:
+            own = f"amax_{scale.name}"
+            _check(f"number of scale {scale.name}", scale.number, [*known, own])
+            known += [scale.name, own]
+        for formula in record.tries:
+            _check("a try", formula, [*known, "t"])
+        for name in ("decode", "encode"):
+            if getattr(record, name) is not None:
+                _check(name, getattr(record, name), known, of_part=False)
+                known += [name]
+        _check("error", record.error, [*known, "x", "v", "y"], of_part=False)
+    except FormulaError as error:
+        return str(error)
+    return None
+
+
+def _check(place: str, formula: object, known: Collection[str], *, of_part: bool = True) -> None:
+    if not isinstance(formula, str):
+        raise FormulaError(f"{place} is {formula!r}; give a formula as text")
+    check_formula(place, formula, known, of_part=of_part)

@@ -1,0 +1,448 @@
+"""The page of a block format: its rules with their formulas, a worked example, and its vectors.
+
+The page lies next to the vectors, as HTML and as text, so that nobody needs the record of the
+author, or this program, to implement the format.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from mor_ref.definitions.block_formats import BlockFormat, BlockScale
+from mor_ref.definitions.encoding import SpecialCases, rounding_for
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formulas import words_in
+from mor_ref.exact.block_formats import InBlocks, block_errors, elements_of, quantize
+from mor_ref.exact.columns import Column, products, quotients
+from mor_ref.exact.encoding import encode
+from mor_ref.golden.model.suite import Case, Suite
+from mor_ref.golden.model.views import axes_of
+from mor_ref.golden.store.suite_files import file_of
+from mor_ref.golden.suites.block_formats import format_in_words, part_in_words
+from mor_ref.operations.bits import f32_bits, numbers_of
+
+_ELEMENTS = 8  # of the worked example
+_COLUMNS = 100  # of the text
+_MOST_CODES = 16  # of a format whose numbers are all listed
+_ROUNDINGS = {
+    "rne": "to nearest, ties to even",
+    "rna": "to nearest, ties away from zero",
+    "rtz": "toward zero",
+    "rtp": "up, toward +infinity",
+    "rtn": "down, toward -infinity",
+    "rto": "to odd",
+}
+_COUNTED = {
+    "finite": "finite numbers",
+    "not nan": "numbers that are not NaN",
+    "all": "numbers, and NaN if one of them is NaN",
+}
+_POW2 = (
+    "a if it is 0, infinite or NaN; else the power of two of its exponent, or twice that if the "
+    "significand of a is at least t, with the sign of a"
+)
+_WORDS = {
+    "+": ("a + b", "the sum"),
+    "-": ("a - b", "the difference"),
+    "*": ("a * b", "the product"),
+    "/": ("a / b", "the quotient"),
+    "<": ("a < b", "1 if it holds, else 0"),
+    ">": ("a > b", "1 if it holds, else 0"),
+    "or": ("a or b", "b if a is 0, else a"),
+    "if": ("a if c else b", "b if c is 0, else a"),
+    "min": ("min(a, b)", "b if a > b, else a"),
+    "max": ("max(a, b)", "b if a < b, else a"),
+    "abs": ("abs(a)", "the magnitude of a"),
+    "square": ("square(a)", "a * a"),
+    "pow2": ("pow2(a, t)", _POW2),
+}
+_CSS = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:1rem 0}"
+    "td,th{border:1px solid #bbb;padding:.2rem .6rem;text-align:left;vertical-align:top}"
+    "pre{background:#f4f4f4;padding:.8rem;overflow-x:auto}"
+)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows of cells, of which the first is the head."""
+
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class _Code:
+    """Lines as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The title of a part, at a level from 1 on."""
+
+    text: str
+    level: int = 2
+
+
+_Piece = _Head | _Table | _Code | str  # a str is a paragraph
+
+
+def page_files_of(name: str) -> tuple[str, str]:
+    """Return the names of the pages of a suite."""
+    return f"{name}.html", f"{name}.txt"
+
+
+def pages_of(block_format: BlockFormat, suite: Suite, cases: Sequence[Case]) -> dict[str, bytes]:
+    """Return the pages of a block format by the names of their files."""
+    pieces = list(_page(block_format, suite, cases))
+    body = "\n".join(map(_as_html, pieces))
+    html = (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        f"<title>{escape(block_format.name)}</title>\n<style>{_CSS}</style>\n{body}\n</html>\n"
+    )
+    text = "\n\n".join(map(_as_text, pieces)) + "\n"
+    names = page_files_of(block_format.name)
+    return dict(zip(names, (html.encode(), text.encode()), strict=True))
+
+
+def _as_html(piece: _Piece) -> str:
+    match piece:
+        case _Head(text, level):
+            return f"<h{level}>{escape(text)}</h{level}>"
+        case _Code(text):
+            return f"<pre>{escape(text)}</pre>"
+        case _Table(rows):
+            tags = ("th", *["td"] * len(rows))
+            lines = (
+                "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+                for tag, row in zip(tags, rows, strict=False)
+            )
+            return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    return f"<p>{escape(piece)}</p>"
+
+
+def _as_text(piece: _Piece) -> str:
+    match piece:
+        case _Head(text, level):
+            return f"{text}\n{'=-'[level > 1] * len(text)}" if level < 3 else text
+        case _Code(text):
+            return "\n".join(f"    {line}" for line in text.splitlines())
+        case _Table(rows):
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            padded = (
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+                for row in rows
+            )
+            first, *others = (line.rstrip() for line in padded)
+            return "\n".join([first, "-" * len(first), *others])
+    return textwrap.fill(piece, _COLUMNS, break_on_hyphens=False)
+
+
+# ---------------------------------------------------------------------- what is on the page
+
+
+def _page(block_format: BlockFormat, suite: Suite, cases: Sequence[Case]) -> Iterator[_Piece]:
+    name = block_format.name
+    yield _Head(name, 1)
+    yield (
+        f"{name} is a block format of an author, and not of the specification of mor_ref: its "
+        "vectors are not normative. Expected bits come from the exact model of mor_ref. The digest "
+        f"of its record (BLF-006) is {block_format.digest}."
+    )
+    yield _Head("Rules")
+    for number, (title, pieces) in enumerate(_rules(block_format), 1):
+        yield _Head(f"{name}-{number}  {title}", 3)
+        yield from pieces
+    yield _Head("Formats")
+    for fmt in _formats_of(block_format):
+        yield from _format(fmt)
+    yield _Head("Worked example")
+    yield from _example(block_format, cases)
+    yield _Head("Vectors")
+    yield from _vectors(name, suite, cases)
+    yield _Head("Record")
+    yield _Code(block_format.text)
+
+
+def _rules(block_format: BlockFormat) -> Iterator[tuple[str, list[_Piece]]]:
+    yield "Formulas", list(_of_formulas(block_format))
+    for scale in block_format.scales:
+        yield f"Scale {scale.name}", list(_of_scale(block_format, scale))
+    yield "Factors", list(_of_factors(block_format))
+    yield "Elements", list(_of_elements(block_format))
+    if len(block_format.tries) > 1:
+        yield "Choice", list(_of_choice(block_format))
+
+
+def _formulas(block_format: BlockFormat) -> list[str]:
+    factors = (block_format.decode, block_format.encode)
+    is_chosen = len(block_format.tries) > 1
+    return [
+        *(scale.number for scale in block_format.scales),
+        *(formula for formula in factors if formula is not None),
+        *((*block_format.tries, block_format.error) if is_chosen else ()),
+    ]
+
+
+def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
+    yield (
+        "Numbers are binary32. Each operation of a formula MUST be rounded to binary32, to "
+        "nearest, ties to even, and so MUST each number that is written in it (BLF-002). Nothing "
+        "is fused, subnormal numbers are kept, and a result that is NaN has the bits 0x7FFFFFFF. "
+        "MAX is the largest number, (2 - 2^-23) * 2^127; 2**n is a power of two."
+    )
+    used = {word for formula in _formulas(block_format) for word in words_in(formula)}
+    rows = [words for word, words in _WORDS.items() if word in used]
+    rows += [
+        (f"{word}(a)", f"the number of the code of a in {word}") for word in formats if word in used
+    ]
+    if rows:
+        yield _Table([("word", "meaning"), *rows])
+
+
+def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:
+    is_last = scale is block_format.scales[-1]
+    parts = "the blocks; a block is " if is_last else ""
+    at_end = "" if scale.over == "tensor" else ", or less where the tensor ends"
+    yield (
+        f"Scale {scale.name} is of {parts}{part_in_words(scale.over)}{at_end}. There amax, also "
+        f"called amax_{scale.name}, MUST be the largest magnitude of the "
+        f"{_COUNTED[block_format.counted]}; it is 0 if there are none (BLF-003). The number of the "
+        "scale MUST be"
+    )
+    several = is_last and len(block_format.tries) > 1
+    yield _Code(f"t = {scale.number}" if several else scale.number)
+    if several:
+        yield "or one of these, of which a block takes one by the rule of the choice:"
+        yield _Code("\n".join(block_format.tries))
+    if scale.fmt == formats["f32"]:
+        yield f"It is kept in binary32. From then on, {scale.name} is this number."
+    else:
+        yield (
+            f"It MUST be stored as its code in {scale.fmt.name}, rounded "
+            f"{_ROUNDINGS[str(scale.rounding)]}; what is too large is the largest number. From "
+            f"then on, {scale.name} is the number of the code."
+        )
+
+
+def _of_factors(block_format: BlockFormat) -> Iterator[_Piece]:
+    yield "The factors of a block follow from its scales (BLF-004):"
+    lines = [
+        f"{name} = {formula}"
+        for name in ("decode", "encode")
+        if (formula := getattr(block_format, name)) is not None
+    ]
+    yield _Code("\n".join(lines))
+    yield "A tensor with a block whose factor is negative or -0 MUST be refused."
+
+
+def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
+    xs = "x / decode" if block_format.encode is None else "x * encode"
+    y = "v / encode" if block_format.decode is None else "v * decode"
+    yield (
+        f"The code of a number x MUST be that of xs in {block_format.fmt.name}, rounded to "
+        "nearest, ties to even; what is too large is the largest number. It stands for y, where v "
+        "is the number of the code (BLF-004):"
+    )
+    yield _Code(f"xs = {xs}\ny  = {y}")
+    if block_format.drops_sign_of_zero:
+        yield "If xs is 0 or -0, the code MUST be 0."
+
+
+def _of_choice(block_format: BlockFormat) -> Iterator[_Piece]:
+    yield "Each formula of the number of the last scale leads to elements, which have the errors"
+    yield _Code(block_format.error)
+    yield (
+        "The errors of a row of a block MUST be added up in binary32 from the left, beginning with "
+        "0. Of several rows, sum i of the first half MUST become the sum of itself and sum i of "
+        "the second half, until one is left; rows up to a power of two count as 0. The first "
+        "formula MUST be taken, and then each later one whose sum is less than that of the formula "
+        "taken so far (BLF-005). No sum is less than NaN."
+    )
+
+
+def _formats_of(block_format: BlockFormat) -> list[Format]:
+    named = (
+        formats[word]
+        for formula in _formulas(block_format)
+        for word in words_in(formula)
+        if word in formats
+    )
+    found = (block_format.fmt, *(scale.fmt for scale in block_format.scales), *named)
+    return [fmt for fmt in dict.fromkeys(found) if fmt != formats["f32"]]
+
+
+def _format(fmt: Format) -> Iterator[_Piece]:
+    yield f"{format_in_words(fmt)}."
+    if fmt.code_count <= _MOST_CODES:
+        rows = [(f"0x{code:X}", _number(fmt.value(code))) for code in range(fmt.code_count)]
+        yield _Table([("code", "number"), *rows])
+    elif fmt.is_power_of_two:
+        yield f"A code E of a number stands for 2^(E - {fmt.bias})."
+    elif fmt.exponent_bits:
+        fraction = f"M / 2^{fmt.mantissa_bits}"
+        yield (
+            f"Exponent E and mantissa M of a number stand for 2^(E - {fmt.bias}) * (1 + "
+            f"{fraction}), and for 2^{fmt.smallest_exponent} * {fraction} if E is 0."
+        )
+    rounding = rounding_for(fmt, None, SpecialCases())
+    codes = [
+        (name, _number(number), f"0x{encode(number, fmt, rounding):X}")
+        for name, number in (("largest", fmt.largest), ("infinity", math.inf), ("NaN", math.nan))
+    ]
+    yield _Table([("what is rounded", "number", "code"), *codes])
+
+
+# ---------------------------------------------------------------------- the example
+
+
+def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[_Piece]:
+    """Yield the first block of a small tensor, step by step."""
+    case = _case_of_example(block_format, cases)
+    x, shape = numbers_of(case.arrays["x"], case.parameters["source"]), case.arrays["x"].shape
+    last = block_format.scales[-1]
+    found = quantize(x, shape, block_format).scales[last.name]
+    order, numbers = InBlocks(found.parts), found.numbers
+    rows, columns = found.parts.block
+    block = next(iter(order.blocks(order.taken(x))))
+    yield (
+        f"The first block of case {case.name}, a tensor of {shape[0]} x {shape[1]} numbers: rows 0 "
+        f"to {rows - 1}, columns 0 to {columns - 1}."
+    )
+    lines: list[tuple[str, ...]] = []
+    for scale in block_format.scales:
+        amax = f"amax_{scale.name}"
+        lines.append((amax, _number(numbers[amax][0]), _bits(numbers[amax][0])))
+        if scale is not last:
+            number = numbers[scale.name][0]
+            lines.append((scale.name, _number(number), _bits(number)))
+    yield _Table([("", "number", "bits"), *lines])
+    yield _Table(_tried(block_format, x, shape, order))
+    code = f"0x{found.codes[0]:X}" if found.codes else _bits(numbers[last.name][0])
+    yield (
+        f"The block takes {last.name} = {_number(numbers[last.name][0])}, stored as {code}. Its "
+        "first numbers:"
+    )
+    yield _Table(_elements(block_format, block[:_ELEMENTS], numbers, case))
+
+
+def _case_of_example(block_format: BlockFormat, cases: Sequence[Case]) -> Case:
+    """Return the smallest tensor of binary32 that has two blocks and is finite, if there is one."""
+    name = block_format.scales[-1].name
+
+    def suits(case: Case) -> bool:
+        x, source = case.arrays["x"], case.parameters["source"]
+        numbers = numbers_of(x, source)
+        if source != "f32" or not all(map(math.isfinite, numbers)) or x.size < _ELEMENTS:
+            return False
+        found = quantize(numbers, x.shape, block_format).scales[name]
+        return len(InBlocks(found.parts).lengths) > 1
+
+    ordered = sorted(cases, key=lambda case: case.arrays["x"].size)
+    return next(filter(suits, ordered), cases[0])
+
+
+def _tried(
+    block_format: BlockFormat, x: Column, shape: tuple[int, int], order: InBlocks
+) -> list[tuple[str, ...]]:
+    """Return the scale of the first block, by each formula that is tried."""
+    last = block_format.scales[-1]
+    factors = [name for name in ("decode", "encode") if getattr(block_format, name) is not None]
+    head = ("formula", last.name, "code", *factors, "sum of errors")
+    table = []
+    for formula in block_format.tries:
+        one = replace(block_format, tries=(formula,))
+        scale = quantize(x, shape, one).scales[last.name]
+        code = f"0x{scale.codes[0]:X}" if scale.codes else "-"
+        own = [_number(scale.numbers[name][0]) for name in (last.name, *factors)]
+        of_block = block_format, order.taken(x), order, scale.numbers
+        error = block_errors(*of_block, elements_of(*of_block))[0]
+        table.append((formula, own[0], code, *own[1:], _number(error)))
+    if len(table) == 1:
+        return [head[:-1], (last.number, *table[0][1:-1])]
+    return [head, *table]
+
+
+def _elements(
+    block_format: BlockFormat, x: Column, numbers: Any, case: Case
+) -> list[tuple[str, ...]]:
+    factors = {
+        name: [numbers[name][0]] * len(x) for name in ("decode", "encode") if name in numbers
+    }
+    xs = products(x, factors["encode"]) if "encode" in factors else quotients(x, factors["decode"])
+    codes = case.arrays["code"][0, : len(x)].tolist()
+    ys = numbers_of(case.arrays["y"][0, : len(x)], "f32")
+    rows = [
+        (
+            _bits(number),
+            *map(_number, (number, scaled)),
+            f"0x{code:X}",
+            *map(_number, (block_format.fmt.value(code), y)),
+            _bits(y),
+        )
+        for number, scaled, code, y in zip(x, xs, codes, ys, strict=False)
+    ]
+    return [("bits of x", "x", "xs", "code", "v", "y", "bits of y"), *rows]
+
+
+def _number(number: float) -> str:
+    """Return a number of binary32 in the fewest digits that say which it is."""
+    if abs(number) < 1 << 24 and number == int(number):
+        return f"{number:.0f}"
+    return next(text for digits in range(1, 18) if _is_same(text := f"{number:.{digits}g}", number))
+
+
+def _is_same(text: str, number: float) -> bool:
+    if not math.isfinite(number):
+        return True
+    near = float(text)
+    return abs(near) <= 3.4028235e38 and f32_bits(near) == f32_bits(number)
+
+
+def _bits(number: float) -> str:
+    return f"0x{f32_bits(number):08X}"
+
+
+# ---------------------------------------------------------------------- the vectors
+
+
+def _vectors(name: str, suite: Suite, cases: Sequence[Case]) -> Iterator[_Piece]:
+    yield (
+        f"{file_of(name)} is a safetensors file. Its arrays are named CASE/FIELD and are of "
+        "unsigned integers, which are the bits of numbers and codes, row by row. MANIFEST.json "
+        "lists the fields, and for each case its parameters; source is the format of x."
+    )
+    rows = [
+        (
+            field.name,
+            field.role,
+            field.format,
+            " x ".join(axes_of(suite.operation, field.name).names),
+            field.meaning,
+        )
+        for field in suite.fields
+    ]
+    yield _Table([("field", "role", "format", "shape", "meaning"), *rows])
+    shapes = [
+        (case.name, case.parameters["source"], "x".join(map(str, case.arrays["x"].shape)))
+        for case in cases
+    ]
+    yield _Table([("case", "source", "shape of x"), *shapes])
+    yield "To verify a kernel, and to compare these files with the exact model:"
+    yield _Code("mor-ref verify my_kernel:run --vectors .\nmor-ref golden check .")
+    yield (
+        "The function is given the operation (blocks), the parameters and the inputs of a case, "
+        "and returns the expected fields that it has:"
+    )
+    yield _Code(
+        "def run(operation, parameters, inputs):\n"
+        "    x = inputs['x'].view(np.float32)  # if parameters['source'] is 'f32'\n"
+        "    ...\n"
+        "    return {'scale': scale, 'code': code}"
+    )

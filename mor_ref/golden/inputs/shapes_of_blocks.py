@@ -1,0 +1,115 @@
+"""Tensors of a block format that end in its blocks, with special numbers, and random ones."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.golden.inputs.edges import Bits, bell, narrowed
+from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.golden.model.suite import Size
+
+Shape = tuple[int, int]
+_LARGEST = 1 << 15  # numbers of a tensor
+_NAMED_SIDE = 40  # numbers along a side that the tensor gives a block
+_SIGN = np.uint32(0x80000000)
+_SPECIAL = {
+    "nan": 0x7FC00000,
+    "negative_nan": 0xFFC12345,
+    "signalling_nan": 0x7F800001,
+    "infinity": 0x7F800000,
+    "negative_infinity": 0xFF800000,
+    "largest": 0x7F7FFFFF,
+}
+
+
+def sides_of_blocks(block_format: BlockFormat) -> Shape:
+    """Return the sides of a block, of a small tensor if the tensor gives them."""
+    block = block_format.block
+    if isinstance(block, str):
+        return {"row": (1, _NAMED_SIDE), "column": (_NAMED_SIDE, 1)}.get(block, (4, 16))
+    return block
+
+
+def shapes(block_format: BlockFormat) -> list[Shape]:
+    """Return shapes of one number, of whole blocks, and of blocks that the tensor cuts.
+
+    A shape of too many numbers has another one in its place, whose other side is short.
+    """
+    height, width = sides_of_blocks(block_format)
+    above = [scale.over for scale in block_format.scales[:-1] if not isinstance(scale.over, str)]
+    wanted = [
+        (1, 1), (height, width), (1, 2 * width + 3), (height + 1, 3), (2 * height + 1, width + 1),
+        (height, max(width - 1, 1)), (max(height - 1, 1), width + max(width // 2, 1)), (5, 37),
+        *((rows + 1, columns + width + 1) for rows, columns in above),
+    ]  # fmt: skip
+    return [*dict.fromkeys(_small(shape) for shape in wanted)]
+
+
+def _small(shape: Shape) -> Shape:
+    """Return a shape of few numbers: its longer side stays if it can."""
+    short, long = sorted(shape)
+    while short * long > _LARGEST:
+        short, long = (max(short // 2, 2), long) if short > 2 else (short, long // 2)
+    return (short, long) if shape[0] <= shape[1] else (long, short)
+
+
+def in_each_shape(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+    """Yield tensors of each shape, and of each again for each factor above 1."""
+    own = shapes(block_format)
+    for n in range(len(own) * size.factor):
+        (rows, columns), stream = own[n % len(own)], 500 + 2 * n
+        word = f"{rows}x{columns}" if n < len(own) else f"random_{n}"
+        for k, source in enumerate(("f32", ("bf16", "f16")[n % 2])):
+            bits = _activations(block_format, (rows, columns), size, stream + k)
+            yield Tensor(f"{word}.{source}", source, narrowed(bits, source))
+
+
+def with_specials(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+    """Yield tensors with a special number each, of zeros, and at the ends of binary32."""
+    height, width = sides_of_blocks(block_format)
+    shape = _small((height + 1, 2 * width + width // 2 + 1))
+    base = _activations(block_format, shape, size, 490)
+    columns = shape[1]
+    middle = min(width, columns - 1) + (columns - 1 - min(width, columns - 1)) // 3
+    for n, (name, bits) in enumerate(_SPECIAL.items()):
+        inside, at_end = base.copy(), base.copy()
+        inside[0, middle], at_end[-1, -1] = bits, bits
+        yield Tensor(f"{name}.f32", "f32", inside)
+        if n % 3 == 0:
+            yield Tensor(f"{name}_at_end.f32", "f32", at_end)
+            source = ("bf16", "f16")[n // 3 % 2]
+            yield Tensor(f"{name}.{source}", source, narrowed(inside, source))
+    every = base.copy()
+    places = np.linspace(0, base.size - 1, len(_SPECIAL)).astype(int)
+    every.reshape(-1)[places] = [*_SPECIAL.values()]
+    zeros = base.copy()
+    zeros[:height, :width] &= _SIGN
+    sparse = np.zeros_like(base)
+    sparse[:: max(height, 2), ::width] = base[:: max(height, 2), ::width]
+    sparse[-1, -1] = base[-1, -1]
+    for name, tensor in (
+        ("every_special", every),
+        ("only_nan", np.full_like(base, _SPECIAL["nan"])),
+        ("only_infinity", base & _SIGN | np.uint32(_SPECIAL["infinity"])),
+        ("zeros", zeros),
+        ("only_zeros", base & _SIGN),
+        ("sparse", sparse),
+        ("equal", base & _SIGN | np.uint32(0x3FC00000)),
+        ("subnormal", base & np.uint32(0x807FFFFF)),
+        ("tiny", base & np.uint32(0x80FFFFFF)),
+        ("huge", base & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)),
+    ):
+        yield Tensor(f"{name}.f32", "f32", tensor)
+
+
+def _activations(block_format: BlockFormat, shape: Shape, size: Size, stream: int) -> Bits:
+    """Return numbers like activations. Neighbouring blocks have other magnitudes, and ends too."""
+    rows, columns = shape
+    height, width = sides_of_blocks(block_format)
+    bits = bell(rows * columns, size.seed, stream).reshape(shape).copy()
+    down, right = np.arange(rows)[:, np.newaxis] // height, np.arange(columns) // width
+    bits += ((3 * down + 5 * right) % 7).astype(np.uint32) << np.uint32(23)
+    bits[::3, -1] += np.uint32(3 << 23)
+    bits[-1, 1::3] += np.uint32(2 << 23)
+    return bits

@@ -1,0 +1,128 @@
+"""A suite for a block format, made from its record alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from mor_ref.definitions.block_formats import BlockFormat, BlockScale, parameters_of_blocks
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formulas import words_in
+from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
+from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_specials
+from mor_ref.golden.model.suite import Case, Size, Suite, suite
+from mor_ref.operations.block_formats import block_format_in, factor_of
+from mor_ref.operations.fields import Field
+
+OPERATION = "blocks"
+_NIBBLE = 4  # bits of codes that two of are in a byte
+_SPECIALS = {
+    "ieee": "the largest exponent is infinity with a mantissa of 0, and else NaN",
+    "fn": "all ones is NaN, with either sign if there is one",
+    "fnuz": "negative zero is NaN",
+    "none": "each code is a number",
+}
+
+
+def suite_of(block_format: BlockFormat) -> Suite:
+    """Return the suite of a block format, with its name; its fields say what their codes mean."""
+    _refuse_formats_of_rows(block_format)
+    has_outer = len(block_format.scales) > 1
+    made = suite(
+        block_format.name,
+        f"Tensors in the block format {block_format.name}",
+        OPERATION,
+        ("BLF-002",),
+        partial(_cases, block_format),
+        (*(["outer_scale"] if has_outer else []), "scale", "factor", "code", "y"),
+        normative=False,
+    )
+    fields = tuple(_described(block_format, field) for field in made.fields)
+    return replace(made, fields=fields)
+
+
+def block_format_of_suite(name: str, entry: Mapping[str, Any]) -> BlockFormat | None:
+    """Return the block format whose suite an entry of a manifest is about, if there is one."""
+    if entry["operation"] != OPERATION:
+        return None
+    texts = {parameters["block_format"] for parameters in entry["cases"].values()}
+    block_format = block_format_in(texts.pop()) if len(texts) == 1 else None
+    return block_format if block_format is not None and block_format.name == name else None
+
+
+def format_in_words(fmt: Format) -> str:
+    """Return a format in words: its fields from the highest bit, and the codes that are no numbers.
+
+    >>> format_in_words(formats["e2m1"])
+    'e2m1 (4 bits: sign, 2 of exponent with bias 1, 1 of mantissa; each code is a number)'
+    """
+    if fmt == formats["f32"]:
+        return "binary32"
+    parts = [] if fmt.sign == "none" else ["sign"]
+    if fmt.exponent_bits:
+        parts.append(f"{fmt.exponent_bits} of exponent with bias {fmt.bias}")
+    if fmt.mantissa_bits:
+        parts.append(f"{fmt.mantissa_bits} of mantissa")
+    if fmt.sign == "twos-complement":
+        parts = [f"an integer in two's complement, times 2^{-fmt.mantissa_bits}"]
+    layout, specials = ", ".join(parts), _SPECIALS[fmt.specials]
+    return f"{fmt.name} ({fmt.bits} bits: {layout}; {specials})"
+
+
+def part_in_words(over: Any) -> str:
+    """Return the numbers that share a scale, in words."""
+    if isinstance(over, str):
+        return f"the whole {over}" if over == "tensor" else f"a {over}"
+    return f"{over[0]} x {over[1]} numbers"
+
+
+def _described(block_format: BlockFormat, field: Field) -> Field:
+    """Return a field with the words of the block format, and the layouts of its codes."""
+    scales = block_format.scales
+    if field.name == "outer_scale":
+        return replace(field, meaning=_of_scale(scales[0]))
+    if field.name == "scale":
+        return replace(field, meaning=_of_scale(scales[-1]))
+    if field.name == "factor":
+        verb = "divides" if block_format.decode is None else "multiplies"
+        name = factor_of(block_format)
+        meaning = f"{name} of each block, which {verb} the numbers of codes"
+        return replace(field, meaning=f"{meaning}: {getattr(block_format, name)}")
+    if field.name == "code":
+        views = field.views if block_format.fmt.bits == _NIBBLE else ("transposed",)
+        meaning = f"the code of each number in {format_in_words(block_format.fmt)}"
+        return replace(field, meaning=meaning, views=views)
+    return field
+
+
+def _of_scale(scale: BlockScale) -> str:
+    what = "the bits" if scale.fmt == formats["f32"] else "the code"
+    place = f"scale {scale.name} of {part_in_words(scale.over)}"
+    return f"{what} of {place}, in {format_in_words(scale.fmt)}"
+
+
+def _refuse_formats_of_rows(block_format: BlockFormat) -> None:
+    """Refuse a formula that names a format of a user: a text carries those of its fields alone."""
+    formulas = (
+        *(scale.number for scale in block_format.scales),
+        *block_format.tries,
+        *(text for text in (block_format.decode, block_format.encode) if text is not None),
+        block_format.error,
+    )
+    for formula in formulas:
+        for word in words_in(formula):
+            if word in formats and word not in formats.specified:
+                raise ValueError(
+                    f"block format {block_format.name!r} has a formula {formula!r} that rounds to "
+                    f"{word!r}, a format of --rows, which no text carries; give a scale that is "
+                    "stored in it, or a format of the specification"
+                )
+
+
+def _cases(block_format: BlockFormat, size: Size) -> Iterator[Case]:
+    parameters = parameters_of_blocks(block_format)
+    for made in (next_to_turns, next_to_choices, in_each_shape, with_specials):
+        for tensor in made(block_format, size):
+            own = {**parameters, "source": tensor.source}
+            yield Case(tensor.name, own, {"x": tensor.x})

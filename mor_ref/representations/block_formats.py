@@ -1,0 +1,99 @@
+"""Block formats as representations."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.definitions.block_formats import BlockFormat, parameters_of_blocks
+from mor_ref.definitions.blocks import Cut, Partition, partition
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.optional_members import Asked, StoredBits, with_scales
+
+if TYPE_CHECKING:
+    from mor_ref.api.block_formats import BlockQuantized
+    from mor_ref.api.dequantization import OutcomeOfCodes
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+
+@dataclass(frozen=True)
+class FormulaBlocks:
+    """A block format, whose formulas say each rounding.
+
+    >>> from mor_ref import BlockFormat, BlockScale
+    >>> scale = BlockScale("s", (1, 128), "amax / 448")
+    >>> FormulaBlocks(BlockFormat("mine", "e4m3", (scale,), decode="s")).name
+    'mine'
+    """
+
+    block_format: BlockFormat
+
+    @property
+    def name(self) -> str:
+        """The name of the block format."""
+        return self.block_format.name
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element."""
+        return self.block_format.fmt.bits
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
+        """Return the bits of all codes and of all scales (ERR-009)."""
+        del scaling
+        shape = parts.rows, parts.columns
+        scales = (
+            scale.fmt.bits * math.prod(partition(shape, scale.over).grid)
+            for scale in self.block_format.scales
+        )
+        return with_scales(self.bits, parts, sum(scales))
+
+    def rows_together(self, shape: tuple[int, ...]) -> int | None:
+        """Return how many rows share scales; None if all do."""
+        del shape
+        outermost = self.block_format.scales[0].over
+        if isinstance(outermost, str):
+            return 1 if outermost == "row" else None
+        return outermost[0]
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `blocks`."""
+        del scaling, block, group
+        return Asked("blocks", parameters_of_blocks(self.block_format))
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.block_formats import elements
+
+        del scaling, parts
+        return elements(x, self.block_format)
+
+    def formulas(self, scaling: Scaling, block: Cut, group: Cut) -> BlockFormat:
+        """Return the block format."""
+        del scaling, block, group
+        return self.block_format
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfCodes[BlockQuantized]":
+        """Quantize with the engine."""
+        from mor_ref.api.block_formats import block_quantized
+
+        return block_quantized(numbers, self.block_format, blocks.parts, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.ErrorRule":
+        """Return the rule of kernels, with y, which the host finds: there are no kernels of it."""
+        from mor_ref.api.block_formats import block_quantized
+        from mor_ref.api.decoding import decode
+        from mor_ref.arrays import numbers_from
+        from mor_ref.cuda.measuring import by_value
+
+        sides = blocks.parts.rows, blocks.parts.columns
+        numbers = numbers_from(decode(device.download(x.array), x.source).reshape(sides), "x")
+        outcome = block_quantized(numbers, self.block_format, blocks.parts, None, None)
+        y = outcome.record.dequantize()
+        return by_value(device, device.upload(y.view("uint32")))

@@ -1,0 +1,1 @@
+"""Mixtures: each unit of a tensor takes one of several formats."""

@@ -1,0 +1,1 @@
+"""Selection: columns or numbers are kept aside, and the rest is quantized."""

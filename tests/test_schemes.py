@@ -1,0 +1,61 @@
+"""Schemes: a directory each, which is added and removed as one."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "mor_ref"
+# Every module but those that need more than the package does, then all tables of what there is.
+PROGRAM = """
+import importlib, pkgutil, mor_ref
+for module in pkgutil.walk_packages(mor_ref.__path__, "mor_ref."):
+    if not module.name.startswith(("mor_ref.torch", "mor_ref.verify.candidates.peers")):
+        importlib.import_module(module.name)
+from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, recipes_from
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
+from mor_ref.recipes import TENSOR_RECIPES
+recipes_from(OF_ALL_REPRESENTATIONS)
+used = {suite.operation for suite in SUITES.values()}
+assert {getattr(one, "name", one) for one in used} <= set(OPERATIONS), used
+print(len(OPERATIONS), len(SUITES), len(DEVIATIONS), len(TENSOR_RECIPES), len(mor_ref.__all__))
+"""
+
+
+def counted(package):
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        check=False,
+        cwd=package.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return [int(count) for count in done.stdout.split()]
+
+
+@pytest.mark.tier("full", but=["[mixed]"])
+@pytest.mark.parametrize("scheme", ["shared", "selection", "mixed"])
+def test_a_scheme_is_removed_as_one_directory_and_one_line(tmp_path, scheme):
+    """Selection needs levels and affine; fp8lm is also a module of its own."""
+    package = tmp_path / "mor_ref"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = counted(package)
+    shutil.rmtree(package / "schemes" / scheme)
+    table = package / "schemes" / "__init__.py"
+    text, lines = re.subn(rf'\n    "{scheme}": .*', "", table.read_text())
+    assert lines == 1
+    table.write_text(text)
+    operations, suites, _, recipes, names = counted(package)
+    assert operations < before[0]
+    assert suites < before[1]
+    assert recipes == before[3] - (scheme != "selection")
+    assert names < before[4]
