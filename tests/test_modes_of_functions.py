@@ -5,6 +5,7 @@ numbers. No public function may return another number then without a word.
 """
 
 import dataclasses
+import decimal
 import inspect
 import struct
 import tempfile
@@ -252,6 +253,22 @@ def test_a_function_has_the_usual_bits_or_refuses(name):
             CALLS[name]()
         return
     check(CALLS[name])
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "analysis.compare_files"])
+def test_a_function_computes_in_a_decimal_context_of_its_own(name):
+    """A caller's may have few digits, another rounding, and the signals of earlier operations."""
+    right = bits_of(CALLS[name]())
+    with decimal.localcontext(decimal.Context(prec=2, rounding=decimal.ROUND_UP)) as context:
+        context.flags[decimal.Inexact] = True
+        assert bits_of(CALLS[name]()) == right
+
+
+def test_thresholds_are_read_in_a_decimal_context_of_their_own():
+    with decimal.localcontext(decimal.Context(prec=2, rounding=decimal.ROUND_UP)):
+        limits = mor_ref.Sqnr("20.125").limit_of_ratio, MeanRelativeError("0.0456789").limit
+    assert limits == (mor_ref.Sqnr("20.125").limit_of_ratio, MeanRelativeError("0.0456789").limit)
+    assert limits[0] == round(2**23 * 10**2.0125)
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -222,7 +222,8 @@ def _rows(explained: ExplainedEncoding) -> Iterator[tuple[str, str, str]]:
 
 def _decimal(value: Fraction) -> str:
     """Return a decimal of at most 17 digits; a longer one ends in two dots."""
-    with decimal.localcontext(prec=17) as context:
+    own = decimal.Context(prec=17, rounding=decimal.ROUND_HALF_EVEN)  # and not that of a caller
+    with decimal.localcontext(own) as context:
         shown = decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
         is_exact = not context.flags[decimal.Inexact]
-    return f"{shown:g}" if is_exact else f"{shown:.9g}.."
+        return f"{shown:g}" if is_exact else f"{shown:.9g}.."

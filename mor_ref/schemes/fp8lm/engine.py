@@ -1,6 +1,6 @@
 """The chapter on FP8-LM: scales of many tensors, and single numbers of Adam."""
 
-from decimal import Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 
 import numpy as np
 
@@ -13,7 +13,8 @@ _U = np.uint32
 _I = np.int32
 _INFINITY = _U(0x7F800000)
 _FLT_MAX = _F(np.finfo(np.float32).max)
-_DIGITS = 60  # more than any tie of binary32 here comes near
+# Of more digits than any tie of binary32 here comes near, whatever the context of a caller is.
+_DECIMALS = Context(prec=60, rounding=ROUND_HALF_EVEN)
 # How many of the largest significands of a binade have a logarithm that rounds to the integer above
 # it, if half a step of the logarithm there is 2^(k - 24): floor(2^k * ln 2).
 _ROUNDED_UP = (0, 1, 2, 5, 11, 22, 44)
@@ -89,7 +90,7 @@ def scales(amax, previous, largest, margin, is_msamp, ratio, exponent, scale):
 
 def rate_and_root(lr: float, beta1: float, beta2: float, steps: int) -> tuple[np.float32, ...]:
     """FLM-011: the rate of a step, and the root of the second correction."""
-    with localcontext(prec=_DIGITS):
+    with localcontext(_DECIMALS):
         corrections = [to_nearest(1 - Decimal(beta) ** steps) for beta in (beta1, beta2)]
     with np.errstate(all="ignore"):
         return _F(_F(lr) / corrections[0]), _F(np.sqrt(corrections[1]))
@@ -97,7 +98,7 @@ def rate_and_root(lr: float, beta1: float, beta2: float, steps: int) -> tuple[np
 
 def growth(window: int) -> np.float32:
     """FLM-010: RN32(2^(1/window))."""
-    with localcontext(prec=_DIGITS):
+    with localcontext(_DECIMALS):
         return to_nearest(Decimal(2) ** (1 / Decimal(window)))
 
 
