@@ -48,6 +48,7 @@ class Dequantizable(NumbersRecord):
     tile: tuple[int, int]
 
     @property
+    @untraced
     def packed(self) -> NDArray[np.uint8]:
         """The codes as bytes: two of 4 bits in a byte, the even one in the low nibble (VEC-005)."""
         if self.fmt.bits == _NIBBLE:

@@ -56,6 +56,7 @@ class Nvfp4(Dequantizable):
     profile: Nvfp4Profile
 
     @property
+    @untraced
     def packed(self) -> NDArray[np.uint8]:
         """Two codes in a byte: the even element of a row in the low nibble (NVF-011)."""
         return in_pairs(self.codes)

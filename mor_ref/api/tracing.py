@@ -16,13 +16,15 @@ def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
     Traced, its NumPy arrays would become tensors, which no kernel takes. torch is not imported for
     this: an absent library traces nothing.
     """
+    disabled: list[Callable[_P, _R]] = []  # the function as torch leaves it alone, once it is made
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         tracer = sys.modules.get(TRACER)
         if tracer is None:
             return function(*args, **kwargs)
-        plain: Callable[_P, _R] = tracer.disable(function)
-        return plain(*args, **kwargs)
+        if not disabled:
+            disabled.append(tracer.disable(function))
+        return disabled[0](*args, **kwargs)
 
     return call

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public
 from mor_ref.api.dequantization import WithY
 from mor_ref.api.packing import bit_by_bit, in_digits
+from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.blocks import rows_and_columns
@@ -92,6 +93,7 @@ class Levels(WithY):
         ]
 
     @property
+    @untraced
     def packed(self) -> NDArray[np.uint8]:
         """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
         rows, columns = rows_and_columns(self.codes.shape)

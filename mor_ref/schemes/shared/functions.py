@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public_in_every_mode
 from mor_ref.api.dequantization import WithY
 from mor_ref.api.packing import bit_by_bit
+from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.blocks import rows_and_columns
@@ -54,6 +55,7 @@ class Shared(WithY):
     kind = FormerAttribute("representation")
 
     @property
+    @untraced
     def packed(self) -> NDArray[np.uint8]:
         """The bytes of each row: its blocks, one after the other (SHX-007)."""
         kind = shared_kind(self.representation)
