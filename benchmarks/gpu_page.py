@@ -3,7 +3,6 @@
 `python -m benchmarks.gpu_page docs/gpu-evidence.md` lists on it all that changed after the run.
 """
 
-import hashlib
 import importlib.metadata
 import json
 import sys
@@ -12,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.program_digest import program_digest
 from mor_ref.cuda import nvrtc, source
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
@@ -167,11 +167,11 @@ class Speed(NamedTuple):
 
 
 def digests():
-    """Return digests of each program as NVRTC compiles it, and of the golden suites."""
-    texts = {f"{name}.cu": source.flattened(name) for name in source.program_names()}
-    found = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    """Return digests of each program, whatever its local names, and of the golden suites."""
+    names = source.program_names()
+    programs = {f"{name}.cu": program_digest(source.flattened(name)) for name in names}
     suites = read_manifest(bundled_files())["suites"]
-    return found | {f"the suite {name}": entry["sha256"] for name, entry in suites.items()}
+    return programs | {f"the suite {name}": entry["sha256"] for name, entry in suites.items()}
 
 
 def brought_up_to_date(text, then):

@@ -59,6 +59,24 @@ def test_a_page_names_what_is_another_than_in_its_run(gpu_page):
     assert gpu_page.brought_up_to_date(changed, then) == text
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_changed"),
+    [
+        (r"(?<!\.)\bsignificand\b", "leading_bits", False),
+        (r"\n//", "\n\n// Note:", False),
+        ("- 127", "- 126", True),
+    ],
+)
+def test_a_run_shows_programs_whose_local_variables_have_other_names(
+    gpu_page, monkeypatch, pattern, text, is_changed
+):
+    then, flattened = gpu_page.digests(), gpu_page.source.flattened
+    edited = lambda name: re.sub(pattern, text, flattened(name))  # noqa: E731
+    assert any(edited(name) != flattened(name) for name in gpu_page.source.program_names())
+    monkeypatch.setattr(gpu_page.source, "flattened", edited)
+    assert (gpu_page.digests() != then) == is_changed
+
+
 @pytest.mark.tier("full")
 @pytest.mark.usefixtures("cupy")
 def test_the_job_that_the_sanitizers_watch_gives_kernels_arrays_of_the_gpu():

@@ -86,11 +86,11 @@ MOR_KERNEL affine_group_ends(const u32* least_key, const u32* most_key, const u3
 MOR_EXPORT(affine_group_ends)
 
 // The sums of groups, from those of columns.
-MOR_KERNEL affine_group_sums(const u64* of_columns, const u32* order, u64 groups, u64 each, u64* of_groups) {
+MOR_KERNEL affine_group_sums(const u64* column_sums, const u32* order, u64 groups, u64 each, u64* group_sums) {
   for (u64 n = first_of_thread(); n < groups; n += threads_of_grid()) {
     u64 sum = 0;
-    for (u64 k = n * each; k < (n + 1) * each; k++) sum += of_columns[order[k]];
-    of_groups[n] = sum;
+    for (u64 k = n * each; k < (n + 1) * each; k++) sum += column_sums[order[k]];
+    group_sums[n] = sum;
   }
 }
 MOR_EXPORT(affine_group_sums)

@@ -101,9 +101,9 @@ MOR_DEVICE float scale_before_limit(float low, float high, const AffineRule& rul
 MOR_DEVICE i32 zero_point_of(float zero_float, const AffineRule& rule) {
   if (rule.symmetric) return rule.middle;
   if (zero_float != zero_float) return rule.highest;
-  const float found = in_dtype(__fadd_rn(float(rule.lowest), rint_of(zero_float)), rule.operations);
-  if (found > float(rule.highest)) return rule.highest;
-  return found < float(rule.lowest) ? rule.lowest : i32(found);
+  const float zero_point = in_dtype(__fadd_rn(float(rule.lowest), rint_of(zero_float)), rule.operations);
+  if (zero_point > float(rule.highest)) return rule.highest;
+  return zero_point < float(rule.lowest) ? rule.lowest : i32(zero_point);
 }
 
 // AFF-003 to AFF-007: the fields of block n.
@@ -131,9 +131,9 @@ MOR_DEVICE void fill_block(u64 n, AffineEnds ends, const AffineRule& rule, const
 
 // AFF-007 but for a profile that fuses.
 MOR_DEVICE float scaled_of(float x, float scale, float inverse, float zero, const AffineRule& rule) {
-  const float found = rule.application == DIVIDES ? __fdiv_rn(x, scale) : __fmul_rn(x, inverse);
-  if (rule.application == ADDS) return __fadd_rn(found, zero);
-  return __fmul_rn(rule.factor, in_dtype(found, rule.operations));
+  const float scaled = rule.application == DIVIDES ? __fdiv_rn(x, scale) : __fmul_rn(x, inverse);
+  if (rule.application == ADDS) return __fadd_rn(scaled, zero);
+  return __fmul_rn(rule.factor, in_dtype(scaled, rule.operations));
 }
 
 // AFF-008: an integer within the grid; w is not NaN.

@@ -43,16 +43,16 @@ MOR_DEVICE u64 pieces_of(const Cut& cut) {
 MOR_DEVICE Piece piece_of(const Cut& cut, u64 number) {
   const Division block = divided(number, cut.pieces_down * cut.pieces_across);
   const Division place = divided(block.quotient, cut.grid_columns);
-  const Division piece = divided(block.rest, cut.pieces_across);
+  const Division place_in_block = divided(block.rest, cut.pieces_across);
   const u64 top = place.quotient * cut.block_rows, left = place.rest * cut.block_columns;
   const u64 bottom = least(top + cut.block_rows, cut.rows), right = least(left + cut.block_columns, cut.columns);
-  Piece found;
-  found.block = block.quotient;
-  found.top = top + piece.quotient * cut.piece_rows;
-  found.left = left + piece.rest * cut.piece_columns;
-  found.rows = found.top < bottom ? least(cut.piece_rows, bottom - found.top) : 0;
-  found.columns = found.left < right ? least(cut.piece_columns, right - found.left) : 0;
-  return found;
+  Piece piece;
+  piece.block = block.quotient;
+  piece.top = top + place_in_block.quotient * cut.piece_rows;
+  piece.left = left + place_in_block.rest * cut.piece_columns;
+  piece.rows = piece.top < bottom ? least(cut.piece_rows, bottom - piece.top) : 0;
+  piece.columns = piece.left < right ? least(cut.piece_columns, right - piece.left) : 0;
+  return piece;
 }
 
 // The number of the group that a block belongs to (BLK-003).
@@ -107,16 +107,16 @@ struct Sum {
 template <u32 TEAM, class Operation, class Type> MOR_DEVICE auto reduced(Type value) {
   typedef decltype(Operation::of_warp(value)) Wide;
   if (TEAM == 1) return Wide(value);
-  Wide found = Operation::of_warp(value);
+  Wide combined = Operation::of_warp(value);
   if (TEAM > 32) {
     MOR_SHARED(Wide, parts, THREADS / 32);
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = found;
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = combined;
     __syncthreads();
     if (threadIdx.x < 32)
-      for (u32 warp = 1; warp < THREADS / 32; warp++) found = Operation::of(found, parts[warp]);
+      for (u32 warp = 1; warp < THREADS / 32; warp++) combined = Operation::of(combined, parts[warp]);
     __syncthreads();  // the next reduction writes to the same place
   }
-  return found;
+  return combined;
 }
 
 // ---------------------------------------------------------------------- elements

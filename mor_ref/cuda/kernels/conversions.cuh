@@ -21,9 +21,9 @@ template <u32 OF> struct Instruction;
   template <> struct Instruction<OF> {                                                               \
     static constexpr u32 bits = BITS;                                                                \
     static MOR_MEMBER u32 codes(float first, float second) {                                         \
-      u16 found;                                                                                     \
-      asm(TO : "=h"(found) : "f"(first), "f"(second));                                               \
-      return found;                                                                                  \
+      u16 both;                                                                                      \
+      asm(TO : "=h"(both) : "f"(first), "f"(second));                                                \
+      return both;                                                                                   \
     }                                                                                                \
     static MOR_MEMBER void numbers(u32 codes, float& first, float& second) {                         \
       asm("{ .reg .b16 low, high; .reg .b32 both; " FROM " mov.b32 {low, high}, both; "              \
@@ -49,9 +49,9 @@ MOR_INSTRUCTION(OF_E2M1, 4,
   template <> struct Instruction<OF> {                                                               \
     static constexpr u32 bits = 8;                                                                   \
     static MOR_MEMBER u32 codes(float first, float second) {                                         \
-      u16 found;                                                                                     \
-      asm("cvt." mode ".satfinite.ue8m0x2.f32 %0, %2, %1;" : "=h"(found) : "f"(first), "f"(second)); \
-      return found;                                                                                  \
+      u16 both;                                                                                      \
+      asm("cvt." mode ".satfinite.ue8m0x2.f32 %0, %2, %1;" : "=h"(both) : "f"(first), "f"(second));  \
+      return both;                                                                                   \
     }                                                                                                \
   };
 #if defined(MOR_CONVERTS_ALL)
@@ -93,13 +93,13 @@ template <class Of, u32 COUNT> MOR_DEVICE void convert_to(Of, const float (&x)[C
     codes.put_two(k, Of::bits == 8 ? both : (both & mask) | (both & ~mask) << (8 - Of::bits));
   }
 }
-template <class Of, u32 COUNT> MOR_DEVICE void convert_from(Of, const Words<u8, COUNT>& codes, float (&found)[COUNT]) {
+template <class Of, u32 COUNT> MOR_DEVICE void convert_from(Of, const Words<u8, COUNT>& codes, float (&numbers)[COUNT]) {
   MOR_UNROLL
   for (u32 k = 0; k < COUNT; k += 2) {
     const u32 next = k + 1 < COUNT ? k + 1 : k;
     float first, second;
     Of::numbers(codes.number(k) | u32(codes.number(next)) << Of::bits, first, second);
-    found[next] = second;
-    found[k] = first;
+    numbers[next] = second;
+    numbers[k] = first;
   }
 }

@@ -30,15 +30,15 @@ MOR_DEVICE u32 decoded(u32 code, const Decoding& from) {
 
 // Numbers of codes side by side. PTX leaves the bits of a NaN to the GPU.
 template <class Code, u32 COUNT>
-MOR_DEVICE void decode_run(const Code (&codes)[COUNT], const Decoding& from, u32 (&found)[COUNT]) {
+MOR_DEVICE void decode_run(const Code (&codes)[COUNT], const Decoding& from, u32 (&bits)[COUNT]) {
   const auto use = [&](auto instruction) {
     Words<u8, COUNT> words;
     float numbers[COUNT];
     for (u32 k = 0; k < COUNT; k++) words.put(k, u8(codes[k]));
     convert_from(instruction, words, numbers);
-    for (u32 k = 0; k < COUNT; k++) found[k] = numbers[k] == numbers[k] ? __float_as_uint(numbers[k]) : CANONICAL_NAN;
+    for (u32 k = 0; k < COUNT; k++) bits[k] = numbers[k] == numbers[k] ? __float_as_uint(numbers[k]) : CANONICAL_NAN;
   };
   convert_by(from.conversion, use, [&] {
-    for (u32 k = 0; k < COUNT; k++) found[k] = decoded(codes[k], from);
+    for (u32 k = 0; k < COUNT; k++) bits[k] = decoded(codes[k], from);
   });
 }

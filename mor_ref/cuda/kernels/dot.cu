@@ -19,11 +19,11 @@ struct DotFields {
     for (u64 row = first_of_thread(); row < rows; row += threads_of_grid()) {                                 \
       u32 c = first[row];                                                                                     \
       for (u64 k = 0; k < chunks; k++) {                                                                      \
-        const DotChunk found = next_##family(of, row, k * length, c, rule);                                   \
-        c = found.c;                                                                                          \
+        const DotChunk chunk = next_##family(of, row, k * length, c, rule);                                   \
+        c = chunk.c;                                                                                          \
         if (fields.c == nullptr) continue;                                                                    \
-        fields.exponent[row * chunks + k] = u32(found.exponent);                                              \
-        fields.cut_sum[row * chunks + k] = u64(found.cut_sum);                                                \
+        fields.exponent[row * chunks + k] = u32(chunk.exponent);                                              \
+        fields.cut_sum[row * chunks + k] = u64(chunk.cut_sum);                                                \
         fields.c[row * chunks + k] = c;                                                                       \
       }                                                                                                       \
       result[row] = bits_of(number(c));                                                                       \

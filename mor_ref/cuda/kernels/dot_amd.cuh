@@ -17,8 +17,8 @@ MOR_DEVICE u32 flushed_input(u32 bits, i32 smallest) {
 }
 
 MOR_DEVICE float flushed_product(const DotOperands& of, u64 row, u64 k) {
-  const DotProduct one = product_at(of, row, k);
-  const u32 a = flushed_input(one.a, of.a.smallest_exponent), b = flushed_input(one.b, of.b.smallest_exponent);
+  const DotProduct product = product_at(of, row, k);
+  const u32 a = flushed_input(product.a, of.a.smallest_exponent), b = flushed_input(product.b, of.b.smallest_exponent);
   return flushed(__fmul_rn(number(a), number(b)));
 }
 
@@ -43,19 +43,19 @@ struct DotPart {
 
 // DOT-017: the products from `start` to `end`, each step-th.
 MOR_DEVICE DotPart cut_products(const DotOperands& of, u64 row, u64 start, u64 end, u32 step, i32 fraction_bits) {
-  DotPart found = {0, NO_EXPONENT};
+  DotPart sum = {0, NO_EXPONENT};
   for (u64 k = start; k < end; k += step) {
-    const DotProduct one = product_at(of, row, k);
-    if (magnitude_of(one.a) == 0 || magnitude_of(one.b) == 0) continue;
-    const i32 own = exponent_of(one.a, of.a.smallest_exponent) + exponent_of(one.b, of.b.smallest_exponent);
-    found.exponent = most(found.exponent, own);
+    const DotProduct product = product_at(of, row, k);
+    if (magnitude_of(product.a) == 0 || magnitude_of(product.b) == 0) continue;
+    const i32 exponent = exponent_of(product.a, of.a.smallest_exponent) + exponent_of(product.b, of.b.smallest_exponent);
+    sum.exponent = most(sum.exponent, exponent);
   }
   for (u64 k = start; k < end; k += step) {
-    const DotProduct one = product_at(of, row, k);
-    const DotFactor term = times(factor_of(one.a), factor_of(one.b));
-    found.whole += cut(term.whole, term.unit, found.exponent - fraction_bits);
+    const DotProduct product = product_at(of, row, k);
+    const DotFactor term = times(factor_of(product.a), factor_of(product.b));
+    sum.whole += cut(term.whole, term.unit, sum.exponent - fraction_bits);
   }
-  return found;
+  return sum;
 }
 
 // DOT-017: rounded down to 32 bits, and then to binary32.
@@ -69,13 +69,13 @@ MOR_DEVICE u32 rounded_twice(i64 whole, i32 unit, const DotResult& to) {
 
 // DOT-017 and DOT-018: the sum of products and c, both rounded down.
 MOR_DEVICE DotChunk joined(const DotPart& sum, u32 c, const DotRule& rule, bool is_grouped) {
-  const i32 of_c = exponent_of(c, rule.result.smallest_exponent), bits = rule.fraction_bits;
-  const i32 largest = most(sum.exponent, of_c);
+  const i32 exponent_of_c = exponent_of(c, rule.result.smallest_exponent), bits = rule.fraction_bits;
+  const i32 largest = most(sum.exponent, exponent_of_c);
   i64 whole = 0;
   if (sum.exponent != NO_EXPONENT) whole = floored(sum.whole, sum.exponent - largest + DOT_RIGHT_BITS - bits);
-  if (!is_grouped || of_c >= largest - bits - 1) {
-    const DotFactor found = factor_of(c);
-    if (found.whole != 0) whole += floored(floored(found.whole, found.unit - largest + bits), DOT_RIGHT_BITS - bits);
+  if (!is_grouped || exponent_of_c >= largest - bits - 1) {
+    const DotFactor factor = factor_of(c);
+    if (factor.whole != 0) whole += floored(floored(factor.whole, factor.unit - largest + bits), DOT_RIGHT_BITS - bits);
   }
   return {largest, whole, rounded_twice(whole, largest - DOT_RIGHT_BITS, rule.result)};
 }
@@ -85,11 +85,11 @@ MOR_DEVICE bool has_special_sum(const DotOperands& of, u64 row, u64 start, u32 c
   bool has_special = !is_finite(*c);
   float special = number(*c);
   for (u64 k = start; k < start + count; k++) {
-    const DotProduct one = product_at(of, row, k);
-    float term = special_product(one);
-    if (!is_special(one)) {
-      const u64 size = u64(significand_of(one.a)) * significand_of(one.b);
-      if (!overflows || size == 0 || highest_bit(size) + unit_of(one.a) + unit_of(one.b) <= 127) continue;
+    const DotProduct product = product_at(of, row, k);
+    float term = special_product(product);
+    if (!is_special(product)) {
+      const u64 size = u64(significand_of(product.a)) * significand_of(product.b);
+      if (!overflows || size == 0 || highest_bit(size) + unit_of(product.a) + unit_of(product.b) <= 127) continue;
       term = __fmul_rn(term, number(Binary<u32>::infinity));
     }
     special = has_special ? __fadd_rn(special, term) : term;

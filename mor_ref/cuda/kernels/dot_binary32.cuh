@@ -26,9 +26,9 @@ struct DotSum {
   }
 
   // DOT-012: a product of four finite factors, of 96 bits at most.
-  MOR_MEMBER void add(const DotProduct& one) {
-    const DotFactor elements = times(factor_of(one.a), factor_of(one.b));
-    const DotFactor scales = times(factor_of(one.scale_a), factor_of(one.scale_b));
+  MOR_MEMBER void add(const DotProduct& product) {
+    const DotFactor elements = times(factor_of(product.a), factor_of(product.b));
+    const DotFactor scales = times(factor_of(product.scale_a), factor_of(product.scale_b));
     const bool negative = (elements.whole < 0) != (scales.whole < 0);
     const u64 a = u64(elements.whole < 0 ? -elements.whole : elements.whole);
     const u64 b = u64(scales.whole < 0 ? -scales.whole : scales.whole), half = (1ull << 24) - 1;
@@ -48,9 +48,9 @@ struct DotSum {
     const bool negative = words[1][k] > words[0][k];
     u64 borrow = 0;
     for (k = 0; k < count; k++) {
-      const u64 found = u64(words[negative][k]) - words[!negative][k] - borrow;
-      words[0][k] = u32(found);
-      borrow = found >> 63;
+      const u64 difference = u64(words[negative][k]) - words[!negative][k] - borrow;
+      words[0][k] = u32(difference);
+      borrow = difference >> 63;
     }
     return negative;
   }
@@ -81,12 +81,12 @@ template <class Products> MOR_DEVICE DotChunk exact_sum(Products product, u64 co
   bool has_special = !is_finite(c);
   float special = number(c);
   for (u64 k = 0; k < count; k++) {
-    const DotProduct one = product(k);
-    if (is_special(one)) {
-      special = has_special ? __fadd_rn(special, special_product(one)) : special_product(one);
+    const DotProduct factors = product(k);
+    if (is_special(factors)) {
+      special = has_special ? __fadd_rn(special, special_product(factors)) : special_product(factors);
       has_special = true;
     } else if (!has_special) {
-      sum.add(one);
+      sum.add(factors);
     }
   }
   if (has_special) return {0, 0, bits_of(special)};
@@ -110,8 +110,8 @@ MOR_DEVICE DotChunk next_e_fdpa(const DotOperands& of, u64 row, u64 start, u32 c
 // DOT-013.
 MOR_DEVICE DotChunk next_f32_fma(const DotOperands& of, u64 row, u64 start, u32 c, const DotRule& rule) {
   (void)rule;
-  const DotProduct one = product_at(of, row, start);
-  return {0, 0, fused(one.a, one.b, c)};
+  const DotProduct product = product_at(of, row, start);
+  return {0, 0, fused(product.a, product.b, c)};
 }
 
 // DOT-014: a stack has the sums of whole subtrees, 1, 2, 4 and so on of products.
@@ -119,8 +119,8 @@ MOR_DEVICE DotChunk next_f32_pairwise(const DotOperands& of, u64 row, u64 start,
   (void)rule;
   float stack[64] = {};
   for (u64 k = 0; k < of.columns; k++) {
-    const DotProduct one = product_at(of, row, start + k);
-    float sum = __fmul_rn(number(one.a), number(one.b));
+    const DotProduct product = product_at(of, row, start + k);
+    float sum = __fmul_rn(number(product.a), number(product.b));
     u32 level = 0;
     for (; k >> level & 1; level++) sum = __fadd_rn(stack[level], sum);
     stack[level] = sum;
@@ -140,14 +140,14 @@ MOR_DEVICE DotChunk next_integers(const DotOperands& of, u64 row, u64 start, u32
   (void)c;
   u32 sum = 0;
   for (u64 k = 0; k < of.columns; k++) {
-    const DotProduct one = product_at(of, row, start + k);
-    sum += u32(i32(number(one.a))) * u32(i32(number(one.b)));
+    const DotProduct product = product_at(of, row, start + k);
+    sum += u32(i32(number(product.a))) * u32(i32(number(product.b)));
   }
-  float found = float(i32(sum));
+  float scaled_sum = float(i32(sum));
   if (of.scale_a.codes != 0 && of.columns != 0) {
     const DotProduct first = product_at(of, row, start);
-    found = __fmul_rn(number(first.scale_a), __fmul_rn(found, rule.unscale));
-    found = __fmul_rn(number(first.scale_b), found);
+    scaled_sum = __fmul_rn(number(first.scale_a), __fmul_rn(scaled_sum, rule.unscale));
+    scaled_sum = __fmul_rn(number(first.scale_b), scaled_sum);
   }
-  return {0, i64(i32(sum)), bits_of(found)};
+  return {0, i64(i32(sum)), bits_of(scaled_sum)};
 }

@@ -61,15 +61,15 @@ MOR_DEVICE u32 dot_number(const DotCodes& of, u64 at) {
 
 // DOT-003 and DOT-006: product k of a row; zeros fill the last chunk.
 MOR_DEVICE DotProduct product_at(const DotOperands& of, u64 row, u64 k) {
-  DotProduct found = {0, 0, ONE_AS_BITS, ONE_AS_BITS};
-  if (k >= of.columns) return found;
-  found.a = dot_number(of.a, row * of.columns + k);
-  found.b = dot_number(of.b, row * of.columns + k);
-  if (of.scale_a.codes == 0) return found;
+  DotProduct product = {0, 0, ONE_AS_BITS, ONE_AS_BITS};
+  if (k >= of.columns) return product;
+  product.a = dot_number(of.a, row * of.columns + k);
+  product.b = dot_number(of.b, row * of.columns + k);
+  if (of.scale_a.codes == 0) return product;
   const u64 at = row * of.blocks + k / of.block;
-  found.scale_a = dot_number(of.scale_a, at);
-  found.scale_b = dot_number(of.scale_b, at);
-  return found;
+  product.scale_a = dot_number(of.scale_a, at);
+  product.scale_b = dot_number(of.scale_b, at);
+  return product;
 }
 
 MOR_DEVICE u32 significand_of(u32 bits) {
@@ -162,9 +162,9 @@ MOR_DEVICE u32 rounded_sum(i64 whole, i32 unit, const DotResult& to) {
 
 // The integer of size * 2^unit at another unit; if bits are lost, its last bit is 1.
 MOR_DEVICE i64 jammed(u64 size, i32 shift, u32 sign) {
-  u64 found = shifted(size, shift);
-  if (shift < 0 && shifted(found, -shift) != size) found |= 1;
-  return sign ? -i64(found) : i64(found);
+  u64 whole = shifted(size, shift);
+  if (shift < 0 && shifted(whole, -shift) != size) whole |= 1;
+  return sign ? -i64(whole) : i64(whole);
 }
 
 // DOT-013: RN32(a * b + c).
@@ -172,12 +172,12 @@ MOR_DEVICE u32 fused(u32 a, u32 b, u32 c) {
   if (!(is_finite(a) && is_finite(b) && is_finite(c)))
     return bits_of(__fadd_rn(__fmul_rn(sign_of_factor(a), sign_of_factor(b)), number(c)));
   const u64 product = u64(significand_of(a)) * significand_of(b), other = significand_of(c);
-  const u32 sign = (a ^ b) & Binary<u32>::sign, own = c & Binary<u32>::sign;
-  if (product == 0) return other == 0 ? sign & own : c;
-  const i32 of_product = unit_of(a) + unit_of(b), of_c = unit_of(c);
-  i32 top = highest_bit(product) + of_product;
-  if (other != 0) top = most(top, highest_bit(other) + of_c);
+  const u32 sign = (a ^ b) & Binary<u32>::sign, sign_of_c = c & Binary<u32>::sign;
+  if (product == 0) return other == 0 ? sign & sign_of_c : c;
+  const i32 unit_of_product = unit_of(a) + unit_of(b), unit_of_c = unit_of(c);
+  i32 top = highest_bit(product) + unit_of_product;
+  if (other != 0) top = most(top, highest_bit(other) + unit_of_c);
   const i32 unit = top - 61;
-  const i64 sum = jammed(product, of_product - unit, sign) + jammed(other, of_c - unit, own);
+  const i64 sum = jammed(product, unit_of_product - unit, sign) + jammed(other, unit_of_c - unit, sign_of_c);
   return rounded_sum(sum, unit, BINARY32_RESULT);
 }

@@ -8,9 +8,9 @@ MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
   Run<Stored, COUNT> run;
   run.at = at;
   load(run, x);
-  auto found = beside<Code>(run);
-  make(at, run.numbers, found.numbers);
-  store(found, codes);
+  auto run_codes = beside<Code>(run);
+  make(at, run.numbers, run_codes.numbers);
+  store(run_codes, codes);
 }
 
 // All numbers: vectors where the arrays are aligned, and the rest one by one.

@@ -5,15 +5,15 @@
 
 template <class Source, class Code, class Encoding>
 MOR_DEVICE void encode(const typename Source::Stored* x, u64 count, const Encoding& to, Code* codes) {
-  convert_all(x, count, codes, [&](u64, const auto& numbers, auto& found) { encode_run<Source>(numbers, to, found); });
+  convert_all(x, count, codes, [&](u64, const auto& numbers, auto& run_codes) { encode_run<Source>(numbers, to, run_codes); });
 }
 
 template <class Source, class Code>
 MOR_DEVICE void encode_at_random(const typename Source::Stored* x, const u32* random_words, i32 random_bits, u64 count,
                                  const Encoding& to, Code* codes) {
-  convert_all(x, count, codes, [&](u64 i, const auto& numbers, auto& found) {
-    for (u32 k = 0; k < length(found); k++)
-      found[k] = Code(encoded(Source::word(numbers[k]), to, random_words[i + k], random_bits));
+  convert_all(x, count, codes, [&](u64 i, const auto& numbers, auto& run_codes) {
+    for (u32 k = 0; k < length(run_codes); k++)
+      run_codes[k] = Code(encoded(Source::word(numbers[k]), to, random_words[i + k], random_bits));
   });
 }
 

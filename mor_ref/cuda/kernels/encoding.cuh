@@ -104,26 +104,26 @@ MOR_DEVICE u32 encoded_as_power_of_two(Word bits, const PowerEncoding& to) {
 
 // Numbers side by side, by an instruction. It takes binary32: binary64 would be rounded twice.
 template <class Source, class Of, class Code, u32 COUNT>
-MOR_DEVICE void encode_by(Of instruction, const typename Source::Stored (&numbers)[COUNT], Code (&found)[COUNT]) {
+MOR_DEVICE void encode_by(Of instruction, const typename Source::Stored (&numbers)[COUNT], Code (&codes)[COUNT]) {
   float x[COUNT];
-  Words<u8, COUNT> codes;
+  Words<u8, COUNT> words;
   for (u32 k = 0; k < COUNT; k++) x[k] = number(Source::binary32(numbers[k]));
-  convert_to(instruction, x, codes);
-  for (u32 k = 0; k < COUNT; k++) found[k] = Code(codes.number(k));
+  convert_to(instruction, x, words);
+  for (u32 k = 0; k < COUNT; k++) codes[k] = Code(words.number(k));
 }
 template <class Source> constexpr bool IS_BINARY32 = sizeof(typename Source::Word) == 4;
 
 template <class Source, class Code, u32 COUNT>
-MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const Encoding& to, Code (&found)[COUNT]) {
-  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, found); };
+MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const Encoding& to, Code (&codes)[COUNT]) {
+  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, codes); };
   convert_by(IS_BINARY32<Source> ? to.conversion : WRITTEN_OUT, use, [&] {
-    for (u32 k = 0; k < COUNT; k++) found[k] = Code(encoded(Source::word(numbers[k]), to));
+    for (u32 k = 0; k < COUNT; k++) codes[k] = Code(encoded(Source::word(numbers[k]), to));
   });
 }
 template <class Source, u32 COUNT>
-MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const PowerEncoding& to, u8 (&found)[COUNT]) {
-  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, found); };
+MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const PowerEncoding& to, u8 (&codes)[COUNT]) {
+  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, codes); };
   convert_powers_by(IS_BINARY32<Source> ? to.conversion : WRITTEN_OUT, use, [&] {
-    for (u32 k = 0; k < COUNT; k++) found[k] = u8(encoded_as_power_of_two(Source::word(numbers[k]), to));
+    for (u32 k = 0; k < COUNT; k++) codes[k] = u8(encoded_as_power_of_two(Source::word(numbers[k]), to));
   });
 }

@@ -7,11 +7,11 @@ MOR_KERNEL fp8lm_scales(const u32* amax, const u32* previous, u64 count, Fp8lmSc
                         u32* scale, u32* scale_inv) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
     const float a = number(amax[i]), p = number(previous[i]);
-    const Fp8lmScale found = how.is_exact ? scale_exactly(a, p, how) : scale_of_msamp(a, p, how);
-    ratio[i] = bits_of(found.ratio);
-    exponent[i] = bits_of(found.exponent);
-    scale[i] = bits_of(found.scale);
-    scale_inv[i] = bits_of(__fdiv_rn(1.0f, found.scale));
+    const Fp8lmScale new_scale = how.is_exact ? scale_exactly(a, p, how) : scale_of_msamp(a, p, how);
+    ratio[i] = bits_of(new_scale.ratio);
+    exponent[i] = bits_of(new_scale.exponent);
+    scale[i] = bits_of(new_scale.scale);
+    scale_inv[i] = bits_of(__fdiv_rn(1.0f, new_scale.scale));
   }
 }
 MOR_EXPORT(fp8lm_scales)
@@ -22,10 +22,10 @@ MOR_EXPORT(fp8lm_scales)
                                 u32* scale_inv, u32* y) {                                                           \
     for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {                                            \
       const float s = number(scale[i]), inverse = __fdiv_rn(1.0f, s);                                               \
-      const u32 found = encoded(bits_of(__fmul_rn(number(x[i]), s)), to);                                           \
-      code[i] = Code(found);                                                                                        \
+      const u32 code_bits = encoded(bits_of(__fmul_rn(number(x[i]), s)), to);                                       \
+      code[i] = Code(code_bits);                                                                                    \
       scale_inv[i] = bits_of(inverse);                                                                              \
-      y[i] = bits_of(__fmul_rn(number(decoded(found, from)), inverse));                                             \
+      y[i] = bits_of(__fmul_rn(number(decoded(code_bits, from)), inverse));                                         \
     }                                                                                                               \
   }                                                                                                                 \
   MOR_EXPORT(fp8lm_casts_##name)

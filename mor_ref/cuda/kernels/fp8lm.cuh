@@ -35,14 +35,14 @@ MOR_DEVICE float power(i32 exponent) { return number(u32(exponent + 127) << 23);
 MOR_DEVICE Fp8lmScale scale_of_msamp(float amax, float previous, const Fp8lmScaling& how) {
   const float ratio = __fmul_rn(how.largest, __fdiv_rn(1.0f, amax)), infinite = number(Binary<u32>::infinity);
   const u32 bits = __float_as_uint(ratio);
-  float exponent = ratio, found = previous;
+  float exponent = ratio, scale = previous;
   if (ratio == 0.0f) exponent = -infinite;
   else if (is_finite(bits)) exponent = float(floor_of_log2(bits) - how.margin);
   if (amax > 0.0f && is_finite(__float_as_uint(amax))) {
     const float size = exponent < 0.0f ? -exponent : exponent;
-    found = size <= 127.0f ? power(i32(size)) : infinite;
+    scale = size <= 127.0f ? power(i32(size)) : infinite;
   }
-  return {ratio, exponent, exponent < 0.0f ? __fdiv_rn(1.0f, found) : found};
+  return {ratio, exponent, exponent < 0.0f ? __fdiv_rn(1.0f, scale) : scale};
 }
 
 // FLM-004.

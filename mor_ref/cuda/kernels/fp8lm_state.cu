@@ -17,9 +17,9 @@ MOR_KERNEL fp8lm_windows(const u32* amax, const u32* window, u64 rows, u64 steps
     u32 newest = 0;
     for (u64 t = 0; t < steps; t++) {
       newest = most(newest, is_finite(own[t]) ? own[t] : 0u);
-      u32 found = newest;
-      for (u64 k = t + 1; k < steps; k++) found = most(found, before[k]);
-      largest[n * steps + t] = found;
+      u32 largest_in_window = newest;
+      for (u64 k = t + 1; k < steps; k++) largest_in_window = most(largest_in_window, before[k]);
+      largest[n * steps + t] = largest_in_window;
     }
   }
 }
@@ -59,13 +59,13 @@ struct Fp8lmGrowth {
 MOR_KERNEL fp8lm_mus(const u32* saturated, const u32* size, const u32* mu, u64 rows, u64 steps, Fp8lmGrowth how,
                      u32* next_mu) {
   for (u64 n = first_of_thread(); n < rows; n += threads_of_grid()) {
-    float found = number(mu[n]);
+    float latest_mu = number(mu[n]);
     for (u64 t = n * steps; t < (n + 1) * steps; t++) {
       const bool too_many = how.is_paper
                                 ? u64(saturated[t]) * 100000u > size[n]
                                 : __fdiv_rn(float(i32(saturated[t])), float(i32(size[n]))) > how.threshold;
-      found = too_many ? __fdiv_rn(found, 2.0f) : __fmul_rn(found, how.growth);
-      next_mu[t] = bits_of(found);
+      latest_mu = too_many ? __fdiv_rn(latest_mu, 2.0f) : __fmul_rn(latest_mu, how.growth);
+      next_mu[t] = bits_of(latest_mu);
     }
   }
 }

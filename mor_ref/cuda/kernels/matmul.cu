@@ -36,10 +36,10 @@ MOR_DEVICE u32 matmul_factor(const MatmulSide& side, u64 row, u64 k, const Matmu
 // GEM-004: the codes of a piece, or y.
 MOR_DEVICE DotCodes matmul_codes(const MatmulSide& side, u64 row, u64 k, bool is_upcast, const MatmulRule& rule) {
   const u64 at = row * rule.columns + k * rule.block;
-  DotCodes found = rule.of[is_upcast ? MATMUL_WIDEST : side.choice[row * rule.blocks + k]];
-  found.codes = is_upcast ? u64(side.upcast + at) : u64(side.codes + at);
-  found.bytes = is_upcast ? 2 : 4;
-  return found;
+  DotCodes piece = rule.of[is_upcast ? MATMUL_WIDEST : side.choice[row * rule.blocks + k]];
+  piece.codes = is_upcast ? u64(side.upcast + at) : u64(side.codes + at);
+  piece.bytes = is_upcast ? 2 : 4;
+  return piece;
 }
 
 // GEM-003 and GEM-004: pieces of K from +0 on, each times its factors.
@@ -86,10 +86,10 @@ MOR_DEVICE void set_exact(const MatmulSide& side, u64 row, u64 k, const MatmulRu
 MOR_KERNEL matmul_exact(u64 rows, MatmulSide a, MatmulSide b, MatmulRule rule, u32* result) {
   for (u64 row = first_of_thread(); row < rows; row += threads_of_grid()) {
     auto product = [&](u64 k) {
-      DotProduct one = {};
-      set_exact(a, row, k, rule, one.a, one.scale_a);
-      set_exact(b, row, k, rule, one.b, one.scale_b);
-      return one;
+      DotProduct factors = {};
+      set_exact(a, row, k, rule, factors.a, factors.scale_a);
+      set_exact(b, row, k, rule, factors.b, factors.scale_b);
+      return factors;
     };
     result[row] = bits_of(number(exact_sum(product, rule.columns, 0).c));
   }

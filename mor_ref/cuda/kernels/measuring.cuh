@@ -13,9 +13,9 @@ struct ErrorSums {
 struct GivenRun {
   const u32* y;
   MOR_MEMBER u32 largest() const { return CANONICAL_NAN; }
-  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&)[COUNT], Elements<COUNT>& found) const {
-    for (u32 k = 0; k < COUNT; k++) found.codes.put(k, 0);
-    for (u32 k = 0; k < COUNT; k++) found.y[k] = y[k];
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&)[COUNT], Elements<COUNT>& run_elements) const {
+    for (u32 k = 0; k < COUNT; k++) run_elements.codes.put(k, 0);
+    for (u32 k = 0; k < COUNT; k++) run_elements.y[k] = y[k];
   }
 };
 

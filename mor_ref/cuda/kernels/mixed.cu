@@ -62,12 +62,12 @@ MOR_DEVICE void write_taken(const typename Source::Stored* x, const Cut& cut, co
     const auto& in_block = rule.template in_block<TEAM>(piece.block);
     visit_piece<TEAM>(x, cut, piece, [&](const auto& run, u64 row, u64 column) {
       const auto& quantized = in_block.in_run(row, column);
-      auto found = beside<u8>(run);
+      auto run_codes = beside<u8>(run);
       auto values = beside<u32>(run);
       const auto elements = quantized_by<Source>(quantized, run.numbers);
-      for (u32 k = 0; k < run.count; k++) found.numbers[k] = elements.codes.number(k);
+      for (u32 k = 0; k < run.count; k++) run_codes.numbers[k] = elements.codes.number(k);
       for (u32 k = 0; k < run.count; k++) values.numbers[k] = elements.y[k];
-      store(found, codes);
+      store(run_codes, codes);
       store(values, y);
     });
   }

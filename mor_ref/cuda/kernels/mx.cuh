@@ -48,11 +48,11 @@ struct UnderPower {
   const Scaled& to;
   MOR_MEMBER const UnderPower& in_run(u64, u64) const { return *this; }
   MOR_MEMBER u32 largest() const { return __float_as_uint(__fmul_rn(number(to.largest), decode)); }
-  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& run_elements) const {
     float unscaled[COUNT];
-    scale_elements(x, encode, to.nearest, found, unscaled);
+    scale_elements(x, encode, to.nearest, run_elements, unscaled);
     MOR_UNROLL
-    for (u32 k = 0; k < COUNT; k++) found.y[k] = bits_of(__fmul_rn(unscaled[k], decode));
+    for (u32 k = 0; k < COUNT; k++) run_elements.y[k] = bits_of(__fmul_rn(unscaled[k], decode));
   }
 };
 

@@ -51,9 +51,9 @@ MOR_DEVICE void nearest(const float (&x)[COUNT], const Nearest& to, Words<u8, CO
   convert_by(to.conversion, use, [&] {
     MOR_UNROLL
     for (u32 k = 0; k < COUNT; k++) {
-      const Rounded found = nearest_written_out(x[k], to);
-      codes.put(k, u8(found.code));
-      values[k] = found.value;
+      const Rounded rounded = nearest_written_out(x[k], to);
+      codes.put(k, u8(rounded.code));
+      values[k] = rounded.value;
     }
   });
 }

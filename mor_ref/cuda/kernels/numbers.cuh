@@ -33,8 +33,8 @@ MOR_DEVICE u32 as_bf16(u32 bits) {
 // a / b of a number that is not NaN by another that is not zero. GPUs divide zero slowly.
 MOR_DEVICE float quotient(float a, float b) {
   const bool is_zero = a == 0.0f;
-  const float found = __fdiv_rn(is_zero ? 1.0f : a, is_zero ? 1.0f : b);
-  return is_zero ? a : found;
+  const float ratio = __fdiv_rn(is_zero ? 1.0f : a, is_zero ? 1.0f : b);
+  return is_zero ? a : ratio;
 }
 
 // A bit of an integer of so many words; beyond them it is 0.

@@ -7,9 +7,9 @@
 // The global scales from the amax of the tensor, or of each row (NVF-012).
 MOR_KERNEL nvfp4_global_scales(const float* amax, u64 count, Profile profile, float* encode, float* decode) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const GlobalScale found = global_scale(profile, amax[i]);
-    encode[i] = found.encode;
-    decode[i] = number(bits_of(found.decode));
+    const GlobalScale global = global_scale(profile, amax[i]);
+    encode[i] = global.encode;
+    decode[i] = number(bits_of(global.decode));
   }
 }
 MOR_EXPORT(nvfp4_global_scales)
@@ -17,9 +17,9 @@ MOR_EXPORT(nvfp4_global_scales)
 // The global scales from one that is given for the tensor, or for each row (NVF-014).
 MOR_KERNEL nvfp4_given_scales(const float* given, u64 count, Profile profile, float* encode, float* decode) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const GlobalScale found = given_global_scale(profile, given[i]);
-    encode[i] = found.encode;
-    decode[i] = found.decode;
+    const GlobalScale global = given_global_scale(profile, given[i]);
+    encode[i] = global.encode;
+    decode[i] = global.decode;
   }
 }
 MOR_EXPORT(nvfp4_given_scales)
@@ -74,15 +74,15 @@ template <class Source> struct TileRow {
   }
   // The largest magnitude but NaN (NVF-002).
   MOR_MEMBER u32 amax() const {
-    u32 found = 0;
+    u32 largest_magnitude = 0;
     for (u32 number : numbers)
-      if (!is_nan(number)) found = most(found, magnitude_of(number));
-    return found;
+      if (!is_nan(number)) largest_magnitude = most(largest_magnitude, magnitude_of(number));
+    return largest_magnitude;
   }
   MOR_MEMBER float error(const TileScale& candidate, float whole, const Profile& profile) const {
-    Elements<TILE> found;
+    Elements<TILE> tile_elements;
     float values[TILE], sum = 0.0f;
-    encode_elements(numbers, candidate, profile, found, values);
+    encode_elements(numbers, candidate, profile, tile_elements, values);
     const float scale = scale_value(profile, candidate.code);
     MOR_UNROLL
     for (u32 k = 0; k < TILE; k++) {
@@ -110,20 +110,20 @@ MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles
     for (u32 distance = ROWS / 2; distance; distance /= 2)
       bits = most(bits, __shfl_xor_sync(MOR_ALL_LANES, bits, i32(distance)));
     const GlobalScale global = {encode[scale], decode[scale]};
-    TileScale found = tile_scale(profile, number(bits), global);
+    TileScale best = tile_scale(profile, number(bits), global);
     if (profile.rule == FOUR_OVER_SIX_MAE || profile.rule == FOUR_OVER_SIX_MSE) {
       const TileScale four = four_scale(profile, number(bits), global);
-      float errors[2] = {row.error(found, amax[scale], profile), row.error(four, amax[scale], profile)};
+      float errors[2] = {row.error(best, amax[scale], profile), row.error(four, amax[scale], profile)};
       // r[i] + r[i + h] is the same sum on both sides of an exchange.
       for (u32 distance = ROWS / 2; distance; distance /= 2)
         for (float& error : errors)
           error = __fadd_rn(error, __shfl_xor_sync(MOR_ALL_LANES, error, i32(distance)));
-      if (errors[1] < errors[0]) found = four;
+      if (errors[1] < errors[0]) best = four;
     }
     if (tile < count && row_of_tile == 0) {
-      codes[tile] = u8(found.code);
-      tile_encode[tile] = found.encode;
-      tile_decode[tile] = found.decode;
+      codes[tile] = u8(best.code);
+      tile_encode[tile] = best.encode;
+      tile_decode[tile] = best.decode;
     }
   }
 }
@@ -146,11 +146,11 @@ MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, c
     const UnderTile& quantized = rule.in_run(row, left);
     Elements<TILE> elements;
     quantized(numbers.numbers, elements);
-    u8 found[TILE], pairs[TILE / 2];
+    u8 row_codes[TILE], pairs[TILE / 2];
     MOR_UNROLL
-    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? elements.codes.number(k) : 0;
-    for (u32 k = 0; k < TILE / 2; k++) pairs[k] = packed(found[2 * k], found[2 * k + 1]);
-    store_strip(found, codes, tiles.columns, row, left);
+    for (u32 k = 0; k < TILE; k++) row_codes[k] = k < numbers.count ? elements.codes.number(k) : 0;
+    for (u32 k = 0; k < TILE / 2; k++) pairs[k] = packed(row_codes[2 * k], row_codes[2 * k + 1]);
+    store_strip(row_codes, codes, tiles.columns, row, left);
     store_strip(pairs, bytes, (tiles.columns + 1) / 2, row, left / 2);
   }
 }

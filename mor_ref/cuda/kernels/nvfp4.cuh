@@ -75,8 +75,8 @@ MOR_DEVICE TileScale tile_scale(const Profile& profile, float bamax, const Globa
   }
   const float sixth = __fdiv_rn(bamax, 6.0f);
   if (profile.rule == COMPRESSED_TENSORS) {
-    const u32 found = scale_code(profile, __fmul_rn(global.encode, sixth));
-    const u32 code = found ? found : scale_code(profile, 0.125f);
+    const u32 rounded_code = scale_code(profile, __fmul_rn(global.encode, sixth));
+    const u32 code = rounded_code ? rounded_code : scale_code(profile, 0.125f);
     return {code, 0.0f, __fdiv_rn(scale_value(profile, code), global.encode)};
   }
   return te_scale(profile, __fmul_rn(sixth, global.encode), global);
@@ -89,27 +89,27 @@ MOR_DEVICE TileScale four_scale(const Profile& profile, float bamax, const Globa
 
 // The codes of NVF-010, and their numbers in `unscaled`.
 template <u32 COUNT>
-MOR_DEVICE void encode_elements(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& found,
-                                float (&unscaled)[COUNT]) {
+MOR_DEVICE void encode_elements(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile,
+                                Elements<COUNT>& run_elements, float (&unscaled)[COUNT]) {
   if (profile.divides) {
     MOR_UNROLL
     for (u32 k = 0; k < COUNT; k++) {
       const float xs = __fdiv_rn(number(x[k]), scale.decode);
-      found.xs[k] = xs == 0.0f ? 0.0f : xs;
+      run_elements.xs[k] = xs == 0.0f ? 0.0f : xs;
     }
-    nearest(found.xs, profile.element_codes, found.codes, unscaled);
+    nearest(run_elements.xs, profile.element_codes, run_elements.codes, unscaled);
   } else {
-    scale_elements(x, scale.encode, profile.element_codes, found, unscaled);
+    scale_elements(x, scale.encode, profile.element_codes, run_elements, unscaled);
   }
 }
 
 // NVF-010.
 template <u32 COUNT>
-MOR_DEVICE void quantized(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& found) {
+MOR_DEVICE void quantized(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& run_elements) {
   float unscaled[COUNT];
-  encode_elements(x, scale, profile, found, unscaled);
+  encode_elements(x, scale, profile, run_elements, unscaled);
   MOR_UNROLL
-  for (u32 k = 0; k < COUNT; k++) found.y[k] = bits_of(__fmul_rn(unscaled[k], scale.decode));
+  for (u32 k = 0; k < COUNT; k++) run_elements.y[k] = bits_of(__fmul_rn(unscaled[k], scale.decode));
 }
 
 // The error of an element under a candidate (NVF-006), from the numbers of its code and of the scale.
@@ -127,8 +127,8 @@ struct UnderTile {
   TileScale scale;
   const Profile& profile;
   MOR_MEMBER u32 largest() const { return __float_as_uint(__fmul_rn(6.0f, scale.decode)); }
-  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
-    quantized(x, scale, profile, found);
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& run_elements) const {
+    quantized(x, scale, profile, run_elements);
   }
 };
 

@@ -6,20 +6,20 @@ constexpr u32 TERNARY_DIGITS = 5, PACKED_BLOCK = 16, PACKED_PAIRS = 8;
 
 // The byte of that number among codes of so many bits each, from the lowest bit up.
 MOR_DEVICE u8 byte_of(const u8* codes, u64 count, u32 bits, u64 byte) {
-  u32 found = 0;
+  u32 packed = 0;
   for (u32 k = 0; k < 8; k++) {
     const Division place = divided(8 * byte + k, bits);
-    if (place.quotient < count) found |= (codes[place.quotient] >> place.rest & 1u) << k;
+    if (place.quotient < count) packed |= (codes[place.quotient] >> place.rest & 1u) << k;
   }
-  return u8(found);
+  return u8(packed);
 }
 
 // Five digits to the base 3, the lowest first.
 MOR_DEVICE u8 ternary_byte(const u8* codes, u64 count, u64 byte) {
-  u32 found = 0, weight = 1;
+  u32 packed = 0, weight = 1;
   for (u64 i = TERNARY_DIGITS * byte; i < least<u64>(count, TERNARY_DIGITS * (byte + 1)); i++, weight *= 3)
-    found += codes[i] * weight;
-  return u8(found);
+    packed += codes[i] * weight;
+  return u8(packed);
 }
 
 // LVL-008; codes of no bits are digits.

@@ -6,10 +6,10 @@
 
 // The units that a metric accepts, whatever they lose.
 MOR_KERNEL accepted(Rung rung, const u64* sum, const u64* nonzero, const u64* yardstick_sum, const u32* amax,
-                    const u32* amin, u64 units, u8* found) {
+                    const u32* amin, u64 units, u8* is_accepted) {
   for (u64 unit = first_of_thread(); unit < units; unit += threads_of_grid()) {
     const ErrorSum own = {sum[unit], nonzero[unit], 0};
-    found[unit] = accepts(rung, own, yardstick_sum[unit], Extremes{amax[unit], amin[unit]});
+    is_accepted[unit] = accepts(rung, own, yardstick_sum[unit], Extremes{amax[unit], amin[unit]});
   }
 }
 MOR_EXPORT(accepted)

@@ -19,9 +19,9 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
       const Piece piece = piece_of(cut, n);                                                                   \
       const Values<TEAM> values(number(scales[piece.block]), from);                                           \
       visit_piece<TEAM, 1, Target::Stored>(codes, cut, piece, [&](const auto& run, u64, u64) {                \
-        auto found = beside<Target::Stored>(run);                                                             \
-        for (u32 k = 0; k < run.count; k++) found.numbers[k] = Target::stored(values(run.numbers[k]));        \
-        store(found, y);                                                                                      \
+        auto run_numbers = beside<Target::Stored>(run);                                                       \
+        for (u32 k = 0; k < run.count; k++) run_numbers.numbers[k] = Target::stored(values(run.numbers[k]));  \
+        store(run_numbers, y);                                                                                \
       });                                                                                                     \
     }                                                                                                         \
   }                                                                                                           \
@@ -32,12 +32,12 @@ MOR_FOR_TEAMS(DEQUANTIZE, bf16, Bf16)
 // One number with a scale of its own.
 MOR_KERNEL quantize_steps(const u32* x, const u32* scales, u64 count, Scaled to, u32* xs, u8* codes, u32* y) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const u32 one[1] = {x[i]};
-    Elements<1> found;
-    UnderScale<1>(scales[i], to)(one, found);
-    xs[i] = bits_of(found.xs[0]);
-    codes[i] = found.codes.number(0);
-    y[i] = found.y[0];
+    const u32 bits[1] = {x[i]};
+    Elements<1> element;
+    UnderScale<1>(scales[i], to)(bits, element);
+    xs[i] = bits_of(element.xs[0]);
+    codes[i] = element.codes.number(0);
+    y[i] = element.y[0];
   }
 }
 MOR_EXPORT(quantize_steps)

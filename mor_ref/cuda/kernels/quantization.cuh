@@ -20,17 +20,18 @@ struct Scaled {
 
 // QNT-001: numbers are scaled and rounded; `values` are what the codes stand for.
 template <u32 COUNT>
-MOR_DEVICE void scale_elements(const u32 (&x)[COUNT], float scale, const Nearest& to, Elements<COUNT>& found, float (&values)[COUNT]) {
+MOR_DEVICE void scale_elements(const u32 (&x)[COUNT], float scale, const Nearest& to, Elements<COUNT>& run_elements,
+                               float (&values)[COUNT]) {
   MOR_UNROLL
-  for (u32 k = 0; k < COUNT; k++) found.xs[k] = __fmul_rn(number(x[k]), scale);
-  nearest(found.xs, to, found.codes, values);
+  for (u32 k = 0; k < COUNT; k++) run_elements.xs[k] = __fmul_rn(number(x[k]), scale);
+  nearest(run_elements.xs, to, run_elements.codes, values);
 }
 
 // QNT-002.
 MOR_DEVICE u32 dequantized(u32 code, float scale, const Decoding& from) {
-  const u8 one[1] = {u8(code)};
+  const u8 codes[1] = {u8(code)};
   u32 value[1];
-  decode_run(one, from, value);
+  decode_run(codes, from, value);
   return bits_of(quotient(number(value[0]), scale));
 }
 
@@ -62,12 +63,12 @@ template <u32 TEAM> struct UnderScale {
       : scale(number(bits)), most(__fdiv_rn(number(to.largest), scale)), to(to), values(scale, to.decoding) {}
   MOR_MEMBER const UnderScale& in_run(u64, u64) const { return *this; }
   MOR_MEMBER u32 largest() const { return __float_as_uint(most); }
-  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& run_elements) const {
     float unscaled[COUNT];
-    scale_elements(x, scale, to.nearest, found, unscaled);
+    scale_elements(x, scale, to.nearest, run_elements, unscaled);
     MOR_UNROLL
     for (u32 k = 0; k < COUNT; k++)
-      found.y[k] = TEAM < THREADS ? bits_of(quotient(unscaled[k], scale)) : values(found.codes.number(k));
+      run_elements.y[k] = TEAM < THREADS ? bits_of(quotient(unscaled[k], scale)) : values(run_elements.codes.number(k));
   }
 };
 

@@ -49,9 +49,9 @@ MOR_EXPORT(shared_mantissas)
 // The scale of each block, and its stored fields.
 MOR_KERNEL scales(const u32* amax, const u32* mantissas, Cut cut, u32 scaling, u32 largest, u32* scale, u8* stored) {
   for (u64 i = first_of_thread(); i < cut.grid_rows * cut.grid_columns; i += threads_of_grid()) {
-    const Scale found = scale_of(scaling, amax[i], largest, mantissas[group_of(cut, i)]);
-    scale[i] = found.bits;
-    stored[i] = u8(found.stored);
+    const Scale block_scale = scale_of(scaling, amax[i], largest, mantissas[group_of(cut, i)]);
+    scale[i] = block_scale.bits;
+    stored[i] = u8(block_scale.stored);
   }
 }
 MOR_EXPORT(scales)
@@ -61,9 +61,9 @@ MOR_KERNEL scale_steps(const u32* group_amax, const u32* block_amax, u64 count, 
                        u32* mantissas, u8* stored, u32* scale) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
     mantissas[i] = scaling == GAM ? shared_mantissa_of(group_amax[i], largest) : 0;
-    const Scale found = scale_of(scaling, block_amax[i], largest, mantissas[i]);
-    scale[i] = found.bits;
-    stored[i] = u8(found.stored);
+    const Scale block_scale = scale_of(scaling, block_amax[i], largest, mantissas[i]);
+    scale[i] = block_scale.bits;
+    stored[i] = u8(block_scale.stored);
   }
 }
 MOR_EXPORT(scale_steps)

@@ -24,11 +24,11 @@ struct SharedFields {
         const u32 tau = shift_of_pair(exponent, block[k], block[k + 1], rule);                                     \
         fields.tau[row * pairs + (left + k) / SHARED_PAIR] = u8(tau);                                              \
         for (u32 j = k; j < k + SHARED_PAIR && j < count; j++) {                                                   \
-          const SharedNumber found = shared_number(block[j], exponent, tau, rule);                                 \
-          fields.sign[at + j] = u8(found.sign);                                                                    \
-          fields.magnitude[at + j] = u8(found.magnitude);                                                          \
-          fields.code[at + j] = u8(found.code);                                                                    \
-          fields.y[at + j] = found.y;                                                                              \
+          const SharedNumber element = shared_number(block[j], exponent, tau, rule);                               \
+          fields.sign[at + j] = u8(element.sign);                                                                  \
+          fields.magnitude[at + j] = u8(element.magnitude);                                                        \
+          fields.code[at + j] = u8(element.code);                                                                  \
+          fields.y[at + j] = element.y;                                                                            \
         }                                                                                                          \
       }                                                                                                            \
     }                                                                                                              \

@@ -30,18 +30,18 @@ MOR_DEVICE u32 units_in(u32 bits, u32 above, const SharedRule& rule) {
 
 // SHX-002 and SHX-004: the exponent of a block.
 MOR_DEVICE u32 shared_exponent(const u32* x, u32 count, const SharedRule& rule) {
-  u32 found = 0, lost = 0;
+  u32 exponent = 0, lost = 0;
   for (u32 k = 0; k < count; k++) {
-    found = most(found, finite_exponent_field(x[k]));
+    exponent = most(exponent, finite_exponent_field(x[k]));
     lost |= !is_finite(x[k]);
   }
   if (lost && rule.nan_blocks) return SPECIAL_FIELD;
-  if (!rule.carries || found >= LAST_FIELD) return found;
+  if (!rule.carries || exponent >= LAST_FIELD) return exponent;
   u32 goes_up = 0;
   for (u32 k = 0; k < count; k++)
     if (x[k] < Binary<u32>::infinity)  // a positive finite number
-      goes_up |= units_in(x[k], found - exponent_field(x[k]), rule) >> rule.magnitude_bits;
-  return found + goes_up;
+      goes_up |= units_in(x[k], exponent - exponent_field(x[k]), rule) >> rule.magnitude_bits;
+  return exponent + goes_up;
 }
 
 // SHX-003: the shift of a pair whose second number may be missing.

@@ -25,9 +25,9 @@ template <class Stored, u32 COUNT> struct Run {
 
 // Room for the results of the numbers of a run.
 template <class Other, class Stored, u32 COUNT> MOR_DEVICE Run<Other, COUNT> beside(const Run<Stored, COUNT>& run) {
-  Run<Other, COUNT> found = {};
-  found.at = run.at;
-  return found;
+  Run<Other, COUNT> results = {};
+  results.at = run.at;
+  return results;
 }
 
 // The words of small numbers. A shift takes a number out of its word for less than a GPU takes a register apart.
