@@ -36,6 +36,8 @@ from mor_ref.definitions.finfo import finfo as finfo
 from mor_ref.definitions.format import Format as Format
 from mor_ref.definitions.format import FormatError as FormatError
 from mor_ref.definitions.formats import formats as formats
+from mor_ref.definitions.formula_functions import FormulaFunction as FormulaFunction
+from mor_ref.definitions.formula_functions import formula_functions as formula_functions
 from mor_ref.definitions.roles import Role as Role
 from mor_ref.explanations.decoding import Neighbours as Neighbours
 from mor_ref.explanations.encoding import ExplainedEncoding as ExplainedEncoding

@@ -68,6 +68,7 @@ CALLS = {
     "mor_ref.BlockFormat": lambda: [
         mor_ref.quantize(X, text).codes for text in ("mxfp8:rceil", "nvfp4:te")
     ],
+    "mor_ref.FormulaFunction": lambda: mor_ref.FormulaFunction(lambda t: t / 3, "f").number(0.3),
     "mor_ref.BlockScale": lambda: [facts_of(one) for one in as_block_format("nvfp4").scales],
     "mor_ref.load": lambda: saved_and_loaded(fp8lm.AutoScale(0.3), RECORDS["quantize_mx"]),
     "mor_ref.Format": lambda: facts_of(
@@ -140,7 +141,7 @@ CALLS = {
 WITHOUT_NUMBERS = {
     "mor_ref.finfo", "mor_ref.Finfo",  # of the rows of formats
     "mor_ref.ExplainedEncoding", "mor_ref.Neighbours",  # of the two functions
-    "mor_ref.formats", "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.Metric",
+    "mor_ref.formats", "mor_ref.formula_functions", "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.Metric",
     "mor_ref.BlockFormatError",
     # What `mor` asks, inside of its own check.
     "mor_ref.Cosine", "mor_ref.LargestByRow", "mor_ref.RelativeFrobenius", "mor_ref.Role",

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
@@ -18,15 +18,18 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.formula_functions import formula_functions
 from mor_ref.definitions.formulas import (
     FormulaError,
     Percentile,
     check_formula,
     names_in,
+    own_words_in,
     parsed,
     percentiles_in,
     reserved_words,
 )
+from mor_ref.definitions.tables import FrozenTable
 
 Counted = Literal["finite", "not nan", "all"]
 _COUNTED = ("finite", "not nan", "all")
@@ -38,6 +41,10 @@ _MOST_ROWS = 1 << 24  # of blocks with several tries
 
 class BlockFormatError(ValueError):
     """A block format that cannot exist was asked for."""
+
+
+class MissingFunctionError(ValueError):
+    """Formulas call a function of their author that is not here."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,8 @@ class BlockFormat:
     NaN if one of them is. Of several `tries`, formulas of the number t of the last scale, the one
     of least error is stored, and the first of equals. `error` is that of a number x whose code
     stands for v, and y; a block adds it up in binary32, from the left, and then the rows in halves.
-    With `drops_sign_of_zero`, a scaled -0 has the code 0.
+    With `drops_sign_of_zero`, a scaled -0 has the code 0. `functions` has the digests of functions
+    of a user that its formulas call; it is found if it is not given.
 
     >>> scale = BlockScale("s", (1, 32), "amax / 448", "e8m0", "rtp")
     >>> BlockFormat("mine", "e4m3", (scale,), decode="s").block
@@ -97,6 +105,7 @@ class BlockFormat:
     tries: tuple[str, ...] = ("t",)
     error: str = "square(y - x)"
     drops_sign_of_zero: bool = False
+    functions: Mapping[str, str] = FrozenTable({})
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -106,6 +115,7 @@ class BlockFormat:
         for problem in (_wrong_field(self), _wrong_scales(self), _wrong_formula(self)):
             if problem:
                 raise BlockFormatError(f"block format {self.name!r} cannot exist: {problem}")
+        object.__setattr__(self, "functions", FrozenTable(_digests(self)))
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -134,6 +144,36 @@ class BlockFormat:
     def digest(self) -> str:
         """The SHA-256 of the text (BLF-006)."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def formulas_of(record: BlockFormat) -> Iterator[str]:
+    """Yield the formulas of a block format."""
+    yield from (scale.number for scale in record.scales)
+    yield from record.tries
+    yield from (text for text in (record.decode, record.encode) if text is not None)
+    yield record.error
+
+
+def check_functions(record: BlockFormat) -> None:
+    """BLF-010: refuse to compute with a block format whose functions are not here."""
+    for name, digest in record.functions.items():
+        own = formula_functions.known(name)
+        if own is None:
+            raise MissingFunctionError(
+                f"block format {record.name!r} calls a function {name} of its author, which is not "
+                "here; import the module that gives it to mor_ref.formula_functions, in commands "
+                "with --rows MODULE"
+            )
+        if own.digest != digest:
+            raise ValueError(_other_function(record, name, digest, own.digest))
+
+
+def _other_function(record: BlockFormat, name: str, digest: str, own: str) -> str:
+    return (
+        f"block format {record.name!r} calls a function {name} with the digest {digest}, and that "
+        f"of mor_ref.formula_functions has {own}; give the function that it was made with, or make "
+        "it again"
+    )
 
 
 def scale_named(record: BlockFormat, name: str) -> BlockScale:
@@ -305,6 +345,8 @@ def _wrong_field(record: BlockFormat) -> str | None:
         return "it has neither decode nor encode; give the factor of its numbers, or of its codes"
     if not record.tries:
         return "it has no tries; give ('t',) for one"
+    if not isinstance(record.functions, Mapping):
+        return f"functions is {record.functions!r}; give a table of names and digests, or omit it"
     return None
 
 
@@ -329,6 +371,19 @@ def _wrong_scales(record: BlockFormat) -> str | None:
     return None
 
 
+def _digests(record: BlockFormat) -> dict[str, str]:
+    """Return the digests of the functions that are called; refuse others than those here."""
+    own = {word for formula in formulas_of(record) for word in own_words_in(parsed(formula))}
+    digests = {}
+    for name in sorted(own):
+        here = formula_functions.known(name)
+        digests[name] = record.functions.get(name) or (here.digest if here else "")
+        if here is not None and digests[name] != here.digest:
+            problem = _other_function(record, name, digests[name], here.digest)
+            raise BlockFormatError(problem)
+    return digests
+
+
 def _is_word(name: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and name.isascii()
 
@@ -347,24 +402,32 @@ def _holds(outer: Cut, inner: Cut) -> bool:
 def _wrong_formula(record: BlockFormat) -> str | None:
     """Return the fault of the first formula that cannot be read, or has an unknown name."""
     known = ["amax"]
+    functions = record.functions
     try:
         for scale in record.scales:
             own = f"amax_{scale.name}"
-            _check(f"number of scale {scale.name}", scale.number, [*known, own])
+            _check(f"number of scale {scale.name}", scale.number, [*known, own], functions)
             known += [scale.name, own]
         for formula in record.tries:
-            _check("a try", formula, [*known, "t"])
+            _check("a try", formula, [*known, "t"], functions)
         for name in ("decode", "encode"):
             if getattr(record, name) is not None:
-                _check(name, getattr(record, name), known, of_part=False)
+                _check(name, getattr(record, name), known, functions, of_part=False)
                 known += [name]
-        _check("error", record.error, [*known, "x", "v", "y"], of_part=False)
+        _check("error", record.error, [*known, "x", "v", "y"], functions, of_part=False)
     except FormulaError as error:
         return str(error)
     return None
 
 
-def _check(place: str, formula: object, known: Collection[str], *, of_part: bool = True) -> None:
+def _check(
+    place: str,
+    formula: object,
+    known: Collection[str],
+    functions: Collection[str],
+    *,
+    of_part: bool = True,
+) -> None:
     if not isinstance(formula, str):
         raise FormulaError(f"{place} is {formula!r}; give a formula as text")
-    check_formula(place, formula, known, of_part=of_part)
+    check_formula(place, formula, known, functions, of_part=of_part)

@@ -4,7 +4,7 @@
 b where a is 0, and `a if test else b` tests `c < d`, `c > d`, or whether a number is not 0. min and
 max keep a NaN of their first argument. `square(a)` is a * a. `pow2(a, turn)` is the power of two of
 the binade of a, or the next one if the significand of a is at least `turn`. `percentile(p)` is a
-magnitude of the part of a scale, as amax is.
+magnitude of the part of a scale, as amax is. A function of a user is a word as well.
 """
 
 import ast
@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formula_functions import PERCENTILE, WORDS, formula_functions
 
 MAX = Fraction(2**24 - 1) * 2**104  # the largest number of binary32
 _CONSTANTS = {"MAX": MAX}
-_ARGUMENTS = {"min": 2, "max": 2, "abs": 1, "square": 1, "pow2": 2}
-_PERCENTILE = "percentile"
 _PERCENTS = 10_000  # of one percent, at most: so that a rank is a product of 64 bits
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">",
@@ -49,7 +48,7 @@ class Percentile:
     @property
     def name(self) -> str:
         """The name of its numbers."""
-        return f"{_PERCENTILE}({self.percent})"
+        return f"{PERCENTILE}({self.percent})"
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,16 @@ def names_in(formula: Formula) -> Iterator[str]:
                 yield from names_in(argument)
 
 
+def is_own_word(operator: str) -> bool:
+    """Return whether an operator is a function of a user."""
+    return operator.isidentifier() and operator not in {"or", "if", *WORDS, *formats}
+
+
+def own_words_in(formula: Formula) -> Iterator[str]:
+    """Yield the functions of a user in a formula, each as often as it occurs."""
+    return filter(is_own_word, _words(formula))
+
+
 def words_in(text: str) -> frozenset[str]:
     """Return the operators, functions and formats of a formula."""
     return frozenset(_words(parsed(text)))
@@ -115,13 +124,23 @@ def percentiles_in(formula: Formula) -> Iterator[Percentile]:
 
 def reserved_words() -> frozenset[str]:
     """Return the words of formulas that no scale can be named."""
-    return frozenset((*_CONSTANTS, *_ARGUMENTS, _PERCENTILE, *formats, *keyword.kwlist))
+    return frozenset(
+        (*_CONSTANTS, *WORDS, PERCENTILE, *formats, *formula_functions, *keyword.kwlist)
+    )
 
 
-def check_formula(place: str, text: str, known: Collection[str], *, of_part: bool = True) -> None:
+def check_formula(
+    place: str,
+    text: str,
+    known: Collection[str],
+    functions: Collection[str] = (),
+    *,
+    of_part: bool = True,
+) -> None:
     """BLF-002 and BLF-007: refuse an unknown word or name, and an order that loses a NaN.
 
-    `of_part` says whether the formula is of a part of a tensor, which has percentiles.
+    `functions` are those of a user that need not be here. `of_part` says whether the formula is of
+    a part of a tensor, which has percentiles.
     """
     try:
         formula = parsed(text)
@@ -137,10 +156,37 @@ def check_formula(place: str, text: str, known: Collection[str], *, of_part: boo
             f"{place} is a formula {text!r} that has a percentile; give it in the number of a "
             "scale, or in a try"
         )
+    for call in _own_calls(formula):
+        _check_call(place, text, call, functions)
     for operator in _lost_nans(formula):
         raise FormulaError(
             f"{place} is a formula {text!r} that loses a NaN, as {operator} keeps that of its "
             "first argument alone; exchange its arguments"
+        )
+
+
+def _own_calls(formula: Formula) -> Iterator[Apply]:
+    if isinstance(formula, Apply):
+        if is_own_word(formula.operator):
+            yield formula
+        for argument in formula.arguments:
+            yield from _own_calls(argument)
+
+
+def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) -> None:
+    """BLF-010: refuse a function that nobody knows, and one with another number of arguments."""
+    name, count = call.operator, len(call.arguments)
+    own = formula_functions.known(name)
+    if own is None and name not in functions:
+        words = ", ".join((*WORDS, PERCENTILE, *formula_functions))
+        raise FormulaError(
+            f"{place} is a formula {text!r} that calls {name!r}; give {words} or the name of a "
+            f"format, or add your function: "
+            f"mor_ref.formula_functions[{name!r}] = mor_ref.FormulaFunction({name})"
+        )
+    if own is not None and own.count != count:
+        raise FormulaError(
+            f"{place} is a formula {text!r} that gives {name} {count} arguments; give {own.count}"
         )
 
 
@@ -174,15 +220,16 @@ def _formula(node: ast.expr, text: str) -> Formula:
             return Apply("or", _formulas(tuple(node.values), text))
         case ast.IfExp():
             return Apply("if", _formulas((node.test, node.body, node.orelse), text))
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name == _PERCENTILE:
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name == PERCENTILE:
             return _percentile(argument, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            count = 1 if name in formats else _ARGUMENTS.get(name)
-            if count == len(arguments):
+            count = 1 if name in formats else WORDS.get(name, len(arguments))
+            if count == len(arguments):  # a word that is not known may be a function of a user
                 return Apply(name, _formulas(tuple(arguments), text))
     raise FormulaError(
         f"formula {text!r} has {ast.unparse(node)!r}; give numbers, names, + - * /, `a or b`, "
-        f"`a if b < c else d`, the name of a format, or {', '.join((*_ARGUMENTS, _PERCENTILE))}"
+        "`a if b < c else d`, the name of a format, or "
+        f"{', '.join((*WORDS, PERCENTILE, *formula_functions))}"
     )
 
 

@@ -18,11 +18,13 @@ from mor_ref.arrays import Bits, Numbers, code_dtype
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     BlockScale,
+    check_functions,
     check_rows,
     negative_factor,
     percentiles_of,
 )
 from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.formula_functions import formula_functions
 from mor_ref.definitions.formulas import names_in, parsed
 from mor_ref.definitions.scales import (
     NO_SCALES_GIVEN,
@@ -33,7 +35,7 @@ from mor_ref.engine import block_steps
 from mor_ref.engine.blocks import Part, Sides, over_groups, parts_of_blocks, words_of
 from mor_ref.engine.formulas import Text, can_be_negative, format_rounding
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
-from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.kernel import kernel, passing_kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, one_sided
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.percentiles import percentiles_of_blocks
@@ -235,7 +237,7 @@ def kernel_of(record: BlockFormat, at: int, *, is_given: bool = False) -> ScaleK
     numbers = [f"{name} = constants[{n}]" for n, name in enumerate(text.variables)]
     source += _HEAD.format(**fields) + _indented(4, [*numbers, *lines["tensor"]]) + "\n"
     percents = tuple(percentile.percent for percentile in percentiles)
-    run = _compiled(source + body.format(**fields))
+    run = _compiled(source + body.format(**fields), tuple(record.functions.items()))
     return ScaleKernel(run, text.constants, text.rows, percents)
 
 
@@ -337,10 +339,16 @@ def _indented(depth: int, lines: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiled(source: str) -> Any:
-    """Return the kernel of a text, which has nothing but words of this module and of formulas."""
+def _compiled(source: str, functions: tuple[tuple[str, str], ...]) -> Any:
+    """Return the kernel of a text, which has nothing but words of this module and of formulas.
+
+    Functions of a user, which are given with their digests, may call what no digest covers, so
+    their kernels are not kept.
+    """
     name = f"scales_{hashlib.sha256(source.encode()).hexdigest()[:32]}"
-    names = dict(_NAMES)
+    names = {**_NAMES, **{f"own_{word}": formula_functions[word].compiled for word, _ in functions}}
+    if functions:
+        names["kernel"] = passing_kernel
     exec(compile(source.replace("NAME", name), f"<{name}>", "exec"), names)  # noqa: S102  # see above
     return names[name]
 
@@ -372,6 +380,7 @@ def scales_from(
 
     Several tries and percentiles need numbers.
     """
+    check_functions(record)
     codes: dict[str, Bits] = {}
     above: list[_Outer] = []
     for at, scale in enumerate(record.scales[:-1]):

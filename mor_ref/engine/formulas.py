@@ -5,7 +5,7 @@ formulas of many block formats have the same text, and are compiled once.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,7 +14,15 @@ import numpy as np
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import Apply, Formula, Name, Number, Percentile, parsed
+from mor_ref.definitions.formulas import (
+    Apply,
+    Formula,
+    Name,
+    Number,
+    Percentile,
+    is_own_word,
+    parsed,
+)
 from mor_ref.engine.decoding import layout_of
 from mor_ref.engine.formats import BINARY32, power_of_two_target_for, target_for
 from mor_ref.engine.nearest import grid_of
@@ -150,11 +158,18 @@ class Text:
                 return f"{self._stored(argument, names, fmt, format_rounding(fmt))}[1]"
             case Apply(operator, arguments):
                 texts = [self._expression(argument, names) for argument in arguments]
-        if operator in ("<", ">"):
-            return f"(F(1) if {texts[0]} {operator} {texts[1]} else F(0))"
-        if operator in _FUNCTIONS:
-            return f"{_FUNCTIONS[operator]}({', '.join(texts)})"
-        return f"F({texts[0]} {operator} {texts[1]})"
+        return _operation(operator, texts)
+
+
+def _operation(operator: str, arguments: Sequence[str]) -> str:
+    """Return an operation, or a call, whose arguments are texts."""
+    if operator in ("<", ">"):
+        return f"(F(1) if {arguments[0]} {operator} {arguments[1]} else F(0))"
+    if operator in _FUNCTIONS:
+        return f"{_FUNCTIONS[operator]}({', '.join(arguments)})"
+    if is_own_word(operator):
+        return f"F(own_{operator}({', '.join(arguments)}))"
+    return f"F({arguments[0]} {operator} {arguments[1]})"
 
 
 def can_be_negative(formula: Formula, known: Collection[str] = ()) -> bool:
@@ -175,6 +190,8 @@ def can_be_negative(formula: Formula, known: Collection[str] = ()) -> bool:
         case Apply("<" | ">" | "abs" | "square", _):
             return False
         case Apply("-", _):
+            return True
+        case Apply(operator, _) if is_own_word(operator):
             return True
         case Apply("if", (_, *arguments)) | Apply(_, arguments):
             return any(can_be_negative(argument, known) for argument in arguments)

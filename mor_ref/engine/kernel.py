@@ -30,6 +30,7 @@ from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
     IndexDataCacheFile,
+    NullCache,
     _Cache,
 )
 from numba.core.dispatcher import Dispatcher
@@ -364,6 +365,13 @@ def kernel(function: Callable[..., Any]) -> Any:
 def integer_kernel(function: Callable[..., Any]) -> Any:
     """Make a kernel whose results no mode of the processor can change: it does not check."""
     return _compiled(function, _Kernel)
+
+
+def passing_kernel(function: Callable[..., Any]) -> Any:
+    """Make a kernel that this process alone has: it calls functions that no digest covers."""
+    dispatcher = _compiled(function, _CheckedKernel)
+    dispatcher._cache = NullCache()
+    return dispatcher
 
 
 def _compiled(function: Callable[..., Any], dispatcher_class: type[_Kernel]) -> Any:

@@ -14,6 +14,7 @@ from mor_ref.definitions.block_formats import (
     BlockFormat,
     BlockScale,
     Counted,
+    check_functions,
     check_rows,
     negative_factor,
     percentiles_of,
@@ -22,7 +23,17 @@ from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import Apply, Formula, Name, Number, Percentile, names_in, parsed
+from mor_ref.definitions.formula_functions import formula_functions
+from mor_ref.definitions.formulas import (
+    Apply,
+    Formula,
+    Name,
+    Number,
+    Percentile,
+    is_own_word,
+    names_in,
+    parsed,
+)
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, NOTHING_GIVEN, GivenScales
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.blocks import Rows
@@ -81,6 +92,7 @@ def quantize(
     above: Scales | None = None
     elements: Elements | None = None
     check_rows(formulas, partition(shape, formulas.block).block[0])
+    check_functions(formulas)
     for scale in formulas.scales:
         order, own = InBlocks(partition(shape, scale.over)), given.get(scale.name, NOTHING_GIVEN)
         in_order, count = order.taken(x), len(order.lengths)
@@ -383,6 +395,8 @@ def evaluated(formula: str | Formula, numbers: Columns, count: int) -> Column:
             columns = [evaluated(argument, numbers, count) for argument in arguments]
             if operator in formats:
                 return stored(columns[0], formats[operator], None)[1]
+            if is_own_word(operator):
+                return rounded(map(formula_functions[operator].number, *columns))
             return _FUNCTIONS[operator](*columns)
 
 

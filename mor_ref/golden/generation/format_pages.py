@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
-from mor_ref.definitions.block_formats import BlockFormat, BlockScale
+from mor_ref.definitions.block_formats import BlockFormat, BlockScale, percentiles_of
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -44,6 +44,10 @@ _COUNTED = {
 _POW2 = (
     "a if it is 0, infinite or NaN; else the power of two of its exponent, or twice that if the "
     "significand of a is at least t, with the sign of a"
+)
+_PERCENTILE = (
+    "of n magnitudes of a part that count, in ascending order, the one at place ceil(p n / 100), "
+    "counted from 1; 0 if there are none, and NaN where amax is NaN (BLF-007)"
 )
 _WORDS = {
     "+": ("a + b", "the sum"),
@@ -202,8 +206,20 @@ def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
     rows += [
         (f"{word}(a)", f"the number of the code of a in {word}") for word in formats if word in used
     ]
+    rows += [
+        (f"{name}(...)", f"a function of the author, with the digest {digest}")
+        for name, digest in block_format.functions.items()
+    ]
+    if any(percentiles_of(block_format, scale) for scale in block_format.scales):
+        rows.append(("percentile(p)", _PERCENTILE))
     if rows:
         yield _Table([("word", "meaning"), *rows])
+    if block_format.functions:
+        yield (
+            f"The code of {' and '.join(block_format.functions)} is not here. Its results, rounded "
+            "to binary32, come from one implementation, and nothing else says that they are right "
+            "(BLF-010)."
+        )
 
 
 def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:

@@ -5,7 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mor_ref.definitions.block_formats import BlockFormat, BlockScale, parameters_of_blocks
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    BlockScale,
+    formulas_of,
+    parameters_of_blocks,
+)
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
@@ -28,12 +33,13 @@ _SPECIALS = {
 def suite_of(block_format: BlockFormat) -> Suite:
     """Return the suite of a block format, with its name; its fields say what their codes mean."""
     _refuse_formats_of_rows(block_format)
-    has_outer = len(block_format.scales) > 1
+    has_outer, calls_functions = len(block_format.scales) > 1, bool(block_format.functions)
+    of_functions = ", whose functions have one implementation" if calls_functions else ""
     made = suite(
         block_format.name,
-        f"Tensors in the block format {block_format.name}",
+        f"Tensors in the block format {block_format.name}{of_functions}",
         OPERATION,
-        ("BLF-002",),
+        ("BLF-002", *(["BLF-010"] if calls_functions else [])),
         partial(_cases, block_format),
         (*(["outer_scale"] if has_outer else []), "scale", "factor", "code", "y"),
         normative=False,
@@ -104,13 +110,7 @@ def _of_scale(scale: BlockScale) -> str:
 
 def _refuse_formats_of_rows(block_format: BlockFormat) -> None:
     """Refuse a formula that names a format of a user: a text carries those of its fields alone."""
-    formulas = (
-        *(scale.number for scale in block_format.scales),
-        *block_format.tries,
-        *(text for text in (block_format.decode, block_format.encode) if text is not None),
-        block_format.error,
-    )
-    for formula in formulas:
+    for formula in formulas_of(block_format):
         for word in words_in(formula):
             if word in formats and word not in formats.specified:
                 raise ValueError(

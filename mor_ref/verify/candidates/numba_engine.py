@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mor_ref.definitions.block_formats import MissingFunctionError
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.operations import OPERATIONS
@@ -20,6 +21,10 @@ class Engine(Candidate):
         """Return the fields that the public functions compute."""
         try:
             return OPERATIONS[operation].engine(case.parameters, case.arrays)
+        except MissingFunctionError as error:
+            raise GoldenError(
+                f"case {case.name!r} of suite {suite!r} cannot be computed here: {error}"
+            ) from error
         except (ValueError, TypeError) as error:
             raise GoldenError(
                 f"case {case.name!r} of suite {suite!r} cannot be computed ({error}); make the "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.counts_in_words import counted
+from mor_ref.definitions.block_formats import MissingFunctionError
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.expected import Memory, with_expected
 from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
@@ -163,6 +164,8 @@ def _as_listed(name: str, entry: Mapping[str, Any]) -> Suite:
 def _exact(suite: Suite, memory: Memory, case: Case) -> Answer:
     try:
         return with_expected(suite, case, memory).arrays
+    except MissingFunctionError as error:
+        raise GoldenError(f"case {case.name} cannot be computed here: {error}") from error
     except (ValueError, TypeError) as error:
         raise GoldenError(f"case {case.name} cannot be computed ({error}); {AGAIN}") from error
 
