@@ -141,8 +141,8 @@ CALLS = {
 WITHOUT_NUMBERS = {
     "mor_ref.finfo", "mor_ref.Finfo",  # of the rows of formats
     "mor_ref.ExplainedEncoding", "mor_ref.Neighbours",  # of the two functions
-    "mor_ref.formats", "mor_ref.formula_functions", "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.Metric",
-    "mor_ref.BlockFormatError",
+    "mor_ref.formats", "mor_ref.formula_functions", "mor_ref.Metric",
+    "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.BlockFormatError",
     # What `mor` asks, inside of its own check.
     "mor_ref.Cosine", "mor_ref.LargestByRow", "mor_ref.RelativeFrobenius", "mor_ref.Role",
     "mor_ref.Sqnr", "mor_ref.Unit",
