@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "processor_modes": set(),
     "signals": set(),
     "whole_files": set(),
-    "definitions": {"argument_checks", "definitions"},
+    "definitions": {"argument_checks", "definitions", "processor_modes"},
     "policies": {"argument_checks", "definitions", "metrics", "representations"},
     "recipes": {
         "schemes",
