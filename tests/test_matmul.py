@@ -196,6 +196,57 @@ def test_records_of_mx_under_their_instructions():
         assert found.view(np.uint32).tolist() == with_instruction(a, b, profile, "e8m0", False)
 
 
+@pytest.mark.parametrize("name", ["mxfp8:rceil", "nvfp4", "nvfp4:torchao", "nvfp4:te_row"])
+def test_block_formats_are_mx_and_nvfp4(name):
+    """GEM-003: whatever function quantized."""
+    x, y = numbers(1, (M, 64)), numbers(2, (N, 64))
+    instruction = "blackwell_mxfp8" if name.startswith("mx") else "blackwell_nvfp4"
+
+    def quantized(z):
+        _, _, of = name.partition(":")
+        if name.startswith("mx"):
+            return mor_ref.quantize_mx(z, "e4m3", scale_rule=of)
+        return mor_ref.quantize_nvfp4(z, profile=of or "te")
+
+    for profile in ("exact", "blackwell_fp8", instruction):
+        a, b = mor_ref.quantize(x, name), mor_ref.quantize(y, name)
+        by_name = mor_ref.matmul(a, mor_ref.transposed(b), profile=profile)
+        a, b = quantized(x), quantized(y)
+        assert bits(by_name) == bits(mor_ref.matmul(a, mor_ref.transposed(b), profile=profile))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"decode": "s * S"},
+        {"decode": "s * (S * 0.875)"},
+        {"decode": None, "encode": "1 / (s * S)"},
+        {"decode": "s + S"},
+    ],
+)
+def test_block_formats_of_a_user(changes):
+    """GEM-003: d is decode, or RN32(1 / encode)."""
+    scales = (
+        mor_ref.BlockScale("S", "tensor", "amax / 2688"),
+        mor_ref.BlockScale("s", (2, 16), "amax / 6 / S or 1", "f16"),
+    )
+    own = mor_ref.BlockFormat("own", "e2m1", scales, **changes)
+    x, y = numbers(1, (M, 40)), numbers(2, (N, 40))
+    a, b = mor_ref.quantize(x, own), mor_ref.quantize(y, own)
+    product = mor_ref.matmul(a, mor_ref.transposed(b))
+
+    def row(record, i):
+        for k, code in enumerate(record.codes[i].tolist()):
+            factor = float(record.factor[i // 2, k // 16])
+            d = factor if own.decode else arithmetic.quotient(1.0, factor)
+            yield Fraction(formats["e2m1"].value(code)) * Fraction(arithmetic.rn32(Fraction(d)))
+
+    for m in range(M):
+        for n in range(N):
+            total = sum(p * q for p, q in zip(row(a, m), row(b, n), strict=True))
+            assert product[m, n] == np.float32(arithmetic.rn32(total))
+
+
 @pytest.mark.parametrize("of", ["te", "te_row", "torchao"])
 def test_records_of_nvfp4_under_their_instruction(of):
     """GEM-003: and blocks of 16x16."""

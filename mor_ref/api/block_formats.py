@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.border import public
+from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes, Record
 from mor_ref.api.errors import ErrorSums, error_sums
@@ -15,7 +16,7 @@ from mor_ref.api.stochastic import at_random, given_words, inputs_of
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, code_dtype, room_for
 from mor_ref.counts_in_words import counted
-from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formats import BlockFormat, split_factor
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -61,6 +62,28 @@ class BlockQuantized(Dequantizable):
     def _tile_scales(self) -> "TileScales":
         """The factor of each block."""
         return self._of_tiles(self.factor, divides=self.block_format.decode is None)
+
+    def in_blocks(self) -> CodedBlocks:
+        """Return the codes, and the factor of each block (GEM-003).
+
+        Instructions take the codes of the last scale, if `decode` is its number, or its product
+        with a factor of the tensor or of rows.
+        """
+        from mor_ref.engine.dot_operands import numbers_of  # imports Numba
+
+        last, above = self.block_format.scales[-1], split_factor(self.block_format)
+        if above is None:
+            one = np.float32(1)
+            with np.errstate(all="ignore"):
+                d = self.factor if self.block_format.decode is not None else one / self.factor
+            return CodedBlocks(self.codes, self.fmt, self.tile, d.astype(np.float64))
+        numbers = numbers_of(self.scales[last.name], last.fmt)
+        coded = self.codes, self.fmt, self.tile, numbers, self.scales[last.name], last.fmt
+        if not above.name:
+            return CodedBlocks(*coded)
+        g = self.scale_numbers[above.name].reshape(-1)
+        with np.errstate(all="ignore"):
+            return CodedBlocks(*coded, np.float32(1) / g if above.divides else g)
 
     @untraced
     def __repr__(self) -> str:

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Literal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
 from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut, as_cut, in_parameters
@@ -20,7 +21,10 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.formula_functions import formula_functions
 from mor_ref.definitions.formulas import (
+    Apply,
     FormulaError,
+    Name,
+    Number,
     Percentile,
     check_formula,
     names_in,
@@ -179,6 +183,44 @@ def _other_function(record: BlockFormat, name: str, digest: str, own: str) -> st
 def scale_named(record: BlockFormat, name: str) -> BlockScale:
     """Return the scale of that name."""
     return next(scale for scale in record.scales if scale.name == name)
+
+
+class FactorAbove(NamedTuple):
+    """The scale above that the number of the last scale is multiplied by, or divided by, if any."""
+
+    name: str
+    divides: bool = False
+
+
+def split_factor(record: BlockFormat) -> FactorAbove | None:
+    """Return what `decode` has besides the number of the last scale, as MX or NVFP4 (GEM-003).
+
+    None if the scale is not in e8m0 or e4m3, or if `decode` is another formula.
+
+    >>> scales = BlockScale("S", "tensor", "amax / 6"), BlockScale("s", (1, 16), "amax / S", "e4m3")
+    >>> split_factor(BlockFormat("mine", "e2m1", scales, decode="s * (1 / S)"))
+    FactorAbove(name='S', divides=True)
+    """
+    last = record.scales[-1]
+    if record.decode is None or last.fmt not in (formats["e8m0"], formats["e4m3"]):
+        return None
+    own, one = Name(last.name), Number(Fraction(1))
+    tree = parsed(record.decode)
+    if tree == own:
+        return FactorAbove("")
+    if last.fmt == formats["e8m0"]:
+        return None
+    whole = {scale.name for scale in record.scales[:-1] if scale.over in ("tensor", "row")}
+    match tree:
+        case Apply("/", (a, Name(name))) if a == own and name in whole:
+            return FactorAbove(name, divides=True)
+        case Apply("*", (a, b)) if own in (a, b):
+            match b if a == own else a:
+                case Name(name) if name in whole:
+                    return FactorAbove(name)
+                case Apply("/", (first, Name(name))) if first == one and name in whole:
+                    return FactorAbove(name, divides=True)
+    return None
 
 
 def place_of_amax(record: BlockFormat, name: str) -> str | None:
