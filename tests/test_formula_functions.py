@@ -69,6 +69,7 @@ def bits(numbers):
 )
 @pytest.mark.usefixtures("functions")
 def test_the_engine_has_the_bits_of_the_exact_model(record):
+    """BLF-010: both call the compiled function."""
     record = record()
     quantized = mor_ref.quantize(X, record)
     exact = exact_quantize(X.ravel().tolist(), X.shape, record)
@@ -91,6 +92,7 @@ def test_a_function_is_rounded_to_binary32_once():
 
 
 def test_a_text_has_the_digest(functions):
+    """BLF-010."""
     record = own()
     digest = functions["rooted"].digest
     assert f'functions = {{ rooted = "{digest}" }}\n' in record.text
