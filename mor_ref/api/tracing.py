@@ -16,13 +16,15 @@ def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
     Traced, its NumPy arrays would become tensors, which no kernel takes. torch is not imported for
     this: an absent library traces nothing.
     """
+    disabled: dict[object, Callable[_P, _R]] = {}  # made once: to wrap a function takes long
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         tracer = sys.modules.get(TRACER)
         if tracer is None:
             return function(*args, **kwargs)
-        plain: Callable[_P, _R] = tracer.disable(function)
-        return plain(*args, **kwargs)
+        if tracer not in disabled:
+            disabled[tracer] = tracer.disable(function)
+        return disabled[tracer](*args, **kwargs)
 
     return call
