@@ -43,9 +43,10 @@ _SECTION = """\
 {conclusion}
 
 By `python -m benchmarks.small_calls docs`. Measured on: {cpu}, {cores} cores, Python {python},
-{versions}.{busy} All contenders of a size take turns on one thread, and the best call of each counts.
-The yardstick is `astype` of ml_dtypes to float8_e4m3fn, of the same numbers in the same run; every
-other figure is a multiple of its time.
+{versions}.{busy}
+All contenders of a size take turns on one thread, and the best call of each counts. The yardstick
+is `astype` of ml_dtypes to float8_e4m3fn, of the same numbers in the same run; every other figure
+is a multiple of its time.
 
 | a call of {small} float32 numbers | of the yardstick | wanted |
 | --- | --: | --: |
