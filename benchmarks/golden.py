@@ -18,7 +18,7 @@ from typing import Any
 import cpuinfo
 
 FILE, PAGE = "golden-speed.json", "speed.md"
-_TITLE = "## Golden vectors"
+TITLE = "## Golden vectors"
 _PROGRAM = str(Path(sys.executable).with_name("mor-ref"))
 _COMMANDS = {
     "golden make": ("golden", "make", "--out", "made"),
@@ -73,12 +73,12 @@ def section(results: dict[str, Any]) -> str:
         f"| `{name}` | {_WORDS[name]} | {spent['processor']:.0f} s | {spent['wall']:.0f} s |"
         for name, spent in results["seconds"].items()
     )
-    return _SECTION.format(title=_TITLE, rows="\n".join(rows), **results["machine"])
+    return _SECTION.format(title=TITLE, rows="\n".join(rows), **results["machine"])
 
 
 def with_section(page: str, results: dict[str, Any]) -> str:
     """Return the page with this section at its end."""
-    return f"{page.partition(_TITLE)[0].rstrip()}\n\n{section(results)}"
+    return f"{page.partition(TITLE)[0].rstrip()}\n\n{section(results)}"
 
 
 def read(docs: Path) -> dict[str, Any]:

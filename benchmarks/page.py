@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import golden, gpu_rates
+from benchmarks import golden, gpu_rates, small_calls
 from benchmarks.chart import as_svg
 from benchmarks.machine_code import DIVIDING, WAITING
 from benchmarks.scale import as_page as scale_page
@@ -203,8 +203,9 @@ def main() -> None:
     code = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     docs = Path(sys.argv[3])
     docs.mkdir(exist_ok=True)
+    speed = golden.with_section(speed_page(results, code), golden.read(docs))
     for name, text in (
-        ("speed.md", golden.with_section(speed_page(results, code), golden.read(docs))),
+        ("speed.md", small_calls.with_section(speed, small_calls.read(docs))),
         ("speed.svg", as_svg(results)),
         ("scale.md", scale_page(results, machine(results), gpu_rates.read(docs / gpu_rates.FILE))),
     ):

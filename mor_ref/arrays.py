@@ -52,7 +52,7 @@ class Numbers(NamedTuple):
     @property
     def described(self) -> str:
         """Their shape and dtype, such as "64x128 bfloat16"."""
-        return _described(self.shape, self.dtype)
+        return described(self.shape, self.dtype)
 
     def rows(self, first: int, last: int) -> "Numbers":
         """Return some of its rows, as a matrix; leading axes fold (BLK-001)."""
@@ -80,7 +80,8 @@ class RandomWords(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _described(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+def described(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    """Return a shape and a dtype as text, such as "64x128 bfloat16"."""
     return f"{'x'.join(map(str, shape)) or 'scalar'} {dtype}"
 
 

@@ -1,10 +1,11 @@
 """Records of results: what they have in common."""
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,14 @@ class Record:
     if not TYPE_CHECKING:  # type checkers know the attributes
 
         def __getattr__(self, name: str) -> Any:
-            """Refuse an attribute that a record does not have, with the one that is meant."""
+            """Make the fields that are made later, or else refuse an attribute, with a hint."""
+            own = self.__dict__
+            values = own.get(_LATER)
+            if values is not None:
+                own.update(zip(_names_of(self), values(), strict=True))
+                own.pop(_LATER, None)
+            if name in own:
+                return own[name]
             from mor_ref.habits import hint_of_field
 
             hint = hint_of_field(name, type(self))
@@ -41,6 +49,9 @@ class Record:
                 f"{type(self).__name__!r} object has no attribute {name!r}"
                 f"{f'; {hint}' if hint else ''}"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _names_of(self)}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Refuse to become one array, as it would be the pickle of an object."""
@@ -60,6 +71,36 @@ class Record:
         from mor_ref.record_files import write_record
 
         write_record(self, path)
+
+
+Made = TypeVar("Made", bound=Record)
+Values = Iterator[Any]  # of the fields of a record, in their order
+_LATER = "_values"
+
+
+def made_later(
+    kind: type[Made], ready: dict[str, Any], values: Callable[[], Iterable[Any]]
+) -> Made:
+    """Return a record whose fields are made when one is asked for that is not ready.
+
+    Many callers need the codes of a small tensor alone. `values` returns the values of all fields,
+    in their order, whatever happened in between: to the modes of the processor, too.
+    """
+    record = kind.__new__(kind)
+    own = record.__dict__
+    own.update(ready)
+    own[_LATER] = values
+    return record
+
+
+def _names_of(record: Record) -> tuple[str, ...]:
+    kind: Any = type(record)
+    return _names(kind)
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 class NumbersRecord(Record):

@@ -9,6 +9,7 @@ page = of_benchmarks("page")
 table = of_benchmarks("table")
 machine_code = of_benchmarks("machine_code")
 golden = of_benchmarks("golden")
+small_calls = of_benchmarks("small_calls")
 
 
 def loop(kernel, widest=512, share=1.0):
@@ -121,3 +122,15 @@ def test_the_cost_of_golden_vectors_is_the_last_section():
     other = golden.with_section(text, results)
     assert "| 1234 s |" in other
     assert golden.with_section(other, golden.read(docs)) == text
+
+
+def test_the_section_on_small_calls_has_its_figures():
+    docs = Path(__file__).parent.parent / "docs"
+    text, results = (docs / small_calls.PAGE).read_text(encoding="utf-8"), small_calls.read(docs)
+    assert small_calls.with_section(text, results) == text
+    results["ratios"]["128"]["mor"] = 987.6
+    other = small_calls.with_section(text, results)
+    assert "| `mor` | 987.6 |" in other
+    assert "Farthest from its limit is `mor`, 987.6 times" in other
+    assert small_calls.with_section(other, small_calls.read(docs)) == text
+    assert golden.with_section(other, golden.read(docs)) == other

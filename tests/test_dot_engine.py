@@ -170,14 +170,15 @@ def test_numbers_that_are_looked_up_are_those_of_single_codes(fmt):
     found = operand_of(codes, own, row)
     few = operand_of(codes[:1, :3], own, row)
     numbers = values(np.arange(own.code_count), own)
-    np.testing.assert_array_equal(found.value, numbers[codes])
+    np.testing.assert_array_equal(found.numbers, numbers[codes])
     assert found.codes is not None
     assert (few.codes is None) == (own.bits > 8)  # a table of 65,536 is made for many codes
     has_wholes = own.bits <= 8  # those of bf16 do not fit a word
     rows, computed = (
-        rows_of(operand, row, has_wholes) for operand in (found, found._replace(codes=None))
+        rows_of(operand, row, has_wholes)
+        for operand in (found, found._replace(value=found.numbers, codes=None))
     )
     exponent = rows.exponent.reshape(codes.shape)
-    with_search = exponents_of(found.value, own.smallest_exponent, exponent.min())
+    with_search = exponents_of(found.numbers, own.smallest_exponent, exponent.min())
     np.testing.assert_array_equal(exponent, with_search)
     np.testing.assert_array_equal(rows.whole, computed.whole)

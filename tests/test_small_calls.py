@@ -26,6 +26,7 @@ from mor_ref import exact
 from mor_ref.api import encoding
 from mor_ref.arrays import numbers_from, room_for, unsigned_from
 from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.engine import small_tensors
 from mor_ref.engine.encoding import encode_array
 from mor_ref.engine.formats import BINARY32, target_for
 from mor_ref.engine.kernel import Direct
@@ -85,6 +86,11 @@ def test_a_wrong_option_is_refused_each_time(options, words):
             mor_ref.encode(X, "e4m3", **options)
 
 
+def kind_of(*arrays):
+    """Return what tells these arrays apart, as callers of compiled functions find it."""
+    return tuple(part for array in arrays for part in (array.dtype, array.flags.num))
+
+
 def arrays_in_odd_places():
     whole = np.zeros(41, np.uint8)
     yield "not aligned", whole[1:].view(np.float32)[:10]
@@ -140,7 +146,7 @@ def test_a_kernel_is_compiled_for_each_dtype_of_numbers():
     direct = Direct(encode_array, target, np.uint32)
     for x in (X, X.astype(ml_dtypes.bfloat16), X):
         numbers, codes = numbers_from(x, "x"), np.empty(x.size, np.uint8)
-        direct((numbers.bits, codes), numbers.bits, codes)
+        direct(kind_of(numbers.bits, codes), numbers.bits, codes)
         assert codes.tolist() == mor_ref.encode(x.astype(np.float64), "e4m3").tolist()
 
 
@@ -160,10 +166,10 @@ def test_a_direct_call_refuses_arrays_that_its_kernel_would_read_wrongly(wrong):
     target = target_for(mor_ref.formats["e4m3"], "rne", SpecialCases(), BINARY32)
     direct = Direct(encode_array, target, np.uint32)
     x, codes = np.zeros(10, np.uint32), np.zeros(10, np.uint8)
-    direct((x, codes), x, codes)
+    direct(kind_of(x, codes), x, codes)
     for _ in range(2):
         with pytest.raises(TypeError, match="lies in no order that kernels take"):
-            direct((wrong, codes), wrong, codes)
+            direct(kind_of(wrong, codes), wrong, codes)
 
 
 def test_a_direct_call_tells_kinds_of_arrays_apart():
@@ -171,14 +177,14 @@ def test_a_direct_call_tells_kinds_of_arrays_apart():
     target = target_for(mor_ref.formats["e4m3"], "rne", SpecialCases(), BINARY32)
     direct = Direct(encode_array, target, np.uint32)
     x, codes = X.view(np.uint32), np.zeros(X.size, np.uint8)
-    direct((x, codes), x, codes)
+    direct(kind_of(x, codes), x, codes)
     wide = np.zeros(X.size, np.uint16)
-    direct((x, wide), x, wide)
+    direct(kind_of(x, wide), x, wide)
     assert wide.tolist() == codes.tolist() == codes_of(mor_ref.formats["e4m3"])
     codes[:] = 0
     codes.flags.writeable = False
     with pytest.raises(numba.TypingError):
-        direct((x, codes), x, codes)
+        direct(kind_of(x, codes), x, codes)
     assert not codes.any()
 
 
@@ -294,16 +300,44 @@ def test_threads_that_call_at_once_get_their_own_results():
                 assert differing(future.result(), expected) == {}
 
 
-def test_calls_of_one_kind_have_arguments_of_one_type(monkeypatch):
-    """Direct looks at the arrays that were given, and Numba's types of all others follow."""
+@pytest.fixture
+def types_of_steps(monkeypatch):
+    """Let each step of small tensors compare the types of its arguments with the first ones."""
+    seen, make = [], small_tensors.SmallTensor.compile
+
+    def checked(function, expected):
+        seen.append(function)
+
+        def call(*arguments):
+            assert tuple(map(numba.typeof, arguments)) == expected
+            return function(*arguments)
+
+        return call
+
+    def compile_checked(small, steps, last_step, *, has_amaxes):
+        functions = make(small, steps, last_step, has_amaxes=has_amaxes)
+        types = [tuple(map(numba.typeof, step)) for step in steps]
+        return tuple(map(checked, functions, types))
+
+    def forget():
+        small_tensors.small_tensor.cache_clear()
+        small_tensors._kernels_of.cache_clear()
+
+    forget()
+    monkeypatch.setattr(small_tensors.SmallTensor, "compile", compile_checked)
+    yield seen
+    forget()
+
+
+def test_calls_of_one_kind_have_arguments_of_one_type(monkeypatch, types_of_steps):
+    """A kind tells what was given apart, and Numba's types of all arguments follow."""
     types, call = {}, Direct.__call__
 
-    def compared(direct, given, *arguments):
-        kinds = tuple((a.dtype, a.ndim, a.flags.num) if a is not None else a for a in given)
+    def compared(direct, kind, *arguments):
         seen = tuple(map(numba.typeof, (*arguments, *direct.row)))
-        _, first = types.setdefault((id(direct), kinds), (direct, seen))
+        _, first = types.setdefault((id(direct), kind), (direct, seen))
         assert first == seen, direct.kernel
-        return call(direct, given, *arguments)
+        return call(direct, kind, *arguments)
 
     monkeypatch.setattr(Direct, "__call__", compared)
     words = np.arange(5 * 37, dtype=np.uint8).reshape(5, 37)
@@ -319,7 +353,16 @@ def test_calls_of_one_kind_have_arguments_of_one_type(monkeypatch):
             mor_ref.quantize(own, "mxfp8")
             if own.size:
                 mor_ref.quantize(own, "e4m3", out=np.empty(own.shape, np.uint8))
+            for n, word in enumerate((np.uint8, np.uint16, np.uint32)):
+                given = {"random_bits": np.full(own.shape, n, word), "n_random_bits": 5 + n}
+                mor_ref.quantize(own, "e4m3", **given)
+    rows = np.arange(64, dtype=np.uint8).reshape(2, 32)
+    for profile in ("exact", "hopper_fp8", "f32_fma"):
+        for codes in (rows, rows[:, ::2], rows.T):
+            fmt = ("e4m3", "e4m3") if profile != "f32_fma" else ("f32", "f32")
+            mor_ref.dot(codes, codes, formats=fmt, profile=profile)
     assert len({direct.kernel for direct, _ in types.values()}) > 5
+    assert len(types_of_steps) > 20
 
 
 # Calls of Python functions in one call, at most: more mean that a plan is made again, or that work
@@ -327,9 +370,11 @@ def test_calls_of_one_kind_have_arguments_of_one_type(monkeypatch):
 LIMITS = {
     "encode": (lambda x: mor_ref.encode(x, "e4m3"), 15),
     "decode": (lambda x: mor_ref.decode(x.view(np.uint8), "e4m3"), 20),
-    "quantize": (lambda x: mor_ref.quantize(x, "e4m3"), 75),
-    "mx": (lambda x: mor_ref.quantize_mx(x, "e4m3"), 75),
-    "nvfp4": (mor_ref.quantize_nvfp4, 90),
+    "quantize": (lambda x: mor_ref.quantize(x, "e4m3"), 32),
+    "mx": (lambda x: mor_ref.quantize_mx(x, "e4m3"), 24),
+    "nvfp4": (mor_ref.quantize_nvfp4, 30),
+    "mor": (mor_ref.mor, 68),
+    "dot": (lambda x: mor_ref.dot(x.view(np.uint8)[None, :], x.view(np.uint8)[None, :]), 54),
 }
 
 
@@ -342,8 +387,7 @@ def test_a_call_makes_few_calls(name):
 
     def count(frame, event, argument):
         del argument
-        is_of_torch = frame.f_globals["__name__"].startswith("torch.")  # which keeps itself out
-        if event == "call" and not is_of_torch:
+        if event == "call" and "mor_ref" in frame.f_code.co_filename:  # not those of torch
             made.append(frame.f_code.co_name)
 
     before = sys.getprofile()

@@ -1,5 +1,6 @@
 """Block formats: a tensor with the scales of its formulas, and its record."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,18 +13,19 @@ from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes, Record
 from mor_ref.api.errors import ErrorSums, error_sums
-from mor_ref.api.stochastic import at_random, given_words, inputs_of
+from mor_ref.api.stochastic import words_given
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Bits, Numbers, code_dtype, room_for
+from mor_ref.arrays import Bits, Numbers, code_dtype, described, room_for
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat, split_factor
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Partition, in_one_block
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
+from mor_ref.records import Values, made_later
 
 if TYPE_CHECKING:
-    from mor_ref.engine.block_formats import FormatScales
+    from mor_ref.engine.small_tensors import InBlocks
     from mor_ref.engine.strips import TileScales
 
 
@@ -92,9 +94,18 @@ class BlockQuantized(Dequantizable):
         return self._described(f"{self.block_format.name}: {blocks}")
 
 
-# What a record has first: its codes, errors, format, source and tile. And how it is made of that.
+# What a record has first: its codes, errors, format, source and tile. They are made later: a record
+# is made of its codes and of a way to these.
 First = tuple[NDArray[Any], ErrorSums, Format, str, tuple[int, int]]
-RecordOf = Callable[[First, "FormatScales"], Record]
+WayToFirst = Callable[[], First]
+RecordOf = Callable[[Bits, WayToFirst, "InBlocks"], Record]
+
+
+@functools.cache
+def _in_blocks() -> "Callable[..., InBlocks]":
+    from mor_ref.engine.block_tensors import in_blocks  # imports Numba
+
+    return in_blocks
 
 
 def outcome_of(
@@ -106,24 +117,34 @@ def outcome_of(
     record_of: "RecordOf[Record]",
     *,
     given: GivenScales = NO_SCALES_GIVEN,
-    room: Bits | None = None,
+    amaxes: NDArray[np.uint32] | None = None,
 ) -> OutcomeOfCodes[Record]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16.
 
-    Amaxes and scales may be given (BLF-008). `record_of` makes the record.
+    Amaxes and scales may be given (BLF-008), and the amaxes of the blocks may be known. `record_of`
+    makes the record.
     """
-    from mor_ref.engine.block_tensors import in_blocks  # imports Numba
+    found = _in_blocks()(numbers, formulas, units, out, threads, given, None, amaxes)
+    make = functools.partial(_record, numbers, formulas, record_of, found)
+    fmt, blocks = formulas.fmt, found.scales.blocks
+    return OutcomeOfCodes(found.codes, fmt, blocks, found.sums, make, numbers.shape)
 
-    fmt = formulas.fmt
-    scales, codes, sums, _ = in_blocks(numbers, formulas, units, out, threads, given, room)
 
-    def record(shaped: Bits) -> Record:
-        sides = scales.blocks.tile
-        tile = sides.rows, sides.columns
-        first = shaped, error_sums(sums), fmt, numbers.described, tile
-        return record_of(first, scales)
+def _record(
+    numbers: Numbers,
+    formulas: BlockFormat,
+    record_of: "RecordOf[Record]",
+    found: "InBlocks",
+    codes: Bits,
+) -> Record:
+    """Return the record of a tensor, with the codes in its shape."""
+    (_, dtype, shape), fmt = numbers, formulas.fmt  # the bits are not kept
 
-    return OutcomeOfCodes(codes, fmt, scales.blocks, sums, record, numbers.shape)
+    def first() -> First:
+        rows, columns = found.scales.blocks.tile
+        return codes, error_sums(found.sums), fmt, described(shape, dtype), (rows, columns)
+
+    return record_of(codes, first, found)
 
 
 def quantized_whole(
@@ -135,29 +156,41 @@ def quantized_whole(
     out: Bits | None,
     threads: int | None,
     given: GivenScales = NO_SCALES_GIVEN,
+    cut: Partition | None = None,
 ) -> Record:
-    """Return the record of a tensor, with random words if they are given; codes go to `out`."""
-    units = partition(numbers.shape, "tensor")
-    words = given_words(random_bits, n_random_bits, numbers.shape)
-    dtype, drops = code_dtype(formulas.fmt), formulas.drops_sign_of_zero
-    room, store = room_for(out, numbers.shape, dtype, inputs_of(numbers, words))
-    outcome = outcome_of(numbers, formulas, units, None, threads, record_of, given=given, room=room)
-    return at_random(outcome, numbers, words, units, threads, store, drops_sign_of_zero=drops)
+    """Return the record of a tensor, with random words if they are given; codes go to `out`.
+
+    Its error sums are those of the blocks of a cut; without one, the tensor is a single block.
+    """
+    shape, dtype = numbers.shape, code_dtype(formulas.fmt)
+    units = in_one_block(shape) if cut is None else cut
+    words, inputs = None, [numbers.bits]
+    if not random_bits is n_random_bits is None:
+        words = words_given(random_bits, n_random_bits, shape)
+        inputs.append(words.words)
+    room, store = room_for(out, shape, dtype, inputs)
+    found = _in_blocks()(numbers, formulas, units, None, threads, given, room, None, words)
+    return _record(numbers, formulas, record_of, found, store(room))
 
 
 def record_in_blocks(block_format: BlockFormat) -> "RecordOf[BlockQuantized]":
     """Return how the record of a tensor in a block format is made."""
 
-    def record(first: First, scales: "FormatScales") -> BlockQuantized:
-        blocks = scales.blocks
-        factor = blocks.encode if block_format.decode is None else blocks.decode
-        by_name = {
-            scale.name: scales.codes[scale.name].view(np.float32)
-            if scale.fmt == formats["f32"]
-            else scales.codes[scale.name]
-            for scale in block_format.scales
-        }
-        return BlockQuantized(*first, by_name, np.asarray(factor).view(np.float32), block_format)
+    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> BlockQuantized:
+        def values() -> Values:
+            scales, blocks = found.scales, found.scales.blocks
+            yield from first()
+            yield {
+                scale.name: scales.codes[scale.name].view(np.float32)
+                if scale.fmt == formats["f32"]
+                else scales.codes[scale.name]
+                for scale in block_format.scales
+            }
+            factor = blocks.encode if block_format.decode is None else blocks.decode
+            yield np.asarray(factor).view(np.float32)
+            yield block_format
+
+        return made_later(BlockQuantized, {"codes": codes}, values)
 
     return record
 

@@ -1,6 +1,8 @@
 """Dot products of rows of codes: the public functions and their record."""
 
+import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import Coded
+from mor_ref.api.plans import Plans
 from mor_ref.arrays import Bits, code_dtype, codes_in, numbers_from, unsigned_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions import dot_arguments as checks
@@ -72,8 +75,8 @@ def dot(
     >>> mor_ref.dot(a, b), mor_ref.dot(a, b, profile="hopper_fp8")
     (array([1.0009766], dtype=float32), array([1.], dtype=float32))
     """
-    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    sums, shape = _summed(arguments, keeps=False, threads=threads)
+    own = a, b, c, formats, scales, scale_format, block, profile
+    sums, shape, _ = _summed(*own, keeps=False, threads=threads)
     return sums.c.reshape(shape)
 
 
@@ -98,9 +101,9 @@ def dot_chunks(
     >>> chunks, chunks.c.tolist(), chunks.exponent.tolist(), chunks.cut_sum.tolist()
     (<1 dot products by hopper_fp8, of 2 chunks>, [[32.0, 40.0]], [[0, 5]], [[262144, 10240]])
     """
-    arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-    sums, rows = _summed(arguments, keeps=True, threads=threads)
-    rule, shape = arguments.rule, (*rows, sums.chunks.c.shape[1])
+    own = a, b, c, formats, scales, scale_format, block, profile
+    sums, rows, rule = _summed(*own, keeps=True, threads=threads)
+    shape = *rows, sums.chunks.c.shape[1]
     return DotChunks(
         rule,
         sums.chunks.exponent.reshape(shape) if rule.is_cut else None,
@@ -118,26 +121,58 @@ class _Scales:
     block: int = 1
 
 
-def _summed(arguments: DotArguments, *, keeps: bool, threads: int | None) -> "tuple[Sums, Shape]":
-    """Return the results of the engine, and the shape of the results of `dot`."""
-    rule = arguments.rule
-    fmts = checks.operand_formats(arguments.formats, rule)
-    pair = zip((arguments.a, arguments.b), fmts, "ab", strict=True)
-    codes = [codes_from(x, fmt, name) for x, fmt, name in pair]
-    shape = codes[0].shape
-    checks.check_shapes(shape, codes[1].shape)
-    start = _start(arguments.c, shape[:-1], rule)
-    scales = _scales(arguments, shape)
-    checks.check_terms(rule, fmts, scales.fmt)
-    from mor_ref.engine.dot import dot as add_up  # imports Numba
+_NO_SCALES = _Scales()
+_ROWS_AND_COLUMNS = 2
+
+
+def _plan(formats: Formats, profile: str | DotProfile) -> tuple[DotProfile, Format, Format]:
+    rule = checks.dot_profile(profile)
+    return rule, *checks.operand_formats(formats, rule)
+
+
+_plans = Plans(_plan)
+
+
+@cache
+def _engine() -> tuple[Any, Any]:
+    from mor_ref.engine.dot import dot  # imports Numba
     from mor_ref.engine.dot_operands import operand_of
 
-    whole = rows_and_columns(shape)
-    operand_a, operand_b = (
-        operand_of(x.reshape(whole), fmt, rule, scale_codes, scales.fmt, scales.block)
-        for x, fmt, scale_codes in zip(codes, fmts, scales.codes, strict=True)
-    )
-    return add_up(operand_a, operand_b, start, rule, keeps=keeps, threads=threads), shape[:-1]
+    return dot, operand_of
+
+
+def _summed(
+    a: "ArrayLike",
+    b: "ArrayLike",
+    c: "ArrayLike | None",
+    formats: Formats,
+    scales: "tuple[ArrayLike, ArrayLike] | None",
+    scale_format: FormatLike | None,
+    block: int | None,
+    profile: str | DotProfile,
+    *,
+    keeps: bool,
+    threads: int | None,
+) -> "tuple[Sums, Shape, DotProfile]":
+    """Return the results of the engine, the shape of the results of `dot`, and the profile."""
+    rule, fmt_a, fmt_b = _plans(formats, profile)
+    codes_a, codes_b = codes_from(a, fmt_a, "a"), codes_from(b, fmt_b, "b")
+    shape = codes_a.shape
+    checks.check_shapes(shape, codes_b.shape)
+    start, own = _start(c, shape[:-1], rule), _NO_SCALES
+    if rule.needs_scales or (scales, scale_format, block) != (None, None, None):
+        arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
+        own = _scales(arguments, shape)
+        checks.check_terms(rule, (fmt_a, fmt_b), own.fmt)
+    add_up, operand_of = _engine()
+    if len(shape) != _ROWS_AND_COLUMNS:
+        whole = rows_and_columns(shape)
+        codes_a, codes_b = codes_a.reshape(whole), codes_b.reshape(whole)
+    (scales_a, scales_b), of_scales = own.codes, (own.fmt, own.block)
+    operand_a = operand_of(codes_a, fmt_a, rule, scales_a, *of_scales)
+    operand_b = operand_of(codes_b, fmt_b, rule, scales_b, *of_scales)
+    sums = add_up(operand_a, operand_b, start, rule, keeps=keeps, threads=threads)
+    return sums, shape[:-1], rule
 
 
 def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
@@ -185,7 +220,7 @@ def _start(
     c: "ArrayLike | None", shape: tuple[int, ...], profile: DotProfile
 ) -> NDArray[np.float32]:
     """Return c for each row, which the format of the result has (DOT-001)."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if c is None:
         return np.zeros(size, np.float32)
     if type(c) is int and abs(c) < 1 << 128 and float(c) == c:

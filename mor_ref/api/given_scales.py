@@ -12,11 +12,12 @@ from mor_ref.api.encoding import encode
 from mor_ref.argument_checks import binary32_number, known_name, positive_binary32
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale, place_of_amax, scale_named
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile, given_in
 from mor_ref.definitions.scales import (
+    NOTHING_GIVEN,
     AmaxOrScale,
     GivenScales,
     Scaling,
@@ -39,6 +40,8 @@ def given_for_blocks(
     cut: Partition,
 ) -> AmaxOrScale:
     """Return a given amax or scale of blocks (SCL-006, SCL-007); with gam an amax is of groups."""
+    if amax is scale is None:
+        return NOTHING_GIVEN
     if not _are_several(amax, scale):
         return given_for(scaling, amax, scale)  # type: ignore[arg-type]  # which is found out
     check_scale_given(scaling, amax, scale)
@@ -52,15 +55,18 @@ def given_for_rows(
     profile: Nvfp4Profile,
     amax: Given | None,
     global_scale: Given | None,
-    rows: int,
+    shape: tuple[int, ...],
 ) -> AmaxOrScale:
     """Return a given amax or global scale of NVFP4; a profile by rows takes one for each row."""
+    if amax is global_scale is None:
+        return NOTHING_GIVEN
     if not profile.per_row or not _are_several(amax, global_scale):
         return given_in(profile, amax, global_scale)  # type: ignore[arg-type]  # as above
     if amax is not None and global_scale is not None:
         raise ValueError("amax and global_scale are both given; give one of them")
     name, numbers = ("amax", amax) if global_scale is None else ("global_scale", global_scale)
     check = given_amax if global_scale is None else given_scale
+    rows, _ = rows_and_columns(shape)
     each = _one_for_each(name, numbers, (rows, 1), "rows", check).reshape(rows)
     return AmaxOrScale(each) if global_scale is None else AmaxOrScale(scale=each)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.block_formats import RecordOf, outcome_of, quantized_whole
+from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
+from mor_ref.api.plans import Plans
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, Numbers, numbers_from
@@ -20,10 +21,13 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import FormatLike, formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
+from mor_ref.records import made_later
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from mor_ref.definitions.block_formats import BlockFormat
+    from mor_ref.engine.small_tensors import InBlocks
     from mor_ref.engine.strips import TileScales
 
 
@@ -92,12 +96,20 @@ def quantize_mx(
     >>> mx.scale.tolist()
     [[126, 126]]
     """
+    plan = _plans(fmt, scale_rule, block)
+    return quantized_whole(numbers_from(x, "x"), *plan, random_bits, n_random_bits, out, threads)
+
+
+def _plan(
+    fmt: FormatLike, scale_rule: str, block: SupportsIndex
+) -> "tuple[BlockFormat, RecordOf[Mx]]":
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
-    numbers = numbers_from(x, "x")
-    formulas, record_of = mx_formulas(element, scale_rule, side), _record_by(scale_rule)
-    return quantized_whole(numbers, formulas, record_of, random_bits, n_random_bits, out, threads)
+    return mx_formulas(element, scale_rule, side), _record_by(scale_rule)
+
+
+_plans = Plans(_plan)
 
 
 def mx(
@@ -115,4 +127,8 @@ def mx(
 
 
 def _record_by(scale_rule: str) -> "RecordOf[Mx]":
-    return lambda first, scales: Mx(*first, scales.codes["s"], scale_rule)
+    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Mx:
+        values = lambda: (*first(), found.scales.codes["s"], scale_rule)  # noqa: E731
+        return made_later(Mx, {"codes": codes}, values)
+
+    return record

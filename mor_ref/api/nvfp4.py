@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.block_formats import First, RecordOf, outcome_of, quantized_whole
+from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.given_scales import Given, given_for_rows
 from mor_ref.api.packing import in_pairs
+from mor_ref.api.plans import Plans
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.counts_in_words import counted
@@ -20,12 +21,14 @@ from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
-from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
+from mor_ref.records import made_later
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from mor_ref.engine.block_formats import FormatScales
+    from mor_ref.definitions.block_formats import BlockFormat
+    from mor_ref.engine.small_tensors import InBlocks
     from mor_ref.engine.strips import TileScales
 
 _E2M1 = formats["e2m1"]
@@ -117,15 +120,23 @@ def quantize_nvfp4(
     >>> nvfp4.block_scale.tolist(), nvfp4.packed[:4].tolist()
     ([[126, 126]], [255, 239, 238, 222])
     """
-    rules = PROFILES[profile]
-    sides = tile_of(rules, tile)
+    rules, formulas, record_of = _plans(profile, tile)
     numbers = numbers_from(x, "x")
-    given = given_for_rows(rules, amax, global_scale, rows_and_columns(numbers.shape)[0])
-    formulas = nvfp4_formulas(rules, sides)
-    record_of, by_name = _record_by(numbers, rules, given), {formulas.scales[0].name: given}
+    given = given_for_rows(rules, amax, global_scale, numbers.shape)
+    by_name = given_of(formulas.scales[0].name, given)
+    if by_name:
+        record_of = _record_by(rules, given)
     return quantized_whole(
         numbers, formulas, record_of, random_bits, n_random_bits, out, threads, by_name
     )
+
+
+def _plan(profile: str, tile: Pair) -> "tuple[Nvfp4Profile, BlockFormat, RecordOf[Nvfp4]]":
+    rules = PROFILES[profile]
+    return rules, nvfp4_formulas(rules, tile_of(rules, tile)), _record_by(rules)
+
+
+_plans = Plans(_plan)
 
 
 def nvfp4(
@@ -141,32 +152,31 @@ def nvfp4(
 
     An amax or a global scale may be given.
     """
-    formulas, record_of = nvfp4_formulas(profile, tile), _record_by(numbers, profile, given)
-    by_name = {formulas.scales[0].name: given}
+    formulas = nvfp4_formulas(profile, tile)
+    by_name, record_of = given_of(formulas.scales[0].name, given), _record_by(profile, given)
     return outcome_of(numbers, formulas, units, out, threads, record_of, given=by_name)
 
 
-def _record_by(numbers: Numbers, profile: Nvfp4Profile, given: AmaxOrScale) -> "RecordOf[Nvfp4]":
-    def record(first: First, scales: "FormatScales") -> Nvfp4:
-        encode, decode = _global_scales(numbers, profile, scales, given)
-        return Nvfp4(*first, scales.codes["s"], encode, decode, profile)
-
-    return record
-
-
-def _global_scales(
-    numbers: Numbers, profile: Nvfp4Profile, scales: "FormatScales", given: AmaxOrScale
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the scales of the tensor or of its rows: for numbers, and for codes (NVF-003)."""
-    from mor_ref.engine.block_formats import scales_of
+def _record_by(profile: Nvfp4Profile, given: AmaxOrScale = NOTHING_GIVEN) -> "RecordOf[Nvfp4]":
+    from mor_ref.engine.block_formats import scales_of  # imports Numba
+    from mor_ref.engine.matmul import decode_scales
 
     formulas = nvfp4_formulas(profile, ROW_TILE)
-    if not numbers.bits.size:  # they are those of zeros
-        count = rows_and_columns(numbers.shape)[0] if profile.per_row else 1
-        zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
-        scales = scales_of(zeros, formulas, 1, {formulas.scales[0].name: given})
-    first = scales.codes[formulas.scales[0].name].view(np.float32).reshape(-1)
-    with np.errstate(all="ignore"):
-        second = np.divide(np.float32(1), first)
-    encode, decode = (second, first) if profile.begins_with_decode else (first, second)
-    return (encode, decode) if profile.per_row else (encode[0, ...], decode[0, ...])
+    name, is_one = formulas.scales[0].name, not profile.per_row
+    begins_with_decode = profile.begins_with_decode
+
+    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Nvfp4:
+        """Find the scales of the tensor or of its rows: for numbers, and for codes (NVF-003)."""
+        shape, scales = codes.shape, found.scales
+        if 0 in shape:  # they are those of zeros
+            count = 1 if is_one else rows_and_columns(shape)[0]
+            zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
+            scales = scales_of(zeros, formulas, 1, {name: given})
+        overall = scales.codes[name].view(np.float32)
+        overall = overall[0, 0, ...] if is_one else overall.reshape(-1)
+        both = overall, decode_scales(overall)
+        encode, decode = both[::-1] if begins_with_decode else both
+        values = lambda: (*first(), found.scales.codes["s"], encode, decode, profile)  # noqa: E731
+        return made_later(Nvfp4, {"codes": codes}, values)
+
+    return record

@@ -1,7 +1,8 @@
 """MoR itself: the public function and its record."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -11,9 +12,19 @@ from mor_ref.api.border import public
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
+from mor_ref.api.plans import Plans
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import BF16, Bits, Numbers, copied_to, dequantized_dtype, numbers_from, room_for
-from mor_ref.definitions.blocks import Cut, CutLike, Partition, check_unit, partition
+from mor_ref.arrays import (
+    BF16,
+    Bits,
+    Numbers,
+    copied_to,
+    dequantized_dtype,
+    described,
+    numbers_from,
+    room_for,
+)
+from mor_ref.definitions.blocks import Cut, CutLike, Partition, check_unit, is_plain, partition
 from mor_ref.definitions.scales import (
     WHOLE,
     GivenAmaxes,
@@ -24,7 +35,7 @@ from mor_ref.definitions.scales import (
 )
 from mor_ref.metrics.metric import asked_by_unit
 from mor_ref.policies import Policy, Thresholds, as_policy
-from mor_ref.records import NumbersRecord
+from mor_ref.records import NumbersRecord, Values, made_later
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,6 +43,8 @@ if TYPE_CHECKING:
     from mor_ref.engine.policies import Errors
     from mor_ref.engine.scales import Extremes
     from mor_ref.engine.unit_sums import NumbersOfUnits
+
+_CODE = np.dtype(np.uint16)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,28 +148,33 @@ def mor(
     >>> mor_ref.mor(x, "three_way", block=(2, 8)).choice.tolist()
     [[0, 0], [0, 0]]
     """
+    rules = _plans(policy, threshold, scaling)
+    numbers = numbers_from(x, "x")
+    _, dtype, shape = numbers
+    cut = rules.block if block is None else block
+    cuts = cuts_of(shape, cut, rules.group, rules.unit, scaling)
+    room, store = room_for(out, shape, _CODE, (numbers.bits,))
+    mixed = mix(numbers, rules, scaling, cuts, threads, room)
+    output = store(room)
+
+    def values() -> Values:
+        yield from (rules, rules.names, mixed.choice, output)
+        yield {name: error_sums(sums) for name, sums in mixed.sums.items()}
+        yield {name: outcome.record for name, outcome in mixed.tried.items()}
+        yield from (bits.view(np.float32) for bits in mixed.extremes)
+        yield from (cuts.units, described(shape, dtype), cuts.blocks, scaling)
+
+    return made_later(MorResult, {"choice": mixed.choice, "output": output}, values)
+
+
+def _plan(policy: str | Policy, threshold: Thresholds | None, scaling: Scaling) -> Policy:
     rules = as_policy(policy)
     rules = rules if threshold is None else rules.with_threshold(threshold)
     check_scaling(scaling)
-    numbers = numbers_from(x, "x")
-    cut = rules.block if block is None else block
-    cuts = cuts_of(numbers.shape, cut, rules.group, rules.unit, scaling)
-    output, store = room_for(out, numbers.shape, np.dtype(np.uint16), [numbers.bits])
-    mixed = mix(numbers, rules, scaling, cuts, threads, output)
-    return MorResult(
-        rules,
-        rules.names,
-        mixed.choice,
-        store(output),
-        {name: error_sums(sums) for name, sums in mixed.sums.items()},
-        {name: outcome.record for name, outcome in mixed.tried.items()},
-        mixed.extremes.amax.view(np.float32),
-        mixed.extremes.amin.view(np.float32),
-        cuts.units,
-        numbers.described,
-        cuts.blocks,
-        scaling,
-    )
+    return rules
+
+
+_plans = Plans(_plan)
 
 
 class Cuts(NamedTuple):
@@ -183,11 +201,26 @@ def cuts_of(
     scaling: Scaling,
 ) -> Cuts:
     """Return the partitions of a tensor of that shape; refuse those that do not go together."""
+    if is_plain(block) and is_plain(group):
+        return _kept_cuts(shape, block, group, unit, scaling)  # type: ignore[arg-type]  # as they are
+    return _cuts_of(shape, block, group, unit, scaling)
+
+
+def _cuts_of(
+    shape: tuple[int, ...],
+    block: CutLike,
+    group: Cut,
+    unit: Literal["tensor", "block"],
+    scaling: Scaling,
+) -> Cuts:
     cut = partition(shape, block, group)
     check_group(cut, group, scaling)
     blocks_of_units = cut.regrouped("tensor" if unit == "tensor" else cut.block)
     check_unit("unit", blocks_of_units.group)
     return Cuts(cut, blocks_of_units)
+
+
+_kept_cuts = lru_cache(maxsize=1024)(_cuts_of)  # those of calls in a loop
 
 
 class Decided(NamedTuple):
@@ -225,6 +258,28 @@ def mix(
     return MorArrays(output, *decision)
 
 
+class _Engine(NamedTuple):
+    """The functions of the engine that a decision takes."""
+
+    extremes: Callable[..., Any]
+    extremes_of_groups: Callable[..., Any]
+    over_groups: Callable[..., Any]
+    numbers_of_units: Callable[..., Any]
+    note_accepted: Callable[..., None]
+    keep: Callable[..., None]
+
+
+@cache
+def _engine() -> _Engine:
+    from mor_ref.engine.blocks import over_groups  # imports Numba
+    from mor_ref.engine.policies import keep, note_accepted
+    from mor_ref.engine.scales import extremes, extremes_of_groups
+    from mor_ref.engine.unit_sums import NumbersOfUnits
+
+    functions = extremes, extremes_of_groups, over_groups
+    return _Engine(*functions, NumbersOfUnits, note_accepted, keep)
+
+
 def decided(
     numbers: Numbers,
     policy: Policy,
@@ -238,12 +293,9 @@ def decided(
 
     Amaxes are given if the numbers are only some rows of a tensor.
     """
-    from mor_ref.engine.blocks import over_groups  # imports Numba
-    from mor_ref.engine.scales import extremes, extremes_of_groups
-    from mor_ref.engine.unit_sums import NumbersOfUnits
-
+    engine = _engine()
     policy = policy.for_tensor()
-    extremes_of_blocks = extremes(numbers, cuts.blocks, threads)
+    extremes_of_blocks = engine.extremes(numbers, cuts.blocks, threads)
     blocks = ScalingBlocks(cuts.blocks, scaling, extremes_of_blocks.amax, given)
     tried: dict[str, Tried] = {}
     for representation in policy.tried:
@@ -254,11 +306,11 @@ def decided(
     seen = None
     if policy.asks_by_unit:
         seen = {
-            name: NumbersOfUnits(numbers, units.groups, outcome, threads)
+            name: engine.numbers_of_units(numbers, units.groups, outcome, threads)
             for name, outcome in tried.items()
         }
-    sums = {name: over_groups(outcome.sums, units, np.add) for name, outcome in tried.items()}
-    extremes_of_units = extremes_of_groups(extremes_of_blocks, units)
+    sums = {name: engine.over_groups(own.sums, units, np.add) for name, own in tried.items()}
+    extremes_of_units = engine.extremes_of_groups(extremes_of_blocks, units)
     choice = _choose(policy, sums, extremes_of_units, seen)
     return Decided(choice, tried, sums, extremes_of_units)
 
@@ -284,17 +336,18 @@ def _choose(
     numbers: "Mapping[str, NumbersOfUnits] | None" = None,
 ) -> NDArray[np.uint8]:
     """MOR-001: the index of the first rung that accepts each unit, the fallback's if none does."""
-    fallback = len(policy.ladder)
-    choice = np.full(extremes.amax.shape, fallback, np.uint8)
+    fallback, note = len(policy.ladder), _engine().note_accepted
+    choice = np.empty(extremes.amax.shape, np.uint8)
+    choice.fill(fallback)
     for index, rung in enumerate(policy.ladder):
-        own, is_left = sums[rung.name], choice == fallback
+        own = sums[rung.name]
         if policy.asks_by_unit and rung.metric.is_asked_by_unit:
             accepted = asked_by_unit(
-                rung.metric, own, sums, extremes, numbers=numbers, asked=is_left
+                rung.metric, own, sums, extremes, numbers=numbers, asked=choice == fallback
             )
         else:
             accepted = rung.metric.engine(own, sums, extremes)
-        choice[is_left & accepted & (own[..., 2] == 0)] = index
+        note(choice, accepted, own, index, fallback)
     return choice
 
 
@@ -308,8 +361,6 @@ def _write_other_rungs(
     threads: int | None,
 ) -> None:
     """Write the units that did not take the first rung, whose output is there already."""
-    from mor_ref.engine.policies import keep
-
     for index, rung in enumerate(policy.ladder[1:], start=1):
         tried[rung.name].write(units, choice, index, output, threads)
-    keep(numbers, units, choice, len(policy.ladder), output, threads)
+    _engine().keep(numbers, units, choice, len(policy.ladder), output, threads)

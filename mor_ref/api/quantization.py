@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
-from mor_ref.api.errors import error_sums
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.counts_in_words import counted
@@ -22,9 +22,12 @@ from mor_ref.definitions.scales import (
     AmaxOrScale,
     Scaling,
     ScalingBlocks,
+    given_of,
 )
+from mor_ref.records import Values, made_later
 
 if TYPE_CHECKING:
+    from mor_ref.engine.small_tensors import InBlocks
     from mor_ref.engine.strips import TileScales
 
 _MANTISSA = np.uint32(0x007FFFFF)
@@ -92,31 +95,32 @@ def quantized(
     out: Bits | None,
     threads: int | None,
     given: AmaxOrScale = NOTHING_GIVEN,
-    room: Bits | None = None,
 ) -> OutcomeOfCodes[Quantized]:
-    """Quantize a tensor with the amax of each block; `out` takes y as bfloat16, `room` codes."""
-    from mor_ref.engine.block_tensors import in_blocks  # imports Numba
-
+    """Quantize a tensor with the amax of each block; `out` takes y as bfloat16."""
     cut, scaling, known, _ = blocks
-    formulas = scaled_formulas(fmt, scaling, cut.block, cut.group)
-    by_name = {formulas.scales[0].name: given}
-    scales, codes, sums, amax = in_blocks(
-        numbers, formulas, cut, out, threads, by_name, room, known
+    formulas, record_of = (
+        scaled_formulas(fmt, scaling, cut.block, cut.group),
+        record_by(scaling, cut),
     )
+    by_name = given_of(formulas.scales[0].name, given)
+    record_of = record_by(scaling, cut)
+    return outcome_of(numbers, formulas, cut, out, threads, record_of, given=by_name, amaxes=known)
 
-    def record(shaped: Bits) -> Quantized:
-        return Quantized(
-            shaped,
-            error_sums(sums),
-            fmt,
-            numbers.described,
-            cut.block,
-            amax.view(np.float32),
-            np.asarray(scales.blocks.encode).view(np.float32),
-            None if scaling == "fp32" else scales.codes["s"],
-            scales.codes["m"] & _MANTISSA if scaling == "gam" else None,
-            scaling,
-            cut,
-        )
 
-    return OutcomeOfCodes(codes, fmt, scales.blocks, sums, record, numbers.shape)
+def record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
+    """Return how the record of a tensor with scales of a kind is made."""
+
+    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Quantized:
+        def values() -> Values:
+            stored, encode = found.scales.codes, found.scales.blocks.encode
+            yield from first()
+            yield found.amaxes.view(np.float32)
+            yield np.asarray(encode).view(np.float32)  # these formats multiply by it
+            yield None if scaling == "fp32" else stored["s"]
+            yield stored["m"] & _MANTISSA if scaling == "gam" else None
+            yield scaling
+            yield cut
+
+        return made_later(Quantized, {"codes": codes}, values)
+
+    return record

@@ -2,26 +2,25 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, overload
 
 from mor_ref.api.block_formats import BlockQuantized, quantized_whole, record_in_blocks
 from mor_ref.api.border import public
 from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
-from mor_ref.api.quantization import Quantized, quantized
-from mor_ref.api.stochastic import at_random, given_words, inputs_of
+from mor_ref.api.plans import Plans
+from mor_ref.api.quantization import Quantized, record_by
 from mor_ref.argument_checks import UnknownNameError, spelling
-from mor_ref.arrays import Bits, numbers_from, room_for
+from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import CutLike, partition
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.definitions.formats import FormatLike, as_format
 from mor_ref.definitions.scales import (
     Scaling,
-    ScalingBlocks,
     check_group,
     check_scaling,
+    given_of,
     scaled_format,
 )
 from mor_ref.recipes import as_block_format, is_recipe
@@ -99,24 +98,35 @@ def quantize(
     >>> quantized.scale_exponent.tolist(), quantized.scale_mantissa.tolist()
     ([[134, 134], [134, 134]], [[1398101]])
     """
-    block_format = block_format_given(fmt)
+    block_format, target = _plans(fmt, scaling)
     if block_format is not None:
         cuts = {"block": (block, "tensor"), "group": (group, "tensor")}
         _refuse_scales(block_format, {"scaling": (scaling, "gam"), **cuts})
         return _in_block_format(
             x, block_format, amax, scale, random_bits, n_random_bits, out, threads
         )
-    target = scaled_format(fmt)  # type: ignore[arg-type]  # no block format
-    check_scaling(scaling)
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
     given = given_for_blocks(scaling, amax, scale, cut)  # type: ignore[arg-type]  # as above
-    blocks = ScalingBlocks(cut, scaling, None)
-    words = given_words(random_bits, n_random_bits, numbers.shape)
-    codes, store = room_for(out, numbers.shape, np.dtype(np.uint8), inputs_of(numbers, words))
-    outcome = quantized(numbers, target, blocks, None, threads, given, codes)
-    return at_random(outcome, numbers, words, cut, threads, store)
+    formulas = scaled_formulas(target, scaling, cut.block, cut.group)
+    own, by_name = record_by(scaling, cut), given_of(formulas.scales[0].name, given)
+    return quantized_whole(
+        numbers, formulas, own, random_bits, n_random_bits, out, threads, by_name, cut
+    )
+
+
+def _plan(fmt: FormatLike | BlockFormat, scaling: Scaling) -> tuple[BlockFormat | None, Any]:
+    """Return the block format that is given, or else the format, whose scales are of that kind."""
+    block_format = block_format_given(fmt)
+    if block_format is not None:
+        return block_format, None
+    target = scaled_format(fmt)  # type: ignore[arg-type]  # no block format
+    check_scaling(scaling)
+    return None, target
+
+
+_plans = Plans(_plan)
 
 
 def block_format_given(fmt: object) -> BlockFormat | None:

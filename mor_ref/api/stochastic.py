@@ -1,66 +1,25 @@
 """Stochastic rounding of scaled elements, with given random words."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import OutcomeOfCodes, Record
 from mor_ref.api.encoding import encode, words_for
-from mor_ref.api.errors import error_sums
-from mor_ref.arrays import Bits, Numbers, RandomWords, numbers_from
-from mor_ref.definitions.blocks import Partition, rows_and_columns
+from mor_ref.arrays import Bits, Numbers, RandomWords
+from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.format import Format
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
 
 
-def given_words(
-    random_bits: object, n_random_bits: object, shape: tuple[int, ...]
-) -> RandomWords | None:
-    """Return the random words for a tensor; None if none are given."""
-    if random_bits is None and n_random_bits is None:
-        return None
+def words_given(random_bits: object, n_random_bits: object, shape: tuple[int, ...]) -> RandomWords:
+    """Return the random words for a tensor; refuse some that do not come with their length."""
     for name, value in (("random_bits", random_bits), ("n_random_bits", n_random_bits)):
         if value is None:
             raise ValueError(f"{name} is not given; give random_bits and n_random_bits, or neither")
     return words_for(random_bits, n_random_bits, shape)
-
-
-def inputs_of(numbers: Numbers, words: RandomWords | None) -> list[Bits]:
-    """Return the arrays that codes are computed from."""
-    return [numbers.bits] if words is None else [numbers.bits, words.words]
-
-
-def at_random(
-    outcome: OutcomeOfCodes[Record],
-    numbers: Numbers,
-    words: RandomWords | None,
-    units: Partition,
-    threads: int | None,
-    store: Callable[[Bits], Bits],
-    *,
-    drops_sign_of_zero: bool = False,
-) -> Record:
-    """Return the record of a tensor, rounded with random words if there are any (QNT-005).
-
-    Scales stay. `units` are those of the error sums, and `store` returns the array for the codes.
-    """
-    if words is None:
-        return outcome.make(store(outcome.codes))
-    from mor_ref.engine.measuring import measure  # imports Numba
-
-    codes = codes_at_random(
-        numbers, outcome.fmt, outcome.scales, words, threads, drops_sign_of_zero=drops_sign_of_zero
-    )
-    rounded = replace(outcome.record, codes=codes.reshape(numbers.shape))
-    y = numbers_from(rounded.dequantize(threads=threads), "y")
-    error = error_sums(measure(numbers, y, units, threads))
-    outcome.codes[:] = codes.reshape(-1)  # which may be in the memory of the numbers
-    return replace(rounded, codes=store(outcome.codes), error=error)
 
 
 def codes_at_random(

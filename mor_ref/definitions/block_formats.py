@@ -124,7 +124,7 @@ class BlockFormat:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    @property
+    @functools.cached_property
     def fmt(self) -> Format:
         """The format of the elements."""
         return as_format(self.element)

@@ -53,6 +53,13 @@ class Partition:
     block: tuple[int, int]
     group: tuple[int, int]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:  # plans of small tensors are found by it, call by call
+        return hash((self.rows, self.columns, self.block, self.group))
+
     @cached_property
     def grid(self) -> tuple[int, int]:
         """How many rows and columns of blocks there are (BLK-004)."""
@@ -99,6 +106,12 @@ def partition(shape: tuple[int, ...], block: CutLike, group: CutLike = "tensor")
     if is_plain(block) and is_plain(group):
         return _kept_partition(shape, block, group)  # type: ignore[arg-type]  # both are plain
     return _partition(shape, block, group)
+
+
+@lru_cache(maxsize=1024)
+def in_one_block(shape: tuple[int, ...]) -> Partition:
+    """Return the partition of a tensor of that shape that is a single block."""
+    return _partition(shape, "tensor", "tensor")
 
 
 def is_plain(cut: CutLike) -> bool:

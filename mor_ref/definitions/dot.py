@@ -171,6 +171,9 @@ class DotProfile:
         """Whether its chunks have a sum: of cut terms, or of integers."""
         return self.is_cut or self.family in WITHOUT_C
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # looked up in each call, and profiles of one name are rare
+
     @property
     def needs_scales(self) -> bool:
         """Whether a dot product has scales in any case."""

@@ -74,6 +74,11 @@ GivenScales = Mapping[str, AmaxOrScale]  # by the name of a scale of a block for
 NO_SCALES_GIVEN: GivenScales = {}
 
 
+def given_of(name: str, given: AmaxOrScale) -> GivenScales:
+    """Return what is given of a scale by its name; an empty mapping if that is nothing."""
+    return NO_SCALES_GIVEN if given is NOTHING_GIVEN else {name: given}
+
+
 class GivenAmaxes(NamedTuple):
     """Amaxes of the whole tensor, for use on some of its rows.
 

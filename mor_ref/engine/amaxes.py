@@ -7,7 +7,10 @@ import numpy as np
 
 from mor_ref.engine.intrinsics import LANES, largest_of_lanes, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.strips import STRIP, prefetch_row, segment, whole_segments
+from mor_ref.engine.strips import STRIP, prefetch_row, segment, strip_width, whole_segments
+from mor_ref.engine.widening import widen
+
+_U = np.uint32
 
 
 class Pattern(NamedTuple):
@@ -47,15 +50,16 @@ def extremes_of_row(x, pattern, high, low):
 
 
 @kernel
-def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
-    """Find the largest magnitude of each block that a part touches, and the smallest less one.
+def find_extremes(x, place, part, bounds, block, pattern, amax, minus_amin):
+    """Find the largest magnitude of each block that a part touches, and minus the smallest.
 
-    Zero less one is the largest word: it counts as nothing. Without `below_amin`, find the largest
-    alone.
+    Both as the bits of binary32, and the second as a word that wraps: so the smallest has the
+    largest, and 0 stands for none. Without `minus_amin`, find the largest alone.
     """
     use_full_vectors()
-    high = np.empty(STRIP, x.dtype)
-    low = None if below_amin is None else np.empty(STRIP, x.dtype)
+    widest = strip_width(part)
+    high = np.empty(widest, x.dtype)
+    low = None if minus_amin is None else np.empty(widest, x.dtype)
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for piece in range(bounds.size - 1):
@@ -70,7 +74,17 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
             begin = part.left // block.columns
             largest_of_segments(high, block, left, right, begin, amax[i])
             if low is not None:
-                smallest_of_segments(low, block, left, right, begin, below_amin[i])
+                smallest_of_segments(low, block, left, right, begin, minus_amin[i])
+
+
+@kernel
+def largest_of_groups(amaxes, rows, columns, out):
+    """Find the largest amax of each group, which has so many rows and columns of blocks."""
+    for i in range(amaxes.shape[0]):
+        blocks, groups = amaxes[i], out[i // rows]
+        for k in range(groups.size):
+            group = blocks[k * columns : min((k + 1) * columns, blocks.size)]
+            groups[k] = max(groups[k], largest_of(group))
 
 
 @step
@@ -81,23 +95,23 @@ def largest_of_segments(words, block, left, right, begin, block_largest):
     for k in range(whole_blocks):
         largest = block_largest[first_column - begin + k]
         for vector in range(k * vectors, (k + 1) * vectors):
-            largest = max(largest, largest_of_lanes(words, vector * LANES))
+            largest = max(largest, widen(largest_of_lanes(words, vector * LANES), _U))
         block_largest[first_column - begin + k] = largest
     for column in range(first_column + whole_blocks, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
-        block_largest[column - begin] = max(
-            block_largest[column - begin], largest_of(words[first:last])
-        )
+        largest = widen(largest_of(words[first:last]), _U)
+        block_largest[column - begin] = max(block_largest[column - begin], largest)
 
 
 @step
-def smallest_of_segments(words, block, left, right, begin, block_smallest):
-    """Take the smallest word of each block in the strip from left to right."""
+def smallest_of_segments(words, block, left, right, begin, minus_smallest):
+    """Take the smallest magnitude of each block; words are less than it by one."""
+    word = words.dtype.type
     for column in range(left // block.columns, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
-        block_smallest[column - begin] = min(
-            block_smallest[column - begin], smallest_of(words[first:last])
-        )
+        smallest = word(smallest_of(words[first:last]) + word(1))
+        minus = _U(_U(0) - widen(smallest, _U))
+        minus_smallest[column - begin] = max(minus_smallest[column - begin], minus)
 
 
 @step

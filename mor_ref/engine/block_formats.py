@@ -32,14 +32,14 @@ from mor_ref.definitions.scales import (
     GivenScales,
 )
 from mor_ref.engine import block_steps
-from mor_ref.engine.blocks import Part, Sides, over_groups, parts_of_blocks, words_of
+from mor_ref.engine.blocks import Part, Sides, parts_of_blocks, words_of
 from mor_ref.engine.formulas import Text, can_be_negative, format_rounding
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, passing_kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, one_sided
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.percentiles import percentiles_of_blocks
-from mor_ref.engine.scales import amax_of_blocks
+from mor_ref.engine.scales import amax_of_blocks, largest_in
 from mor_ref.engine.strips import STRIP, TileScales, write_segments
 from mor_ref.engine.widening import widen
 
@@ -385,8 +385,8 @@ def scales_from(
     above: list[_Outer] = []
     for at, scale in enumerate(record.scales[:-1]):
         grouped = cut if cut.group == scale.over else cut.regrouped(scale.over)
-        words = np.ascontiguousarray(over_groups(amaxes, grouped, np.maximum))
         parts = grouped.groups
+        words = largest_in(parts, cut, amaxes)
         outer = _Outer(np.empty(words.shape, _F), _with_given(words, scale, given), parts)
         codes[scale.name] = np.empty(words.shape, code_dtype(scale.fmt))
         rule = kernel_of(record, at, is_given=_has_scale(given, scale))

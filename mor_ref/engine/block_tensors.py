@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits, Numbers
+from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
@@ -23,22 +23,31 @@ def in_blocks(
     given: GivenScales = NO_SCALES_GIVEN,
     room: Bits | None = None,
     amaxes: NDArray[np.uint32] | None = None,
+    words: RandomWords | None = None,
 ) -> InBlocks:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16, `room` codes.
 
-    The amaxes of the blocks may be known. Amaxes and numbers of scales may be given (BLF-008).
+    The amaxes of the blocks may be known. Amaxes and numbers of scales may be given (BLF-008). With
+    random words, codes are rounded at random (QNT-005), and there is no `out`.
     """
-    if threads is None and all(own.amax is own.scale is None for own in given.values()):
+    if threads is None and not given:
         small = small_tensor(record, units)
         if small is not None:
             check_processor()  # as kernels do that are not called directly
-            return in_steps(numbers, small, out, room, amaxes)
+            return in_steps(numbers, small, out, room, amaxes, words)
     cut = partition((units.rows, units.columns), record.block)
     if amaxes is None:
         amaxes = amax_of_blocks(numbers, cut, threads, record.counted)
     scales = scales_from(amaxes, cut, record, threads, given, numbers)
-    drops = record.drops_sign_of_zero
     codes, sums = quantize(
-        numbers, record.fmt, scales.blocks, units, out, threads, room=room, drops_sign_of_zero=drops
+        numbers,
+        record.fmt,
+        scales.blocks,
+        units,
+        out,
+        threads,
+        room=room,
+        drops_sign_of_zero=record.drops_sign_of_zero,
+        words=words,
     )
     return InBlocks(scales, codes, sums, amaxes)

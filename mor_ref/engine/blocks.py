@@ -17,7 +17,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.engine import encoding
-from mor_ref.engine.formats import BINARY64, target_for
+from mor_ref.engine.kernel import Direct
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.widening import as_binary16, widen_array
 
@@ -25,7 +25,7 @@ _PART = 1 << 20  # elements, at most; as binary32 they take four mebibytes
 _WIDEST = 1 << 16  # columns of a part
 _TALLEST = 256  # rows that are summed at once
 _REMEMBERED = 1 << 12  # rows: so that the memory stays small
-_WIDENED = frozenset({np.dtype(np.float16), np.dtype(np.float64)})
+WIDENED = frozenset({np.dtype(np.float16), np.dtype(np.float64)})
 
 
 class Part(NamedTuple):
@@ -68,6 +68,15 @@ def parts_of(rows: int, columns: int, elements: int = _PART) -> Iterator[Part]:
             yield Part(top, min(top + height, rows), left, min(left + width, columns))
 
 
+@lru_cache(maxsize=1024)
+def only_part(cut: Partition) -> Part | None:
+    """Return the part that is a whole tensor; None if it has several parts, or no elements."""
+    if cut.rows * cut.columns > _PART:
+        return None
+    parts = [*parts_of(cut.rows, cut.columns)]
+    return parts[0] if len(parts) == 1 else None
+
+
 def parts_of_blocks(cut: Partition, together: int = 1) -> Iterator[Part]:
     """Yield rectangles of blocks; none of many has more elements than a part has."""
     (rows, columns), (height, width) = cut.grid, cut.block
@@ -91,22 +100,26 @@ def for_each_part(
 
 def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
-    if numbers.dtype not in _WIDENED:
+    if numbers.dtype not in WIDENED:
         return Words(numbers.bits, Place(0, 0, columns))
-    rows = slice(part.top * columns, part.bottom * columns)
-    piece = numbers.bits[rows].reshape(-1, columns)[:, part.left : part.right]
-    numbers_of_part = np.ascontiguousarray(piece).reshape(-1)
-    wide: Bits = np.empty(numbers_of_part.size, np.uint32)
-    if numbers.dtype == np.float16:
-        widen_array(as_binary16(numbers_of_part), wide)
-    else:
-        encoding.encode_array(numbers_of_part, wide, _to_binary32(), np.uint64)
-    wide.flags.writeable = False
-    return Words(wide, Place(part.top, part.left, part.right - part.left))
+    bits = numbers.bits
+    width = part.right - part.left
+    if bits.size > width * (part.bottom - part.top):
+        rows = slice(part.top * columns, part.bottom * columns)
+        piece = bits[rows].reshape(-1, columns)[:, part.left : part.right]
+        bits = np.ascontiguousarray(piece).reshape(-1)
+    wide: Bits = np.empty(bits.size, np.uint32)
+    _to_binary32(numbers.dtype)((bits.dtype, bits.flags.num), bits, wide, None)
+    wide.setflags(write=False)
+    return Words(wide, Place(part.top, part.left, width))
 
 
-def _to_binary32() -> Any:
-    return target_for(formats["f32"], "rne", SpecialCases(overflow="ieee"), BINARY64)
+@lru_cache
+def _to_binary32(dtype: np.dtype[Any]) -> encoding.Loop:
+    if dtype == np.float16:
+        widened = Direct(widen_array)
+        return lambda kind, bits, out, _: widened(kind, as_binary16(bits), out)
+    return encoding.loop_for(formats["f32"], "rne", SpecialCases(overflow="ieee"), dtype)
 
 
 def row_bounds(part: Part, block_rows: int) -> NDArray[np.int64]:

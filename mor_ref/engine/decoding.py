@@ -133,13 +133,13 @@ def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
 def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int | None) -> None:
     """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
     loop, count = _loop_for(fmt), thread_count(threads, codes.size)
+    kind = codes.dtype, codes.flags.num, bits.dtype, bits.flags.num
     if count == 1:
-        loop((codes, bits), codes, bits)
+        loop(kind, codes, bits)
     else:
 
         def decode_slice(part: slice) -> None:
-            own = codes[part], bits[part]
-            loop(own, *own)
+            loop(kind, codes[part], bits[part])
 
         for_each_slice(decode_slice, codes.size, count)
 

@@ -4,7 +4,6 @@ An accumulator is a row of 64-bit words that are 32 bits apart: a word has room 
 before a carry is needed. Products of narrow formats are summed in one word first.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -53,28 +52,31 @@ class Accumulator(NamedTuple):
     result: Result
 
 
-def accumulator_for(a: Operand, b: Operand, profile: DotProfile) -> Accumulator:
-    """Return the range that the products of two operands and c need."""
-    return _accumulator(
-        a.fmt,
-        b.fmt,
-        profile,
-        a.scale_bits + b.scale_bits,
-        a.scale_unit + b.scale_unit,
-        a.scale_top + b.scale_top,
+class ScalesOfTerms(NamedTuple):
+    """The scales of both operands of a term: bits of the significand, unit and top."""
+
+    bits: int
+    unit: int
+    top: int
+
+
+def scales_of_terms(a: Operand, b: Operand) -> ScalesOfTerms:
+    """Return what the scales of two operands add to the range of terms."""
+    return ScalesOfTerms(
+        a.scale_bits + b.scale_bits, a.scale_unit + b.scale_unit, a.scale_top + b.scale_top
     )
 
 
-@functools.lru_cache
-def _accumulator(
-    a: Format, b: Format, profile: DotProfile, scale_bits: int, scale_unit: int, scale_top: int
+def accumulator_for(
+    a: Format, b: Format, profile: DotProfile, scales: ScalesOfTerms
 ) -> Accumulator:
+    """Return the range that the products of two operands and c need."""
     unit, top = unit_of(a) + unit_of(b), top_of(a) + top_of(b)
-    bottom = min(unit + scale_unit, _UNIT_OF_C)
+    bottom = min(unit + scales.unit, _UNIT_OF_C)
     lowest = bottom - _FRACTION
-    highest = max(top + scale_top, _TOP_OF_C) + _HEADROOM
+    highest = max(top + scales.top, _TOP_OF_C) + _HEADROOM
     room = _WORD_BITS - (top - unit)
-    bits = a.mantissa_bits + b.mantissa_bits + 2 + scale_bits
+    bits = a.mantissa_bits + b.mantissa_bits + 2 + scales.bits
     return Accumulator(
         _I((highest - lowest) // 32 + 3),
         _I(lowest),

@@ -10,25 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits, code_dtype
+from mor_ref.arrays import Bits, code_dtype, in_order
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.engine.decoding import decode
+from mor_ref.engine.kernel import Direct, integer_kernel
 
 _WHOLE_ROW = 1 << 62
 _TABLE_BITS, _SHORT_TABLE_BITS = 16, 8  # of formats whose numbers are looked up
 _STRIP = 1 << 14  # codes that are looked up at once
+_FEW = 1 << 10  # rows
 _NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits 16 bits
 
 
 class Operand(NamedTuple):
     """The numbers of rows, (n, K), and those of their scales, (n, blocks), if there are any.
 
-    A scale has a significand of `scale_bits`, is a multiple of 2^scale_unit and below
-    2^scale_top; the smallest normal one has the exponent `lowest_scale`.
+    Numbers are those of `codes`, if tables have what follows from these. A scale has a significand
+    of `scale_bits`, is a multiple of 2^scale_unit and below 2^scale_top; the smallest normal one
+    has the exponent `lowest_scale`.
     """
 
-    value: NDArray[np.float64]
+    value: NDArray[np.float64] | None
     fmt: Format
     scales: NDArray[np.float64] | None = None
     block: int = _WHOLE_ROW
@@ -36,7 +39,20 @@ class Operand(NamedTuple):
     scale_unit: int = 0
     scale_top: int = 0
     lowest_scale: int = 0
-    codes: Bits | None = None  # of the numbers, if tables have what follows from them
+    codes: Bits | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows, and that of their numbers."""
+        numbers: Any = self.codes if self.value is None else self.value
+        return numbers.shape  # type: ignore[no-any-return]
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The numbers of the rows."""
+        if self.value is not None:
+            return self.value
+        return _looked_up(_numbers(self.fmt), np.asarray(self.codes))
 
     def scaled(self, scales: NDArray[np.float64], fmt: Format, block: int) -> "Operand":
         """Return the same rows with scales, which are numbers of a format."""
@@ -60,7 +76,7 @@ def operand_of(
 ) -> Operand:
     """Return rows of codes, with the codes of their scales (DOT-005, DOT-006)."""
     is_known = _is_known(codes, fmt, profile.ignored_bits)
-    numbers = numbers_of(codes, fmt, profile.ignored_bits)
+    numbers = None if is_known else numbers_of(codes, fmt, profile.ignored_bits)
     plain = Operand(numbers, fmt, codes=codes if is_known else None)
     if scales is None or scale_format is None:
         return plain
@@ -181,35 +197,110 @@ def exponents_of(
 
 def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     """Return an operand in whole chunks: the last one is filled with zeros (DOT-003)."""
-    value, codes, fmt = operand.value, operand.codes, operand.fmt
-    if codes is not None:
-        exponent = _looked_up(_exponents(fmt), codes)
-    else:
-        exponent = exponents_of(value, fmt.smallest_exponent, _NO_EXPONENT)
+    (rows, columns), codes = operand.shape, operand.codes
+    shape = rows, *_chunks_of(profile, columns)
+    wholes = rows if has_wholes else 0
+    value, exponent = np.empty(shape, np.float64), np.empty(shape, np.int16)
+    special, whole = np.empty(shape[:2], np.bool_), np.empty((wholes, *shape[1:]), np.int64)
+    in_chunks = value, exponent, special, whole
     scale, scale_exponent = _scales_of(operand)
-    if profile.family == "st_fdpa" and operand.scales is not None:
-        block_of_column = np.arange(value.shape[1]) // operand.block
-        value = value * scale[:, block_of_column]
-        exponent = np.where(value == 0, _NO_EXPONENT, exponent + scale_exponent[:, block_of_column])
-        exponent = exponent.astype(np.int16)
-    if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
-        value = np.where(np.abs(value) < 2.0**fmt.smallest_exponent, 0.0, value)
-    value, exponent = (_in_chunks(x, profile, z) for x, z in ((value, 0), (exponent, _NO_EXPONENT)))
-    if _is_finite(fmt) and operand.scales is None:
-        special = np.zeros(value.shape[:2], np.bool_)
+    block = np.int64(max(operand.block, 1))
+    if codes is not None and profile.family not in _CHANGED:
+        codes = in_order(codes)
+        kind = codes.dtype, codes.flags.num
+        _fill_from_codes(kind, codes, _tables(operand.fmt, has_wholes), *in_chunks)
     else:
-        with np.errstate(invalid="ignore"):  # opposite infinities; no sum of numbers is that large
-            special = ~np.isfinite(value.sum(axis=2))
+        _fill(operand, profile, scale, scale_exponent, *in_chunks)
     if profile.family == "exact" and operand.scales is not None:
         special |= ~np.isfinite(scale).all(axis=1, keepdims=True)
-    if not has_wholes:
-        whole = np.empty((0, *value.shape[1:]), np.int64)
-    elif codes is not None:
-        whole = _in_chunks(_looked_up(_wholes(fmt), codes), profile, 0)
-    else:
-        whole = wholes_of(value, fmt).astype(np.int64)
-    block = np.int64(max(operand.block, 1))
     return Rows(value, whole, exponent, special, scale, scale_exponent, block)
+
+
+# Families whose numbers are not those of codes alone.
+_CHANGED = frozenset({"st_fdpa", "ftz_mul_add"})
+
+
+@functools.lru_cache(maxsize=1024)
+def _chunks_of(profile: DotProfile, columns: int) -> tuple[int, int]:
+    """DOT-003: return how many chunks are summed at once, and their length."""
+    length = chunk_length(profile)
+    if length == 0:
+        return 1, columns
+    inner = 1 if profile.family == "f32_fma" else profile.chunk
+    return chunk_count(profile, columns) * length // inner, inner
+
+
+class Tables(NamedTuple):
+    """What follows from each code of a format; there are integers only if a rule takes them."""
+
+    number: NDArray[np.float64]
+    exponent: NDArray[np.int16]
+    whole: NDArray[np.int64]
+
+
+@functools.cache
+def _tables(fmt: Format, has_wholes: bool) -> Tables:
+    whole = _wholes(fmt) if has_wholes else np.empty(0, np.int64)
+    return Tables(_numbers(fmt), _exponents(fmt), whole)
+
+
+@integer_kernel
+def fill_from_codes(codes, tables, value, exponent, special, whole):
+    """DOT-003 to DOT-005: fill chunks with the numbers of codes, and the last one with zeros."""
+    rows, columns = codes.shape
+    inner = value.shape[2]
+    for i in range(rows):
+        for chunk in range(value.shape[1]):
+            start = chunk * inner
+            count, has_special = max(0, min(inner, columns - start)), False
+            for k in range(count):
+                code = codes[i, start + k]
+                number = tables.number[code]
+                value[i, chunk, k], exponent[i, chunk, k] = number, tables.exponent[code]
+                has_special = has_special or not np.isfinite(number)
+                if whole.shape[0] != 0:
+                    whole[i, chunk, k] = tables.whole[code]
+            for k in range(count, inner):
+                value[i, chunk, k], exponent[i, chunk, k] = 0.0, _NO_EXPONENT
+                if whole.shape[0] != 0:
+                    whole[i, chunk, k] = 0
+            special[i, chunk] = has_special
+
+
+_fill_from_codes = Direct(fill_from_codes)
+
+
+def _fill(
+    operand: Operand,
+    profile: DotProfile,
+    scale: NDArray[np.float64],
+    scale_exponent: NDArray[np.int16],
+    value: NDArray[np.float64],
+    exponent: NDArray[np.int16],
+    special: NDArray[np.bool_],
+    whole: NDArray[np.int64],
+) -> None:
+    """Fill chunks with the numbers of an operand, which may be scaled or flushed first."""
+    numbers, fmt = operand.numbers, operand.fmt
+    exponents = exponents_of(numbers, fmt.smallest_exponent, _NO_EXPONENT)
+    if profile.family == "st_fdpa" and operand.scales is not None:
+        block_of_column = np.arange(numbers.shape[1]) // operand.block
+        numbers = numbers * scale[:, block_of_column]
+        scaled = exponents + scale_exponent[:, block_of_column]
+        exponents = np.where(numbers == 0, _NO_EXPONENT, scaled).astype(np.int16)
+    if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
+        numbers = np.where(np.abs(numbers) < 2.0**fmt.smallest_exponent, 0.0, numbers)
+    rows, columns = numbers.shape
+    for room, of_row, zero in ((value, numbers, 0), (exponent, exponents, _NO_EXPONENT)):
+        flat = room.reshape(rows, -1)
+        flat[:, :columns], flat[:, columns:] = of_row, zero
+    if _is_finite(fmt) and operand.scales is None:
+        special[:] = False
+    else:
+        with np.errstate(invalid="ignore"):  # opposite infinities; no sum of numbers is that large
+            special[:] = ~np.isfinite(value.sum(axis=2))
+    if whole.size:
+        whole[:] = wholes_of(value, fmt)
 
 
 def _is_finite(fmt: Format) -> bool:
@@ -217,16 +308,11 @@ def _is_finite(fmt: Format) -> bool:
     return fmt.infinity_code is None and fmt.canonical_nan_code is None
 
 
-def _in_chunks(x: NDArray[Any], profile: DotProfile, zero: int) -> NDArray[Any]:
-    """DOT-003: return rows in chunks that are summed at once, filled with zeros."""
-    rows, columns = x.shape
-    length = chunk_length(profile)
-    if length == 0:
-        return x.reshape(rows, 1, columns)
-    room = chunk_count(profile, columns) * length - columns
-    inner = 1 if profile.family == "f32_fma" else profile.chunk
-    filled = np.pad(x, ((0, 0), (0, room)), constant_values=zero) if room else x
-    return filled.reshape(rows, (columns + room) // inner, inner)
+def _ones(rows: int) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
+    return np.ones((rows, 1)), np.zeros((rows, 1), np.int16)
+
+
+_no_scales = functools.lru_cache(_ones)  # those of calls in a loop; nobody writes to them
 
 
 def wholes_of(value: NDArray[np.float64], fmt: Format) -> NDArray[np.float64]:
@@ -236,8 +322,8 @@ def wholes_of(value: NDArray[np.float64], fmt: Format) -> NDArray[np.float64]:
 
 def _scales_of(operand: Operand) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
     """DOT-006: the numbers and exponents of scales; one more block of ones is behind the last."""
-    rows = len(operand.value)
+    rows = operand.shape[0]
     if operand.scales is None:
-        return np.ones((rows, 1)), np.zeros((rows, 1), np.int16)
+        return _no_scales(rows) if rows <= _FEW else _ones(rows)
     scales = np.pad(operand.scales, ((0, 0), (0, 1)), constant_values=1.0)
     return scales, exponents_of(scales, operand.lowest_scale, _NO_EXPONENT)

@@ -36,7 +36,6 @@ from numba.core.caching import (
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
-from numpy.typing import NDArray
 
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.processor_modes import check_processor
@@ -317,38 +316,42 @@ class _CheckedKernel(_Kernel):
 class Direct:
     """A kernel that is told the same in each call but for some arrays; it checks no modes.
 
-    Of those arrays, some were given to the caller, and are looked at: there is a compiled function
-    for each of their kinds. The caller has just made the others, by `np.empty` or `np.zeros`, and
-    their dtypes and dimensions follow from those that were given. All else that it tells is the
-    same as well. So there is an object for each place that calls, and for each row.
+    Of those arrays, some were given to the caller, and their `kind` tells them apart: there is a
+    compiled function for each. It has their dtypes and flags, such as `x.dtype, x.flags.num`. The
+    caller has just made the others, by `np.empty` or `np.zeros`, and their dtypes and dimensions
+    follow from those that were given. All else that it tells is the same as well. So there is an
+    object for each place that calls, and for each row.
     """
 
     def __init__(self, kernel: Any, *row: Any) -> None:
         self.kernel, self.row = kernel, row
         self._functions: dict[Any, Any] = {}
 
-    def __call__(self, given: Sequence[NDArray[Any] | None], *arguments: Any) -> Any:
-        """Run the kernel with these arguments, some of which are `given`, and with the row."""
-        kinds = tuple([a if a is None else (a.dtype, a.ndim, a.flags.num, type(a)) for a in given])
-        function = self._functions.get(kinds)
+    def __call__(self, kind: tuple[Any, ...], *arguments: Any) -> Any:
+        """Run the kernel with these arguments, some of which are of that kind, and with the row."""
+        function = self._functions.get(kind)
         if function is None:
-            _check_arrays(given)
-            types = tuple(map(numba.typeof, (*arguments, *self.row)))
-            function = self._functions[kinds] = self.kernel.compile(types)
+            function = compiled_for(self.kernel, (*arguments, *self.row))
+            self._functions[kind] = function
         return function(*arguments, *self.row)
 
 
-def _check_arrays(arrays: Sequence[NDArray[Any] | None]) -> None:
-    """Refuse what no public function gives to a kernel: its loops read arrays in order."""
-    for array in arrays:
-        if array is None:
+def compiled_for(kernel: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
+    """Return the compiled function of a kernel for arguments of these types.
+
+    What no public function gives to a kernel is refused: its loops read arrays in order.
+    """
+    for array in arguments:
+        if not isinstance(array, np.ndarray):
             continue
         flags, dtype = array.flags, array.dtype
-        if not (flags.c_contiguous and flags.aligned and dtype.isnative and dtype.kind in "uif"):
+        if not (flags.c_contiguous and flags.aligned and dtype.isnative and dtype.kind in "buif"):
             raise TypeError(
                 f"an array of dtype {dtype.str} and strides {array.strides} lies in no order that "
                 "kernels take; give a contiguous and aligned copy"
             )
+    function: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))
+    return function
 
 
 _names: set[str] = set()  # of the kernels that were made

@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import in_order
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.engine.dot import dot
 from mor_ref.engine.dot_operands import Operand
 from mor_ref.engine.dot_rounding import canonical_c, fused
-from mor_ref.engine.kernel import kernel
+from mor_ref.engine.kernel import Direct, kernel
 
 _F = np.float32
 _D = np.float64
@@ -50,16 +51,19 @@ def reciprocals(scale, out):
 
 def decode_scales(scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """GEM-003: the factors of elements that were multiplied by a scale."""
-    reciprocal = np.empty(scale.size, _F)
-    reciprocals(np.ascontiguousarray(scale).reshape(-1), reciprocal)
-    return reciprocal.reshape(scale.shape)
+    reciprocal, own = np.empty(scale.shape, _F), in_order(scale).reshape(-1)
+    _reciprocals((own.dtype, own.flags.num), own, reciprocal.reshape(-1))
+    return reciprocal
+
+
+_reciprocals = Direct(reciprocals)
 
 
 def product(
     a: Operand, b: Operand, profile: DotProfile, threads: int | None
 ) -> NDArray[np.float32]:
     """GEM-001: the dot product of each row of a with each row of b, from +0 on."""
-    shape = len(a.value), len(b.value)
+    shape = a.shape[0], b.shape[0]
     c = np.zeros(shape[0] * shape[1], _F)
     return dot(a, b, c, profile, crossed=True, threads=threads).c.reshape(shape)
 

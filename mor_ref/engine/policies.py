@@ -1,9 +1,12 @@
 """The chapter on policies: decisions from integer sums, and the output that follows from them."""
 
+import functools
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits, Numbers
+from mor_ref.arrays import Bits, Numbers, in_order
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
@@ -14,7 +17,7 @@ from mor_ref.engine.dequantization import restored
 from mor_ref.engine.encoding import encoded
 from mor_ref.engine.formats import BINARY32, target_for
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
-from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.kernel import Direct, integer_kernel, kernel, step
 from mor_ref.engine.quantization import as_bf16, sign_of_bf16
 from mor_ref.engine.scales import Extremes
 from mor_ref.engine.strips import TileScales, over_units, units_in
@@ -28,11 +31,41 @@ Errors = NDArray[np.uint64]  # sum, nonzero and nonfinite along the last axis
 Accepted = NDArray[np.bool_]
 
 
-def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
+@integer_kernel
+def accept_means(errors, limits, accepted):
     """MOR-002: sum < T * nonzero, or nothing counts; both sides fit 64 bits (ERR-005)."""
-    total, nonzero = errors[..., 0], errors[..., 1]
-    accepted: Accepted = (total < _W(limit) * nonzero) | (nonzero == 0)
+    for n in range(accepted.size):
+        limit = limits[n if limits.size > 1 else 0]
+        accepted[n] = errors[n, 0] < limit * errors[n, 1] or errors[n, 1] == _W(0)
+
+
+@integer_kernel
+def take_rung(choice, accepted, errors, rung, fallback):
+    """MOR-001: note the rung of units that are left, that it accepts, and that lose nothing."""
+    for n in range(choice.size):
+        if choice[n] == fallback and accepted[n] and errors[n, 2] == _W(0):
+            choice[n] = rung
+
+
+_accept_means, _take_rung = Direct(accept_means), Direct(take_rung)
+
+
+def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
+    """MOR-002 for units: which of their means are below T / 2^23."""
+    own, accepted = in_order(errors).reshape(-1, 3), np.empty(errors.shape[:-1], np.bool_)
+    limits = np.array(limit, _W, ndmin=1).reshape(-1)
+    kind = own.dtype, own.flags.num
+    _accept_means(kind, own, limits, accepted.reshape(-1))
     return accepted
+
+
+def note_accepted(
+    choice: NDArray[np.uint8], accepted: Accepted, errors: Errors, rung: int, fallback: int
+) -> None:
+    """MOR-001: give the units that are left a rung if it accepts them and they lose nothing."""
+    own, units = in_order(errors).reshape(-1, 3), in_order(accepted).reshape(-1)
+    kind = own.dtype, own.flags.num, units.dtype, units.flags.num
+    _take_rung(kind, choice.reshape(-1), units, own, rung, fallback)
 
 
 def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
@@ -99,10 +132,10 @@ def keep(
     threads: int | None,
 ) -> None:
     """Write the units that stay bfloat16 (MOR-006)."""
-    if not (choice == fallback).any():
+    if fallback not in choice.tobytes():
         return
-    special, columns = SpecialCases(overflow="ieee"), partition.columns
-    target = None if numbers.is_bf16 else target_for(_BF16, "rne", special, BINARY32)
+    columns = partition.columns
+    target = None if numbers.is_bf16 else _to_bf16()
     room = Place(0, 0, columns)
 
     def keep_one(part: Part) -> None:
@@ -110,6 +143,11 @@ def keep(
         keep_part(*words_of(numbers, columns, part), out, room, part, bounds, units, target)
 
     for_each_part(keep_one, partition.rows, partition.columns, threads)
+
+
+@functools.cache
+def _to_bf16() -> Any:
+    return target_for(_BF16, "rne", SpecialCases(overflow="ieee"), BINARY32)
 
 
 def render(
@@ -123,7 +161,7 @@ def render(
     threads: int | None,
 ) -> None:
     """Write the units that a rung has accepted, as bfloat16 (QNT-003)."""
-    if not (choice == rung).any():
+    if rung not in choice.tobytes():
         return
     layout, room = layout_of(fmt), Place(0, 0, partition.columns)
 

@@ -7,18 +7,19 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
-from mor_ref.engine.amaxes import Counted, Pattern, find_extremes, pattern_of
+from mor_ref.engine.amaxes import Counted, Pattern, find_extremes, largest_of_groups, pattern_of
 from mor_ref.engine.blocks import (
     Gathered,
     Part,
     Sides,
     for_each_part,
-    over_groups,
+    only_part,
     row_bounds,
     words_of,
 )
 from mor_ref.engine.intrinsics import shift_left, shift_right
-from mor_ref.engine.kernel import step
+from mor_ref.engine.kernel import Direct, step
+from mor_ref.processor_modes import check_processor
 
 _U, _I = np.uint32, np.int32
 _HIDDEN = _U(1 << 23)
@@ -58,21 +59,14 @@ def amax_of_blocks(
     numbers: Numbers, partition: Partition, threads: int | None, counted: Counted = "finite"
 ) -> NDArray[np.uint32]:
     """Return the largest magnitude of each block among the numbers that count, as bits."""
-    dtype = word_of(numbers)
-    amax = Gathered(partition, dtype, 0, np.maximum)
-    _gather(numbers, partition, threads, pattern_of(dtype, counted), amax, None)
-    return as_binary32(amax.blocks)
+    found: NDArray[np.uint32] = _gathered(numbers, partition, threads, counted, has_amin=False)[0]
+    return found
 
 
 def extremes(numbers: Numbers, partition: Partition, threads: int | None) -> Extremes:
     """Return the extremes of each block among its finite numbers."""
-    dtype = word_of(numbers)
-    pattern = pattern_of(dtype, "finite")
-    amax = Gathered(partition, dtype, 0, np.maximum)
-    below_amin = Gathered(partition, dtype, int(pattern.all), np.minimum)
-    _gather(numbers, partition, threads, pattern, amax, below_amin)
-    amin = below_amin.blocks + dtype.type(1)
-    return Extremes(as_binary32(amax.blocks), as_binary32(amin))
+    amax, minus_amin = _gathered(numbers, partition, threads, "finite", has_amin=True)
+    return Extremes(amax, np.negative(minus_amin))
 
 
 def word_of(numbers: Numbers) -> np.dtype[Any]:
@@ -87,31 +81,73 @@ def as_binary32(magnitudes: NDArray[Any]) -> NDArray[np.uint32]:
     return magnitudes.astype(_U) << _U(16)
 
 
-def _gather(
+def _gathered(
     numbers: Numbers,
     partition: Partition,
     threads: int | None,
+    counted: Counted,
+    *,
+    has_amin: bool,
+) -> tuple[Any, Any]:
+    """Return the largest magnitude of each block, and minus the smallest if it is wanted."""
+    block, pattern = Sides(*partition.block), pattern_of(word_of(numbers), counted)
+    whole = only_part(partition)
+    if whole is not None:
+        amax, minus_amin = np.zeros(partition.grid, _U), None
+        if has_amin:
+            minus_amin = np.zeros(partition.grid, _U)
+        _find(numbers, whole, partition.columns, block, pattern, amax, minus_amin)
+        return amax, minus_amin
+    gathered = [Gathered(partition, _U, 0, np.maximum) for _ in range(1 + has_amin)]
+
+    def find_in_part(part: Part) -> None:
+        rooms = [one.room_for(part) for one in gathered]
+        minus_amin = rooms[1] if has_amin else None
+        _find(numbers, part, partition.columns, block, pattern, rooms[0], minus_amin)
+        for one, room in zip(gathered, rooms, strict=True):
+            one.add(part, room)
+
+    for_each_part(find_in_part, partition.rows, partition.columns, threads)
+    return gathered[0].blocks, gathered[-1].blocks
+
+
+def _find(
+    numbers: Numbers,
+    part: Part,
+    columns: int,
+    block: Sides,
     pattern: Pattern,
-    amax: Gathered,
-    below_amin: Gathered | None,
+    amax: NDArray[np.uint32],
+    minus_amin: NDArray[np.uint32] | None,
 ) -> None:
-    """Find the extremes of each block, or the largest magnitudes alone."""
-    block = Sides(*partition.block)
+    """Find the extremes of the blocks that a part touches."""
+    check_processor()  # as kernels do that are not called directly
+    (x, place), bounds = words_of(numbers, columns, part), row_bounds(part, block.rows)
+    kind = x.dtype, x.flags.num, minus_amin is None
+    _find_extremes(kind, x, place, part, bounds, block, pattern, amax, minus_amin)
 
-    def find(part: Part) -> None:
-        words = words_of(numbers, partition.columns, part)
-        high = amax.room_for(part)
-        low = None if below_amin is None else below_amin.room_for(part)
-        bounds = row_bounds(part, block.rows)
-        find_extremes(words.bits, words.place, part, bounds, block, pattern, high, low)
-        amax.add(part, high)
-        if below_amin is not None and low is not None:
-            below_amin.add(part, low)
 
-    for_each_part(find, partition.rows, partition.columns, threads)
+_find_extremes = Direct(find_extremes)
+
+
+def largest_in(groups: Partition, cut: Partition, amaxes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the largest of the amaxes of the blocks in each group."""
+    if groups.grid == cut.grid:
+        return amaxes
+    largest = np.zeros(groups.grid, _U)
+    largest_of_groups(amaxes, *blocks_in(groups.block, cut.block), largest)
+    return largest
+
+
+def blocks_in(group: tuple[int, int], block: tuple[int, int]) -> tuple[int, int]:
+    """Return how many rows and columns of blocks a group has."""
+    return -(-group[0] // block[0]), -(-group[1] // block[1])
 
 
 def extremes_of_groups(blocks: Extremes, partition: Partition) -> Extremes:
     """Return the extremes of each group from those of its blocks; an amin of 0 stands for none."""
-    amax = over_groups(blocks.amax, partition, np.maximum)
-    return Extremes(amax, over_groups(blocks.amin - _U(1), partition, np.minimum) + _U(1))
+    groups = partition.groups
+    if groups.grid == partition.grid:
+        return blocks
+    minus_amin = largest_in(groups, partition, np.negative(blocks.amin))
+    return Extremes(largest_in(groups, partition, blocks.amax), np.negative(minus_amin))

@@ -3,13 +3,14 @@
 The kernels are those of all tensors, and are told the same in each call.
 """
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import Bits, Numbers, code_dtype
+from mor_ref.arrays import Bits, Numbers, RandomWords, code_dtype
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     check_rows,
@@ -17,17 +18,18 @@ from mor_ref.definitions.block_formats import (
     percentiles_of,
 )
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.engine.amaxes import find_extremes, pattern_of
+from mor_ref.engine.amaxes import find_extremes, largest_of_groups, pattern_of
 from mor_ref.engine.block_formats import FACTORS, FormatScales, kernel_of, tries_together
-from mor_ref.engine.blocks import Part, Place, Sides, over_groups, parts_of, row_bounds, words_of
-from mor_ref.engine.kernel import Direct
+from mor_ref.engine.blocks import WIDENED, Part, Place, Sides, only_part, row_bounds, words_of
+from mor_ref.engine.kernel import compiled_for
 from mor_ref.engine.nearest import grid_of
-from mor_ref.engine.quantization import quantize_part
-from mor_ref.engine.scales import as_binary32
+from mor_ref.engine.quantization import quantize_part, quantize_part_at_random, rule_at_random
+from mor_ref.engine.scales import blocks_in
 from mor_ref.engine.strips import TileScales
 
 _WORD, _NUMBER, _SUM = np.dtype(np.uint32), np.dtype(np.float32), np.dtype(np.uint64)
 _LARGEST = 1 << 18  # elements: more are worth threads
+_WORDS = (np.dtype(np.uint16), _WORD)  # of bfloat16, and of all other numbers
 
 
 class InBlocks(NamedTuple):
@@ -39,19 +41,36 @@ class InBlocks(NamedTuple):
     amaxes: NDArray[np.uint32]
 
 
+class _Kernels:
+    """The kernels of a record, and what they are told of it whatever the sides of a tensor are."""
+
+    def __init__(self, record: BlockFormat) -> None:
+        self.patterns = {dtype: pattern_of(dtype, record.counted) for dtype in _WORDS}
+        self.grid = grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+        self.dtype = code_dtype(record.fmt)
+        self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
+        self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
+        self._fmt, self._drops = record.fmt, record.drops_sign_of_zero
+        # By what is not told of each call: the kinds of arrays, and which steps there are.
+        self.compiled: dict[Any, tuple[Callable[..., Any], ...]] = {}
+
+    def at_random(self, n_random_bits: int) -> Any:
+        """Return what stochastic rounding takes."""
+        return rule_at_random(self._fmt, n_random_bits, self._drops)
+
+
 class _Scale(NamedTuple):
-    """A scale: its kernel, and the arguments that are the same in each call.
+    """A scale: the arguments that are the same in each call, and whether blocks share it.
 
     Each of its parts has so many rows and columns of blocks, and those of scales below share it.
     """
 
     name: str
-    run: Direct
-    grid: tuple[int, int]
     dtype: np.dtype[Any]
+    grid: tuple[int, int]
     first: tuple[Any, ...]
-    parts: Partition
-    is_one_block: bool
+    of_blocks: tuple[int, int]
+    is_shared: bool
     shared: tuple[tuple[int, int], ...]
 
 
@@ -59,58 +78,63 @@ class SmallTensor:
     """A tensor that is one part, in the blocks of a record and in units."""
 
     def __init__(self, record: BlockFormat, units: Partition, part: Part) -> None:
+        kernels = self.kernels = _kernels_of(record)
         cut = partition((units.rows, units.columns), record.block)
         block, unit = Sides(*cut.block), Sides(*units.block)
-        place, grid = (
-            Place(0, 0, units.columns),
-            grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero),
-        )
-        bounds = row_bounds(part, block.rows)
+        place, bounds = Place(0, 0, units.columns), row_bounds(part, block.rows)
         self.record, self.part, self.columns, self.block = record, part, units.columns, block
-        self.dtype, self.sums = code_dtype(record.fmt), (*units.grid, 3)
+        self.sums = (*units.grid, 3)
         self.has_decode, self.has_encode = record.decode is not None, record.encode is not None
         parts = [cut.regrouped(scale.over).groups for scale in record.scales[:-1]]
         sides = [*(own.block for own in parts), cut.block]
-        self.scales = [
+        scales = [
             _Scale(
                 scale.name,
-                Direct(rule.run),
-                own.grid,
                 code_dtype(scale.fmt),
+                own.grid,
                 (None, 0, own.grid[0], rule.constants, rule.rows),
-                cut.regrouped(scale.over) if at < len(parts) else cut,
-                own.grid == cut.grid,
-                tuple(_ratio(own.block, below) for below in sides[at + 1 :]),
+                blocks_in(own.block, cut.block),
+                own.grid != cut.grid,
+                tuple(blocks_in(own.block, below) for below in sides[at + 1 :]),
             )
-            for at, (scale, own) in enumerate(zip(record.scales, [*parts, cut], strict=True))
-            for rule in [kernel_of(record, at)]
+            for at, (own, scale, rule) in enumerate(
+                zip([*parts, cut], record.scales, kernels.rules, strict=True)
+            )
         ]
-        self.amaxes = Direct(find_extremes)
-        self.pattern = place, part, bounds, block
-        self.quantize = Direct(quantize_part)
-        self.places = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
-        self.elements = grid
+        self.outer, self.last = scales[:-1], scales[-1]
+        self.places = place, part, bounds, block
+        self.rows = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
         self.tries: tuple[Any, ...] | None = None
         if len(record.tries) > 1:
             check_rows(record, block.rows)
             together, height, nan = tries_together(record, block)
             across = 0, cut.grid[1], block, units.rows, units.columns
-            self.tries = place, *across, together, height, grid, nan
+            self.tries = place, *across, together, height, kernels.grid, nan
+        self.which = tuple(scale.is_shared for scale in self.outer)
+
+    def compile(
+        self, steps: Sequence[tuple[Any, ...]], last_step: Any, *, has_amaxes: bool
+    ) -> tuple[Callable[..., Any], ...]:
+        """Return a function for each step, which the arguments of a call show."""
+        kernels: list[Any] = [] if has_amaxes else [find_extremes]
+        for scale, rule in zip([*self.outer, self.last], self.kernels.rules, strict=True):
+            kernels += [largest_of_groups, rule.run] if scale.is_shared else [rule.run]
+        kernels.append(last_step)
+        return tuple(compiled_for(*step) for step in zip(kernels, steps, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _kernels_of(record: BlockFormat) -> _Kernels:
+    return _Kernels(record)
 
 
 @lru_cache(maxsize=1024)
 def small_tensor(record: BlockFormat, units: Partition) -> SmallTensor | None:
     """Return a tensor in units; None if it is empty or not small, or has percentiles."""
-    rows, columns = units.rows, units.columns
-    parts = [*parts_of(rows, columns)] if rows * columns <= _LARGEST else []
-    if len(parts) != 1 or any(percentiles_of(record, scale) for scale in record.scales):
+    part = only_part(units)
+    if part is None or units.rows * units.columns > _LARGEST:
         return None
-    return SmallTensor(record, units, parts[0])
-
-
-def _ratio(sides: tuple[int, int], below: tuple[int, int]) -> tuple[int, int]:
-    """Return how many rows and columns of parts share a part above them."""
-    return -(-sides[0] // below[0]), -(-sides[1] // below[1])
+    return None if _kernels_of(record).has_percentiles else SmallTensor(record, units, part)
 
 
 def in_steps(
@@ -119,51 +143,67 @@ def in_steps(
     out: Bits | None,
     room: Bits | None,
     amaxes: NDArray[np.uint32] | None,
+    random: RandomWords | None,
 ) -> InBlocks:
     """Quantize a small tensor; `out` takes y as bfloat16, `room` codes.
 
-    All other arrays are made here, of dtypes that follow from the record.
+    With random words, codes are rounded at random, and there is no `out`. All other arrays are made
+    here, of dtypes that follow from the record.
     """
-    x = words_of(numbers, small.columns, small.part).bits
-    last = small.scales[-1]
+    kernels, last = small.kernels, small.last
+    is_wide = numbers.dtype in WIDENED
+    x = words_of(numbers, small.columns, small.part).bits if is_wide else numbers.bits
+    if room is None:
+        room = np.empty(numbers.bits.size, kernels.dtype)
+    steps: list[tuple[Any, ...]] = []
+    given = None if out is None else out.flags.num, None if amaxes is None else amaxes.flags.num
     if amaxes is None:
-        high = np.zeros(last.grid, x.dtype)
-        pattern = pattern_of(x.dtype, small.record.counted)
-        small.amaxes((x,), x, *small.pattern, pattern, high, None)
-        amaxes = as_binary32(high)
+        amaxes = np.zeros(last.grid, _WORD)
+        steps.append((x, *small.places, kernels.patterns[x.dtype], amaxes, None))
     codes: dict[str, Bits] = {}
-    above: list[tuple[Any, Any, tuple[tuple[int, int], ...]]] = []
-    for scale in small.scales[:-1]:
+    above: list[Any] = []
+    for scale in small.outer:
         words = amaxes
-        if not scale.is_one_block:
-            words = np.ascontiguousarray(over_groups(amaxes, scale.parts, np.maximum))
-        stored, own = np.empty(scale.grid, scale.dtype), np.empty(scale.grid, _NUMBER)
-        shared = _shared(above)
-        scale.run((words,), words, *scale.first, *shared, stored, own, None, None)
-        codes[scale.name] = stored
+        if scale.is_shared:
+            words = np.zeros(scale.grid, _WORD)
+            steps.append((amaxes, *scale.of_blocks, words))
+        stored = codes[scale.name] = np.empty(scale.grid, scale.dtype)
+        own = np.empty(scale.grid, _NUMBER)
+        steps.append((words, *scale.first, *_shared(above), stored, own, None, None))
         above.append((own, words, scale.shared))
     stored = codes[last.name] = np.empty(last.grid, last.dtype)
     decode = np.empty(last.grid, _WORD) if small.has_decode else None
     encode = np.empty(last.grid, _WORD) if small.has_encode else None
-    arguments = *last.first, *_shared(above), stored, None, decode, encode
-    if small.tries is None:
-        signs = last.run((amaxes,), amaxes, *arguments)
-    else:
-        signs = last.run((amaxes, x), amaxes, *arguments, x, *small.tries)
-    for factor, sign in zip(FACTORS, signs, strict=True):
-        if sign:
-            raise ValueError(negative_factor(small.record, factor))
-    blocks = TileScales(small.block, encode, decode)
-    if room is None:
-        room = np.empty(numbers.bits.size, small.dtype)
-    sums = np.zeros(small.sums, _SUM)
-    place, *places = small.places
-    rest = blocks, blocks.room_for_strip(), small.elements, room, out, sums
-    small.quantize((x, room, out), x, place, *places, *rest)
+    tried = () if small.tries is None else (x, *small.tries)
+    steps.append((amaxes, *last.first, *_shared(above), stored, None, decode, encode, *tried))
+    blocks, sums = TileScales(small.block, encode, decode), np.zeros(small.sums, _SUM)
+    rule, more, word = kernels.grid, out, None
+    if random is not None:
+        rule, more, word = kernels.at_random(random.n), random.words, random.words.dtype
+    steps.append((x, *small.rows, blocks, rule, room, more, sums))
+    kind = x.dtype, x.flags.num, room.dtype, room.flags.num, given, small.which, word
+    functions = kernels.compiled.get(kind)
+    if functions is None:
+        last_step = quantize_part if random is None else quantize_part_at_random
+        functions = small.compile(steps, last_step, has_amaxes=given[1] is not None)
+        kernels.compiled[kind] = functions
+    for function, arguments in zip(functions, steps, strict=True):
+        signs = function(*arguments)
+        if signs is not None and signs != _NOT_NEGATIVE:
+            _refuse_negative(small.record, signs)
     return InBlocks(FormatScales(codes, blocks), room, sums, amaxes)
 
 
-def _shared(above: list[tuple[Any, Any, tuple[tuple[int, int], ...]]]) -> list[Any]:
+_NOT_NEGATIVE = (0, 0)
+
+
+def _refuse_negative(record: BlockFormat, signs: Sequence[int]) -> None:
+    for factor, sign in zip(FACTORS, signs, strict=True):
+        if sign:
+            raise ValueError(negative_factor(record, factor))
+
+
+def _shared(above: list[Any]) -> list[Any]:
     """Return for each scale above the numbers, the amaxes, and how many parts share one."""
     arguments: list[Any] = []
     for n, (numbers, words, shared) in enumerate(above):

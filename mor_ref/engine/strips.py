@@ -7,6 +7,8 @@ or as wide as the tensor: the scale of each column is written out first.
 from typing import NamedTuple
 
 import numpy as np
+from numba.core import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import Partition
@@ -45,6 +47,19 @@ class Strip(NamedTuple):
 
     encode: NDArray[np.float32] | None
     decode: NDArray[np.float32] | None
+
+
+def room_for_strip(scales, width):
+    """Return room for the scale of each column of a strip in a kernel; None if there are none."""
+    return None if scales is None else np.empty(width, _F)
+
+
+@overload(room_for_strip)
+def _room_for_strip(scales, width):
+    """Decide by the type: a result that may be None has no vectors."""
+    if isinstance(scales, types.NoneType):
+        return lambda scales, width: None
+    return lambda scales, width: np.empty(width, _F)
 
 
 class Units(NamedTuple):
@@ -131,6 +146,12 @@ def end_of_run(units, row, column, end):
 def start_of(place, row):
     """Return the index of column 0 of the tensor in a row of an array."""
     return (row - place.top) * place.stride - place.left
+
+
+@step
+def strip_width(part):
+    """Return how many columns the strips of a part have, at most: small arrays are made sooner."""
+    return min(STRIP, part.right - part.left)
 
 
 @step

@@ -2,14 +2,14 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.metrics.metric import ComparedNumbers, InKernels, Metric
 from mor_ref.metrics.thresholds import ByTensor, Threshold, WithThreshold, as_fraction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mor_ref.cuda import errors as on_device
     from mor_ref.cuda import scales as of_device
@@ -53,10 +53,8 @@ class _MeanIsBelow(InKernels):
         self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
     ) -> "Accepted":
         """Return which means are below the threshold."""
-        from mor_ref.engine.policies import is_below
-
         del errors, extremes
-        return is_below(own, self.limit)
+        return _is_below()(own, self.limit)
 
     @property
     def numbers(self) -> "Mapping[str, Any]":
@@ -75,6 +73,13 @@ class _MeanIsBelow(InKernels):
         del errors, amax, amin
         right = (self.limit, own.nonzero)
         return ComparedNumbers("sum", own.sum, ("<", "≥"), right) if own.nonzero else None
+
+
+@cache
+def _is_below() -> "Callable[[Errors, Any], Accepted]":
+    from mor_ref.engine.policies import is_below  # imports Numba
+
+    return is_below
 
 
 @dataclass(frozen=True, eq=False)

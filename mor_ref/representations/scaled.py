@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mor_ref.definitions.block_formats import BlockFormat
@@ -14,6 +15,8 @@ from mor_ref.former_names import FormerAttribute
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mor_ref.api.dequantization import OutcomeOfCodes
     from mor_ref.api.quantization import Quantized
     from mor_ref.arrays import Bits, Numbers
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
     from mor_ref.exact.quantization import Element
 
 _MANTISSA_BITS = formats["f32"].mantissa_bits  # of the mantissa that a group shares
+
+
+@cache
+def _quantized() -> "Callable[..., OutcomeOfCodes[Quantized]]":
+    from mor_ref.api.quantization import quantized  # imports NumPy
+
+    return quantized
 
 
 @dataclass(frozen=True)
@@ -87,9 +97,7 @@ class ScaledFormat:
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
     ) -> "OutcomeOfCodes[Quantized]":
         """Quantize with the engine."""
-        from mor_ref.api.quantization import quantized
-
-        return quantized(numbers, self.fmt, blocks, out, threads, blocks.given.scaled)
+        return _quantized()(numbers, self.fmt, blocks, out, threads, blocks.given.scaled)
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
