@@ -98,10 +98,7 @@ def quantized(
 ) -> OutcomeOfCodes[Quantized]:
     """Quantize a tensor with the amax of each block; `out` takes y as bfloat16."""
     cut, scaling, known, _ = blocks
-    formulas, record_of = (
-        scaled_formulas(fmt, scaling, cut.block, cut.group),
-        record_by(scaling, cut),
-    )
+    formulas = scaled_formulas(fmt, scaling, cut.block, cut.group)
     by_name = given_of(formulas.scales[0].name, given)
     record_of = record_by(scaling, cut)
     return outcome_of(numbers, formulas, cut, out, threads, record_of, given=by_name, amaxes=known)
