@@ -37,6 +37,7 @@ from mor_ref.definitions.format import Format as Format
 from mor_ref.definitions.format import FormatError as FormatError
 from mor_ref.definitions.formats import formats as formats
 from mor_ref.definitions.roles import Role as Role
+from mor_ref.definitions.table_format import TableFormat as TableFormat
 from mor_ref.explanations.decoding import Neighbours as Neighbours
 from mor_ref.explanations.encoding import ExplainedEncoding as ExplainedEncoding
 from mor_ref.explanations.functions import explain as explain

@@ -17,9 +17,9 @@ from mor_ref.arrays import Bits, Numbers, code_dtype, room_for
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
+from mor_ref.definitions.table_format import ElementFormat
 
 if TYPE_CHECKING:
     from mor_ref.engine.block_formats import FormatScales
@@ -70,7 +70,7 @@ class BlockQuantized(Dequantizable):
 
 
 # What a record has first: its codes, errors, format, source and tile. And how it is made of that.
-First = tuple[NDArray[Any], ErrorSums, Format, str, tuple[int, int]]
+First = tuple[NDArray[Any], ErrorSums, ElementFormat, str, tuple[int, int]]
 RecordOf = Callable[[First, "FormatScales"], Record]
 
 

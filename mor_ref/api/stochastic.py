@@ -12,7 +12,7 @@ from mor_ref.api.encoding import encode, words_for
 from mor_ref.api.errors import error_sums
 from mor_ref.arrays import Bits, Numbers, RandomWords, numbers_from
 from mor_ref.definitions.blocks import Partition, rows_and_columns
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
@@ -65,7 +65,7 @@ def at_random(
 
 def codes_at_random(
     numbers: Numbers,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: "TileScales",
     words: RandomWords,
     threads: int | None,
@@ -73,6 +73,11 @@ def codes_at_random(
     drops_sign_of_zero: bool,
 ) -> Bits:
     """Return the codes of scaled numbers by stochastic rounding, in rows and columns."""
+    if isinstance(fmt, TableFormat):
+        raise TypeError(
+            f"random_bits are given, and the elements are values of the table {fmt.name!r}, which "
+            "are not rounded at random; leave random_bits out"
+        )
     rows, columns = rows_and_columns(numbers.shape)
     x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(rows, columns)
 

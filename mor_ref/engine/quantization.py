@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers, code_dtype
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.dequantization import restored
-from mor_ref.engine.errors import add_strip, error_of
+from mor_ref.engine.errors import add_strip, error_of, error_of_any
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.nearest import grid_of, nearest, one_sided, with_sign
+from mor_ref.engine.nearest import elements_of, nearest, one_sided, with_sign
 from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, spread, strip_of
+from mor_ref.engine.table_format import code_in_table
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -80,6 +81,32 @@ def quantize_row(x, strip, grid, codes, out, sums, counts):
             out[i] = _U(as_bf16(bits_of(y)) | sign)
 
 
+@step
+def quantize_row_in_table(x, strip, table, codes, out, sums, counts):
+    """BLF-009: quantize one row of a strip, where a value need not have the sign of its number."""
+    use_full_vectors()
+    for i in range(x.size):
+        bits = widen(x[i], _U)
+        scaled = scaled_by(float_of(bits), strip.encode, strip.decode, i)
+        code, value = code_in_table(scaled, table)
+        codes[i] = code
+        y = bits_of(restored(value, strip.encode, strip.decode, i))
+        u, count = error_of_any(bits, y)
+        sums[i] = _U(sums[i] + u)
+        counts[i] = _U(counts[i] + count)
+        if out is not None:
+            out[i] = _U(as_bf16(_U(y & _MAGNITUDE)) | sign_of_bf16(y))
+
+
+@step
+def quantize_elements(x, strip, grid, limits, smallest_field, codes, out, sums, counts):
+    """Quantize one row of a strip: there are limits in a table alone, and a field elsewhere."""
+    if limits is not None:
+        quantize_row_in_table(x, strip, grid, codes, out, sums, counts)
+    if smallest_field is not None:
+        quantize_row(x, strip, grid, codes, out, sums, counts)
+
+
 # ---------------------------------------------------------------------- loops
 
 
@@ -122,7 +149,8 @@ def quantize_part(
                 prefetch_row(x, start + place.stride, width)
                 numbers, codes_of_row = x[start : start + width], codes[at : at + width]
                 room = strip_of(out, at, width)
-                quantize_row(numbers, strip, grid, codes_of_row, room, sums, counts)
+                way = grid.limits, grid.smallest_field
+                quantize_elements(numbers, strip, grid, *way, codes_of_row, room, sums, counts)
             block_errors = errors[block_bounds[k] // block.rows - part.top // block.rows]
             add_strip(sums, counts, block_errors, part, left, right, block)
 
@@ -132,7 +160,7 @@ def quantize_part(
 
 def quantize(
     numbers: Numbers,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     partition: Partition,
     out: Bits | None,
@@ -148,7 +176,7 @@ def quantize(
     columns = partition.columns
     codes = np.empty(numbers.bits.size, code_dtype(fmt)) if room is None else room
     errors = Gathered(partition, np.uint64, 0, np.add, 3)
-    grid = grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
+    grid = elements_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
     block = Sides(*partition.block)
 
     def quantize_one(part: Part) -> None:

@@ -21,7 +21,7 @@ from mor_ref.engine.amaxes import find_extremes, pattern_of
 from mor_ref.engine.block_formats import FACTORS, FormatScales, kernel_of, tries_together
 from mor_ref.engine.blocks import Part, Place, Sides, over_groups, parts_of, row_bounds, words_of
 from mor_ref.engine.kernel import Direct
-from mor_ref.engine.nearest import grid_of
+from mor_ref.engine.nearest import elements_of
 from mor_ref.engine.quantization import quantize_part
 from mor_ref.engine.scales import as_binary32
 from mor_ref.engine.strips import TileScales
@@ -63,7 +63,7 @@ class SmallTensor:
         block, unit = Sides(*cut.block), Sides(*units.block)
         place, grid = (
             Place(0, 0, units.columns),
-            grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero),
+            elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero),
         )
         bounds = row_bounds(part, block.rows)
         self.record, self.part, self.columns, self.block = record, part, units.columns, block
