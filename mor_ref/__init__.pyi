@@ -39,6 +39,7 @@ from mor_ref.definitions.formats import formats as formats
 from mor_ref.definitions.formula_functions import FormulaFunction as FormulaFunction
 from mor_ref.definitions.formula_functions import formula_functions as formula_functions
 from mor_ref.definitions.roles import Role as Role
+from mor_ref.definitions.table_format import TableFormat as TableFormat
 from mor_ref.explanations.decoding import Neighbours as Neighbours
 from mor_ref.explanations.encoding import ExplainedEncoding as ExplainedEncoding
 from mor_ref.explanations.functions import explain as explain

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.argument_checks import items_of
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.format_names import DTYPES
+from mor_ref.definitions.table_format import ElementFormat
 
 Bits = NDArray[np.unsignedinteger[Any]]
 
@@ -186,7 +186,7 @@ def let_go(x: NDArray[Any]) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
+def code_dtype(fmt: ElementFormat) -> np.dtype[np.unsignedinteger[Any]]:
     """Return the smallest unsigned dtype that holds the codes of a format."""
     return _CODE_DTYPES[fmt.bits]
 
@@ -196,7 +196,7 @@ _CODE_DTYPES = tuple(
 )
 
 
-def codes_from(x: object, fmt: Format, argument: str) -> Bits:
+def codes_from(x: object, fmt: ElementFormat, argument: str) -> Bits:
     """Return codes of a format: unsigned integers, or an array whose dtype is the format."""
     if type(x) is np.ndarray and x.dtype.kind in "ui":
         return unsigned_from(x, fmt.bits, code_dtype(fmt), argument)

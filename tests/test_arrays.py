@@ -166,7 +166,7 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
         ([1.0], {"profile": "cuda", "overflow": "ieee"}, ValueError, "overflow is given too"),
         ([1.0], {"profile": "cuda", "nan": "signed"}, ValueError, "nan is given too"),
         ([1.0], {"profile": "torch", "fmt": "e2m1"}, ValueError, "it covers e4m3, e5m2, e8m0"),
-        ([1.0], {"fmt": "e8m0", "rounding": "rne"}, ValueError, "give one of rtp, rtz, rna"),
+        ([1.0], {"fmt": "e8m0", "rounding": "rto"}, ValueError, "give one of rtp, rtz, rna"),
         (
             [1.0],
             {"rounding": "sr"},

@@ -86,7 +86,7 @@ FORMATS = {
     "e5m2, up": stored_in("e5m2", "rtp", "e4m3fnuz"),
     "fnuz": stored_in("e4m3fnuz", "rne", "e5m2"),
     "integers": stored_in("int8_mx", "rne", "e2m1"),
-    "powers, ties away": stored_in("e8m0", "rna", "e4m3"),
+    "powers, to nearest": stored_in("e8m0", "rne", "e4m3"),
     "tall": BlockFormat(
         "tall", "int8_mx", (
             BlockScale("g", "column", "amax or 3"),
@@ -181,6 +181,19 @@ def as_kernels_return(_: str, parameters: Any, inputs: Any) -> dict[str, Any]:
     record = mor_ref.quantize(inputs["x"].view(np.float32), parameters["block_format"])
     y = record.dequantize().view(np.uint32)
     return {"scale": record.scales["s"].view(np.uint32), "code": record.codes, "y": y}
+
+
+def test_a_scale_rounded_to_the_nearest_power_of_two() -> None:
+    """ENC-013, BLF-003: as ml_dtypes has it; rne and rna are one rounding, and have one text."""
+    amaxes = np.float32([[1, 1.4375, 1.5, 1.5625, 3, 2.9, 6, 100, 2.0**-120, 1e30]])
+    own = BlockFormat("own", "e4m3", (BlockScale("s", (1, 1), "amax", "e8m0", "rne"),), decode="s")
+    record = mor_ref.quantize(amaxes, own)
+    powers = amaxes.astype(ml_dtypes.float8_e8m0fnu)
+    np.testing.assert_array_equal(record.scales["s"], powers.view(np.uint8))
+    away = own.text.replace('"rne"', '"rna"')
+    assert 'rounding = "rna"' in away
+    assert mor_ref.quantize(amaxes, away.replace('"rna"', '"rne"')) == record
+    assert own.text == away
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 64, 199, 200, 201, 1000])

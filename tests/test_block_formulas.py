@@ -324,7 +324,7 @@ def test_a_block_format_that_cannot_exist_is_refused(fields: dict[str, Any], has
         BlockFormat("own", **{**usual, **fields})
 
 
-@pytest.mark.parametrize("rounding", ["rne", "sr"])
+@pytest.mark.parametrize("rounding", ["rto", "sr"])
 def test_a_scale_is_refused_with_a_rounding_that_its_format_lacks(rounding: Rounding) -> None:
     with pytest.raises(ValueError, match="rounding is"):
         BlockScale("s", "row", "amax", "e8m0", rounding)

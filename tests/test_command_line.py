@@ -156,6 +156,9 @@ def test_explain_of_other_formats():
         "explain", "1e-40", "--format", "e8m0"
     )
     assert "(ENC-013)" in mor_ref("explain", "3", "--format", "e8m0")
+    to_nearest = ["explain", "3", "--format", "e8m0", "--rounding"]
+    assert "0x81" in mor_ref(*to_nearest, "rne")
+    assert mor_ref(*to_nearest, "rne") == mor_ref(*to_nearest, "rna")
     assert "0x81" in mor_ref("explain", "-5", "--format", "int8_mx")
     found = json.loads(
         mor_ref("explain", "1e9", "--format", "e5m2", "--overflow", "ieee", "--json")
@@ -208,7 +211,7 @@ def test_numbers_are_parsed_as_written():
             "which has more than the 16 bits of f16",
         ),
         (["explain", "1", "--format", "e4m3", "--source", "f8"], "source is 'f8'"),
-        (["explain", "1", "--format", "e8m0", "--rounding", "rne"], "give one of rtp, rtz, rna"),
+        (["explain", "1", "--format", "e8m0", "--rounding", "rto"], "give one of rtp, rtz, rna"),
         (
             ["explain", "1.1", "--format", "e4m3", "--rounding", "sr"],
             "needs --random-word; give --random-word and --n-random-bits",

@@ -16,7 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from inputs import RELEASED, SMALL, any_format, by_name, edges, roundings_of, values_of
 
-from mor_ref import exact, formats
+import mor_ref
+from mor_ref import Format, exact, formats
 from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
 from mor_ref.definitions.formats import encoding_profiles
 
@@ -222,13 +223,25 @@ def test_e4m3_overflow_is_judged_after_rounding():
 def test_e8m0(x, rtp, rtz, rna):
     """ENC-013, ENC-014."""
     e8m0 = formats["e8m0"]
-    found = [exact.encode(x, e8m0, rounding) for rounding in ("rtp", "rtz", "rna")]
-    assert found == [rtp, rtz, rna]
+    found = [exact.encode(x, e8m0, rounding) for rounding in ("rtp", "rtz", "rna", "rne")]
+    assert found == [rtp, rtz, rna, rna]
     assert exact.encode(x, e8m0) == rtp
     assert exact.encode(1.25 * 2.0**127, e8m0, "rtp", IEEE) == 0xFF
     assert exact.encode(1.25 * 2.0**127, e8m0, "rna", IEEE) == 0xFE
     assert exact.encode(2.0**200, e8m0, "rna", IEEE) == 0xFF
     assert exact.encode(2.0**200, e8m0, "rtz", IEEE) == 0xFE
+
+
+def test_powers_of_two_of_a_user_to_nearest():
+    """ENC-013: by the distances to all numbers of the format; of two, to the larger."""
+    fields = {"mantissa_bits": 0, "specials": "none", "sign": "none"}
+    fmt = Format("powers", exponent_bits=4, bias=9, **fields)
+    values = [Fraction(2) ** (code - 9) for code in range(16)]
+    points = [Fraction(k, 1 << 13) for k in range(0, 1 << 13, 7)] + [3 * v / 2 for v in values]
+    for x in [*points, Fraction(65), Fraction(1000)]:
+        nearest = min(range(16), key=lambda code: (abs(values[code] - x), -code))
+        assert exact.encode(float(x), fmt, "rne") == nearest
+        assert mor_ref.encode(float(x), fmt, rounding="rne") == nearest
 
 
 @given(any_format(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(OVERFLOWS))
@@ -275,5 +288,5 @@ def test_misuse_is_refused():
         exact.encode(1.0, formats["e4m3"], "sr")
     with pytest.raises(ValueError, match="random_word is 4, which does not fit 2 bits"):
         exact.encode(1.0, formats["e4m3"], "sr", random_word=4, n_random_bits=2)
-    with pytest.raises(ValueError, match=r"rounding is 'rne', which e8m0 does not admit"):
-        exact.encode(1.0, formats["e8m0"], "rne")
+    with pytest.raises(ValueError, match=r"rounding is 'rto', which e8m0 does not admit"):
+        exact.encode(1.0, formats["e8m0"], "rto")

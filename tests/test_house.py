@@ -390,6 +390,7 @@ UNIT_SUMS = "what metrics compare, a part of the chapter policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
+TABLES = "elements that are values of a table, of the chapter block_formats"
 NO_CHAPTERS = {
     "definitions": {
         "block_formulas": BLOCK_FORMULAS,
@@ -404,6 +405,7 @@ NO_CHAPTERS = {
         "formulas": "what formulas are, of the chapter block_formats",
         "matmul": MATMUL,
         "roles": "what a tensor is in a model, of the chapter policies",
+        "table_format": TABLES,
         "tables": "the type of tables that records have",
         "unit_sums": UNIT_SUMS,
     },
@@ -418,6 +420,7 @@ NO_CHAPTERS = {
         "matmul": MATMUL,
         "metrics": METRICS,
         "step": "lets a deviation replace a step",
+        "table_format": TABLES,
         "unit_sums": UNIT_SUMS,
     },
     "engine": {
@@ -444,6 +447,7 @@ NO_CHAPTERS = {
         "squares": "squared errors, a part of the chapter errors",
         "steps": "single steps of all chapters",
         "strips": "cuts tensors for all loops",
+        "table_format": TABLES,
         "widening": "reads numbers of 16 bits for all loops",
         "unit_sums": UNIT_SUMS,
         "unrounded_y": "a part of the chapter errors",

@@ -247,7 +247,7 @@ def test_the_page_has_the_rules_and_a_worked_example(given_away: Path) -> None:
 
 
 @pytest.mark.tier("full", but=["[powers"])
-@pytest.mark.parametrize("name", ["three scales", "tall", "bf16", "powers, ties away"])
+@pytest.mark.parametrize("name", ["three scales", "tall", "bf16", "powers, to nearest"])
 def test_any_block_format_has_a_page(name: str) -> None:
     record = dataclasses.replace(FORMATS[name], name="mine")
     files, _ = made(record, Size())

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 from extras import imported, needs
@@ -31,6 +32,44 @@ def test_ml_dtypes(name):
             theirs = bits_of(x.astype(ML_DTYPES[name]))
         ours = mor_ref.encode(x, fmt, profile="ml_dtypes")
         assert differences(x, ours, theirs.tolist()) == [], x.dtype
+
+
+def as_ml_dtypes_by_value(x):
+    """Return the codes of ml_dtypes in e8m0, but those of the cases in which it is by the rules.
+
+    Magnitudes are encoded; 0 and what is below the smallest tie have code 0, and what it has no
+    code for, but NaN, is the largest number.
+    """
+    magnitudes = np.abs(x)
+    with np.errstate(all="ignore"):
+        codes = magnitudes.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8)
+    codes[(codes == 0xFF) & ~np.isnan(x)] = 0xFE
+    codes[magnitudes < np.float32(1.5 * 2.0**-127)] = 0
+    return codes
+
+
+def test_powers_of_two_to_nearest_as_ml_dtypes():
+    """ENC-013, ENC-014, ENC-016."""
+    for x in (ALL_BF16, ALL_F16, edges(formats["e8m0"], np.float32)):
+        ours = mor_ref.encode(x, "e8m0", rounding="rne")
+        assert differences(x, ours, as_ml_dtypes_by_value(x.astype(np.float32)).tolist()) == []
+        with np.errstate(all="ignore"):
+            theirs = bits_of(x.astype(ml_dtypes.float8_e8m0fnu))
+        ours = mor_ref.encode(x, "e8m0", rounding="rne", profile="ml_dtypes")
+        assert differences(x, ours, theirs.tolist()) == []
+
+
+@pytest.mark.tier("exhaustive")
+def test_all_inputs_to_nearest_powers_of_two_as_ml_dtypes():
+    """ENC-013, ENC-014, ENC-016: all 2^32 inputs."""
+    for first in range(0, 1 << 32, 1 << 24):
+        x = np.arange(first, first + (1 << 24), dtype=np.uint32).view(np.float32)
+        ours = mor_ref.encode(x, "e8m0", rounding="rne")
+        np.testing.assert_array_equal(ours, as_ml_dtypes_by_value(x))
+        with np.errstate(all="ignore"):
+            theirs = bits_of(x.astype(ml_dtypes.float8_e8m0fnu))
+        ours = mor_ref.encode(x, "e8m0", rounding="rne", profile="ml_dtypes")
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.tier("full", but=["[e4m3]"])

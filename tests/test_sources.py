@@ -168,12 +168,14 @@ def test_the_largest_suite_matches(tmp_path):
 def test_refusals(library):
     """ENC-005, ENC-013, ENC-016, DEC-004."""
     e4m3, e8m0, f32 = (named(library, name) for name in ("e4m3", "e8m0", "f32"))
-    default, rne, rtp = 0, 1, 4
+    default, rne, rtp, rto = 0, 1, 4, 6
     x = ctypes.c_uint64(0x3F800000)
     assert library.mor_encode(e4m3, default, 0, 0, f32, x) == 0x38
     assert library.mor_encode(e8m0, default, 0, 0, f32, x) == 0x7F
     assert library.mor_encode(e8m0, rtp, 0, 0, f32, x) == 0x7F
-    assert library.mor_encode(e8m0, rne, 0, 0, f32, x) == -1
+    assert library.mor_encode(e8m0, rto, 0, 0, f32, x) == -1
+    three, below = ctypes.c_uint64(0x40400000), ctypes.c_uint64(0x403FFFFF)
+    assert [library.mor_encode(e8m0, rne, 0, 0, f32, x) for x in (below, three)] == [0x80, 0x81]
     assert library.mor_encode(e4m3, default, 0, 0, e4m3, ctypes.c_uint64(256)) == -1
     stochastic = library.mor_encode_stochastic
     assert stochastic(e4m3, 0, 0, 3, 7, f32, x) == 0x38

@@ -61,12 +61,15 @@ Explorer.formats = (() => {
 
   // The default rounding of a format (ENC-003, ENC-013 and ENC-016).
   function roundingFor(fmt, rounding, special) {
-    if (rounding) return rounding;
+    if (rounding) return withoutTies(fmt, rounding);
     return fmt.isPowerOfTwo ? special.powerOfTwoRounding : "rne";
   }
 
+  // In powers of two no neighbour is even, and rne is rna (ENC-013).
+  const withoutTies = (fmt, rounding) => (fmt.isPowerOfTwo && rounding === "rne" ? "rna" : rounding);
+
   const admits = (fmt, rounding) =>
-    !fmt.isPowerOfTwo || catalogue.powerOfTwoRoundings.includes(rounding);
+    !fmt.isPowerOfTwo || catalogue.powerOfTwoRoundings.includes(withoutTies(fmt, rounding));
 
   // Where a finite number lies: |x| = (below + rest / whole) * 2^unit (ENC-002, ENC-013).
   function placeOf(x, fmt) {

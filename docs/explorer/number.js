@@ -35,7 +35,7 @@ Explorer.number = (() => {
   // The code of x under a rounding, null where the format or the preset does not have it.
   function encoded(x, fmt, rounding, special, random) {
     if (!special || !formats.admits(fmt, rounding) || (rounding === "sr" && !random)) return null;
-    return formats.encode(x, fmt, rounding, special, random);
+    return formats.encode(x, fmt, formats.roundingFor(fmt, rounding, special), special, random);
   }
 
   const absent = (why) => ({ content: "–", class: "absent", title: why });
@@ -130,7 +130,7 @@ Explorer.number = (() => {
   function whyNot(fmt, rounding, special) {
     if (!special) return `This profile says nothing of ${fmt.name}.`;
     if (rounding === "sr" && formats.admits(fmt, rounding)) return "Give random bits.";
-    return `${fmt.name} holds powers of two and admits ${catalogue.powerOfTwoRoundings.join(", ")} only.`;
+    return `${fmt.name} holds powers of two and admits ${catalogue.powerOfTwoRoundings.join(", ")} and rne only.`;
   }
 
   // Every format under every rounding, the chosen one with its value and error.

@@ -19,9 +19,9 @@ from mor_ref.arrays import Bits, Numbers, code_dtype, described, room_for
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat, split_factor
 from mor_ref.definitions.blocks import Partition, in_one_block
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.records import Values, made_later
 
 if TYPE_CHECKING:
@@ -73,14 +73,20 @@ class BlockQuantized(Dequantizable):
         """
         from mor_ref.engine.dot_operands import numbers_of  # imports Numba
 
+        fmt = self.fmt
+        if isinstance(fmt, TableFormat):
+            raise ValueError(
+                f"codes of the table {fmt.name!r} are no numbers that products take; give "
+                "dequantize(), or use profile f32_fma or f32_pairwise, which take y"
+            )
         last, above = self.block_format.scales[-1], split_factor(self.block_format)
         if above is None:
             one = np.float32(1)
             with np.errstate(all="ignore"):
                 d = self.factor if self.block_format.decode is not None else one / self.factor
-            return CodedBlocks(self.codes, self.fmt, self.tile, d.astype(np.float64))
+            return CodedBlocks(self.codes, fmt, self.tile, d.astype(np.float64))
         numbers = numbers_of(self.scales[last.name], last.fmt)
-        coded = self.codes, self.fmt, self.tile, numbers, self.scales[last.name], last.fmt
+        coded = self.codes, fmt, self.tile, numbers, self.scales[last.name], last.fmt
         if not above.name:
             return CodedBlocks(*coded)
         g = self.scale_numbers[above.name].reshape(-1)
@@ -96,7 +102,7 @@ class BlockQuantized(Dequantizable):
 
 # What a record has first: its codes, errors, format, source and tile. They are made later: a record
 # is made of its codes and of a way to these.
-First = tuple[NDArray[Any], ErrorSums, Format, str, tuple[int, int]]
+First = tuple[NDArray[Any], ErrorSums, ElementFormat, str, tuple[int, int]]
 WayToFirst = Callable[[], First]
 RecordOf = Callable[[Bits, WayToFirst, "InBlocks"], Record]
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mor_ref.api.border import public_in_every_mode
 from mor_ref.arrays import codes_from, room_for
-from mor_ref.definitions.formats import FormatLike, as_format
+from mor_ref.definitions.formats import FormatLike
+from mor_ref.definitions.table_format import TableFormat, as_element_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ def _decode_into() -> Callable[..., None]:
 @public_in_every_mode
 def decode(
     codes: "ArrayLike",
-    fmt: FormatLike,
+    fmt: FormatLike | TableFormat,
     *,
     out: NDArray[np.float32] | None = None,
     threads: int | None = None,
@@ -41,7 +42,7 @@ def decode(
     >>> mor_ref.decode([0x2A, 0xFE, 0x7F], "e4m3")
     array([ 3.125e-01, -4.480e+02,        nan], dtype=float32)
     """
-    source = as_format(fmt)
+    source = as_element_format(fmt)
     words = codes_from(codes, source, "codes")
     numbers, store = room_for(out, words.shape, _NUMBER, [words])
     flat = words if words.ndim == 1 else words.reshape(-1)

@@ -23,8 +23,8 @@ from mor_ref.arrays import (
     room_for,
 )
 from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.records import NumbersRecord
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Dequantizable(NumbersRecord):
 
     codes: Bits
     error: ErrorSums
-    fmt: Format
+    fmt: ElementFormat
     source: str
     tile: tuple[int, int]
 
@@ -156,7 +156,7 @@ class OutcomeOfCodes(NamedTuple, Generic[Record]):
     """
 
     codes: Bits
-    fmt: Format
+    fmt: ElementFormat
     scales: "TileScales"
     sums: NDArray[np.uint64]
     make: Callable[[Bits], Record]

@@ -49,10 +49,10 @@ def encode(
 
     `x` is float64, float32, float16, bfloat16 (ml_dtypes) or a CPU torch tensor, of any shape; a
     float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
-    or "sr"; e8m0 takes "rtp" (its default), "rtz" and "rna". "sr" needs `random_bits`, a word
-    below 2**n_random_bits for each element. With "cuda" for `n_random_bits`, two or four elements
-    next to each other share a word of 32 bits, as the instruction `cvt.rs` has it. `overflow` is
-    "satfinite" (the default) or "ieee".
+    or "sr"; e8m0 takes "rtp" (its default), "rtz", "rna" and "rne". "sr" needs `random_bits`, a
+    word below 2**n_random_bits for each element. With "cuda" for `n_random_bits`, two or four
+    elements next to each other share a word of 32 bits, as the instruction `cvt.rs` has it.
+    `overflow` is "satfinite" (the default) or "ieee".
     `nan` is "canonical" (the default) or "signed". In place of these two, `profile` names a library
     to follow: "cuda", "ml_dtypes" or "torch". By default, `threads` is all that can run.
 

@@ -23,6 +23,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.table_format import TableFormat
 from mor_ref.former_names import with_former_name
 from mor_ref.policies import Policy, Rung
 from mor_ref.record_files import read_record
@@ -52,7 +53,10 @@ def _dataclasses_in(modules: Iterable[ModuleType]) -> tuple[type[Any], ...]:
 
 
 _RECORDS = CodedBlocks, DotChunks, ErrorSums, MorResult, Transposed, Values
-_FIELDS = BlockFormat, BlockScale, DotProfile, Format, Nvfp4Profile, Partition, Policy, Rung
+_FIELDS = (
+    *(BlockFormat, BlockScale, DotProfile, Format, Nvfp4Profile, Partition, Policy, Rung),
+    TableFormat,
+)
 _OF_RUNGS = _dataclasses_in([metrics, representations])
 _OF_SCHEMES = _dataclasses_in(
     [module for file in ("functions", "representation") for module in in_schemes(file)]

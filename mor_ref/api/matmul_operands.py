@@ -16,6 +16,7 @@ from mor_ref.arrays import Bits, codes_in
 from mor_ref.definitions.dot import INT8, DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.table_format import TableFormat
 from mor_ref.records import NumbersRecord, Transposed
 
 _BF16, _F32 = formats["bf16"], formats["f32"]
@@ -154,4 +155,5 @@ def _format_of(x: Any, argument: str) -> Format:
 
 def _blocks_of(x: Any) -> CodedBlocks | None:
     """Return the codes and scales of a record (GEM-003); None if it does not say them."""
-    return x.in_blocks() if isinstance(x, Coded) else None
+    is_table = isinstance(getattr(x, "fmt", None), TableFormat)
+    return x.in_blocks() if isinstance(x, Coded) and not is_table else None

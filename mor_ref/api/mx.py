@@ -19,7 +19,7 @@ from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import mx_formulas
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import FormatLike, formats
+from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.records import made_later
 
@@ -63,7 +63,7 @@ class Mx(Dequantizable):
 
         e8m0 = formats["e8m0"]
         numbers = scale_numbers(self.scale, e8m0)
-        return CodedBlocks(self.codes, self.fmt, self.tile, numbers, self.scale, e8m0)
+        return CodedBlocks(self.codes, as_format(self.fmt), self.tile, numbers, self.scale, e8m0)
 
     @untraced
     def __repr__(self) -> str:

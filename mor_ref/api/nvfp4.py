@@ -19,7 +19,7 @@ from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
-from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
 from mor_ref.records import made_later
@@ -80,7 +80,8 @@ class Nvfp4(Dequantizable):
 
         e4m3, overall = formats["e4m3"], self.global_decode_scale.reshape(-1)
         numbers, codes = scale_numbers(self.block_scale, e4m3), self.block_scale
-        return CodedBlocks(self.codes, self.fmt, self.tile, numbers, codes, e4m3, overall)
+        fmt = as_format(self.fmt)
+        return CodedBlocks(self.codes, fmt, self.tile, numbers, codes, e4m3, overall)
 
     @untraced
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.scales import (
     NOTHING_GIVEN,
     AmaxOrScale,
@@ -79,7 +80,7 @@ class Quantized(Dequantizable):
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""
         scale = self.decode_scale.astype(np.float64).reshape(self.partition.grid)
-        return CodedBlocks(self.codes, self.fmt, self.partition.block, scale)
+        return CodedBlocks(self.codes, as_format(self.fmt), self.partition.block, scale)
 
     @untraced
     def __repr__(self) -> str:

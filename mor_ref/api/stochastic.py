@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.api.encoding import encode, words_for
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat, at_random_refused
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
@@ -24,7 +24,7 @@ def words_given(random_bits: object, n_random_bits: object, shape: tuple[int, ..
 
 def codes_at_random(
     numbers: Numbers,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: "TileScales",
     words: RandomWords,
     threads: int | None,
@@ -32,6 +32,8 @@ def codes_at_random(
     drops_sign_of_zero: bool,
 ) -> Bits:
     """Return the codes of scaled numbers by stochastic rounding, in rows and columns."""
+    if isinstance(fmt, TableFormat):
+        raise TypeError(at_random_refused(fmt))
     rows, columns = rows_and_columns(numbers.shape)
     x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(rows, columns)
 

@@ -12,7 +12,7 @@ from mor_ref.cli.commands import OF_A_CATALOGUE
 RoundingOption = Annotated[
     str | None,
     typer.Option(
-        help="rne (default), rtz, rtp, rtn, rna, rto or sr; for e8m0: rtp (default), rtz or rna."
+        help="rne (default), rtz, rtp, rtn, rna, rto or sr; e8m0 has rtp (default), rtz, rna, rne."
     ),
 ]
 

@@ -33,6 +33,7 @@ from mor_ref.definitions.formulas import (
     percentiles_in,
     reserved_words,
 )
+from mor_ref.definitions.table_format import ElementFormat, TableFormat, as_element_format
 from mor_ref.definitions.tables import FrozenTable
 
 Counted = Literal["finite", "not nan", "all"]
@@ -100,7 +101,7 @@ class BlockFormat:
     """
 
     name: str
-    element: str | Format
+    element: str | ElementFormat
     scales: tuple[BlockScale, ...]
     _: KW_ONLY
     decode: str | None = None
@@ -113,7 +114,7 @@ class BlockFormat:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        object.__setattr__(self, "element", as_format(self.element))
+        object.__setattr__(self, "element", as_element_format(self.element))
         object.__setattr__(self, "scales", tuple(self.scales))
         object.__setattr__(self, "tries", tuple(self.tries))
         for problem in (_wrong_field(self), _wrong_scales(self), _wrong_formula(self)):
@@ -125,9 +126,9 @@ class BlockFormat:
         return hash(self.text)
 
     @functools.cached_property
-    def fmt(self) -> Format:
+    def fmt(self) -> ElementFormat:
         """The format of the elements."""
-        return as_format(self.element)
+        return as_element_format(self.element)
 
     @property
     def block(self) -> Cut:
@@ -276,7 +277,7 @@ def block_format_of(table: Mapping[str, Any]) -> BlockFormat:
     scales = given.pop("scales", ())
     if not isinstance(scales, list | tuple):
         raise BlockFormatError(f"scales is {scales!r}; give tables, as [[scales]] of TOML")
-    given["element"] = _format_of(given.get("element"))
+    given["element"] = _element_of(given.get("element"))
     return BlockFormat(scales=tuple(map(_scale_of, scales)), **given)
 
 
@@ -287,6 +288,13 @@ def parameters_of_blocks(record: BlockFormat) -> dict[str, Any]:
     """
     block, group = in_parameters(record.block), in_parameters(record.scales[0].over)
     return {"block_format": record.text, "block": block, "group": group}
+
+
+_NEEDED: Mapping[type, tuple[str, ...]] = {
+    BlockFormat: ("name", "element", "scales"),
+    BlockScale: ("name", "over", "number"),
+    TableFormat: ("name", "values"),
+}
 
 
 def _scale_of(table: object) -> BlockScale:
@@ -309,11 +317,18 @@ def _keys_checked(place: str, table: object, record: type) -> dict[str, Any]:
         )
     for name in table:
         known_name(f"a key of {place}", name, names)
-    needed = ("name", "element", "scales") if record is BlockFormat else ("name", "over", "number")
+    needed = _NEEDED[record]
     for name in needed:
         if name not in table:
             raise BlockFormatError(f"{place} has no {name}; give {', '.join(needed)}")
     return dict(table)
+
+
+def _element_of(given: object) -> ElementFormat:
+    """Return the format of elements of a name or a table."""
+    if isinstance(given, Mapping) and "values" in given:
+        return TableFormat(**_keys_checked("a format", given, TableFormat))
+    return given if isinstance(given, TableFormat) else _format_of(given)
 
 
 def _format_of(given: object) -> Format:
@@ -349,6 +364,9 @@ def _asinline_toml(value: object) -> object:
         if value.name in formats.specified and formats[value.name] == value:
             return value.name
         return {key.name: getattr(value, key.name) for key in fields(value)}
+    if isinstance(value, TableFormat):
+        limits = {} if value.limits is None else {"limits": list(value.limits)}
+        return {"name": value.name, "values": list(value.values), **limits}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -371,6 +389,10 @@ def _key(name: str) -> str:
 
 def _wrong_field(record: BlockFormat) -> str | None:
     element = record.fmt
+    if isinstance(element, TableFormat):
+        if record.drops_sign_of_zero:
+            return f"it drops the sign of zero, and {element.name} is a table; leave that out"
+        return _wrong_choice(record)
     if element.bits > _WIDEST_ELEMENT or element.is_power_of_two:
         return (
             f"its elements are {element.name}, of {element.bits} bits and {element.mantissa_bits} "
@@ -381,6 +403,11 @@ def _wrong_field(record: BlockFormat) -> str | None:
             f"its elements are {element.name}, whose exponents are all those of binary32, so that "
             f"it needs no scale; give a format of at most {_MOST_EXPONENT_BITS} exponent bits"
         )
+    return _wrong_choice(record)
+
+
+def _wrong_choice(record: BlockFormat) -> str | None:
+    """Return the fault of what is counted, of the factors, or of the tries."""
     if record.counted not in _COUNTED:
         return f"counted is {record.counted!r}; give one of {', '.join(_COUNTED)}"
     if record.decode is None and record.encode is None:

@@ -17,7 +17,7 @@ Nan = Literal["canonical", "signed"]
 
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
-POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")
+POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")  # and rne, which is rna
 # In CUDA, PTX, RISC-V and IEEE 754.
 _OTHER_OVERFLOWS = {
     **dict.fromkeys(
@@ -72,15 +72,20 @@ class RandomBits:
 
 
 def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Rounding:
-    """Return the rounding of that name; None stands for the format's own."""
+    """Return the rounding of that name; None stands for the format's own.
+
+    In formats of powers of two, rne is rna (ENC-013).
+    """
     if rounding is None:
         return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
     if rounding not in ROUNDINGS:
         known_name("rounding", rounding, ROUNDINGS, _OTHER_ROUNDINGS)
+    if fmt.is_power_of_two and rounding == "rne":
+        return "rna"
     if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
         raise ValueError(
-            f"rounding is {rounding!r}, which {fmt.name} does not admit, as its neighbours are "
-            f"neither even nor odd; give one of {', '.join(POWER_OF_TWO_ROUNDINGS)}"
+            f"rounding is {rounding!r}, which {fmt.name} does not admit, as it holds powers of two "
+            f"only; give one of {', '.join(POWER_OF_TWO_ROUNDINGS)}, rne"
         )
     return cast("Rounding", rounding)
 

@@ -31,16 +31,18 @@ from mor_ref.definitions.scales import (
     NOTHING_GIVEN,
     GivenScales,
 )
+from mor_ref.definitions.table_format import TableFormat
 from mor_ref.engine import block_steps
 from mor_ref.engine.blocks import Part, Sides, parts_of_blocks, words_of
 from mor_ref.engine.formulas import Text, can_be_negative, format_rounding
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, passing_kernel, step
-from mor_ref.engine.nearest import grid_of, nearest, one_sided
+from mor_ref.engine.nearest import elements_of, nearest, one_sided
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.percentiles import percentiles_of_blocks
 from mor_ref.engine.scales import amax_of_blocks, largest_in
 from mor_ref.engine.strips import STRIP, TileScales, write_segments
+from mor_ref.engine.table_format import code_in_table
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -151,6 +153,7 @@ _NAMES: Mapping[str, Any] = {
     "widen": widen,
     "nearest": nearest,
     "one_sided": one_sided,
+    "code_in_table": code_in_table,
     "write_segments": write_segments,
     "use_full_vectors": use_full_vectors,
     "value_of": block_steps.value_of,
@@ -312,7 +315,9 @@ def _error_lines(record: BlockFormat, names: Mapping[str, str], text: Text) -> _
     own = {name: name for name in ("decode", "encode", "v", "y")}
     error = text.formula(record.error, {**names, **own, "x": "x_q"})
     words = set(names_in(parsed(record.error)))
-    scaled = "F(magnitude * encode)" if record.encode else "F(magnitude / decode)"
+    is_table = isinstance(record.fmt, TableFormat)
+    number = "x_q" if is_table else "magnitude"
+    scaled = f"F({number} * encode)" if record.encode else f"F({number} / decode)"
     y = "F(v * decode)" if record.decode else "F(v / encode)"
     read = {"encode" if record.encode else "decode"}
     read |= {"decode" if record.decode else "encode"} if "y" in words else set()
@@ -322,9 +327,12 @@ def _error_lines(record: BlockFormat, names: Mapping[str, str], text: Text) -> _
     of_blocks = sorted(read - alike)
     lines = [f"{name} = tried_{name}[q]" for name in of_blocks]
     lines += ["magnitude, x_q = float_of(U(bits & U(0x7FFFFFFF))), float_of(bits)"]
-    lines += [f"scaled = one_sided({scaled}, bits, grid.below_zero)"]
-    lines += ["code, value = nearest(scaled, grid)"]
-    lines += ["v = value_of(code, value, scaled, bits, grid, nan)"]
+    if is_table:
+        lines += [f"code, v = code_in_table({scaled}, grid)"]
+    else:
+        lines += [f"scaled = one_sided({scaled}, bits, grid.below_zero)"]
+        lines += ["code, value = nearest(scaled, grid)"]
+        lines += ["v = value_of(code, value, scaled, bits, grid, nan)"]
     lines += [f"y = {y}"] if "y" in words else []
     lines += [f"errors[q] = {error}"]
     return _Errors(lines, of_blocks, [*sorted(read & alike), *text.variables])
@@ -503,7 +511,7 @@ def _choose(
     block, (rows, columns) = Sides(*cut.block), (cut.rows, cut.columns)
     check_rows(record, block.rows)
     together, height, nan = tries_together(record, block)
-    grid = grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+    grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
     signs: list[tuple[Any, Any]] = []
 
     def choose(blocks: Part) -> None:
@@ -523,7 +531,7 @@ def tries_together(record: BlockFormat, block: Sides) -> tuple[int, int, np.floa
     """Return how many blocks are tried at once, the height of their sums, and the NaN of codes."""
     height = 1 << (block.rows - 1).bit_length()
     together = max(1, min(STRIP // block.columns, _SUMS // height))
-    grid = grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+    grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
     return together, height, _F(record.fmt.value(int(grid.nan_code)))
 
 

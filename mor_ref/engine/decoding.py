@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import Direct, integer_kernel, step
 from mor_ref.engine.parallel import for_each_slice, thread_count
@@ -17,6 +18,7 @@ _U = np.uint32
 _I = np.int32
 _F = np.float32
 _LOWEST = -126  # exponent of a normal binary32 number
+_NAN = 0x7FFF_FFFF
 _NEVER = 0xFFFF_FFFF  # as a code, only a NaN of 32 bits; as a magnitude, none
 
 
@@ -34,6 +36,26 @@ class Layout(NamedTuple):
     first_field: np.uint32  # of binary32, less that of the format, in its place
     raised: np.uint32  # how far a mantissa goes up to that of binary32
     smallest: np.float32 | None  # a unit of subnormal numbers, if it is normal in binary32
+    numbers: Any = None  # which a table has
+
+
+class TableLayout(NamedTuple):
+    """The bits of the values of a table by their codes; codes that it does not have are NaN."""
+
+    numbers: NDArray[np.uint32]
+    mantissa_bits: None = None  # which other formats have
+
+
+def layout_of_elements(fmt: ElementFormat) -> Layout | TableLayout:
+    """Return the row of the format of elements, which may be a table."""
+    return _layout_of_table(fmt) if isinstance(fmt, TableFormat) else layout_of(fmt)
+
+
+@functools.lru_cache
+def _layout_of_table(fmt: TableFormat) -> TableLayout:
+    numbers = np.full(1 << fmt.bits, _NAN, _U)
+    numbers[: fmt.code_count] = np.array(fmt.values, _F).view(_U)
+    return TableLayout(numbers)
 
 
 @functools.lru_cache
@@ -94,6 +116,23 @@ def bits_of_magnitude(magnitude, layout, smallest):
 @step
 def decoded(code, layout):
     """DEC-001 to DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
+    return bits_of_code(code, layout, layout.numbers, layout.mantissa_bits)
+
+
+@step
+def bits_of_code(code, layout, numbers, mantissa_bits):
+    """Return the binary32 bits of a code: those of a table, or by arithmetic without one."""
+    bits = _U(0)
+    if numbers is not None:
+        bits = numbers[code]
+    if mantissa_bits is not None:
+        bits = bits_by_arithmetic(code, layout)
+    return bits
+
+
+@step
+def bits_by_arithmetic(code, layout):
+    """DEC-001 to DEC-003, by arithmetic."""
     negative = _U(code & layout.sign_bit) != _U(0)
     magnitude = _U(code & ~layout.sign_bit)
     is_complement = negative & (layout.twos_complement_count != _U(0))
@@ -123,14 +162,16 @@ def look_up(codes, out, table):
 # ---------------------------------------------------------------------- whole arrays
 
 
-def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
+def decode(codes: Bits, fmt: ElementFormat) -> NDArray[np.float32]:
     """Return the binary32 number of each code."""
     bits = np.empty(codes.size, np.uint32)
     decode_into(bits, np.require(codes, None, ["C", "A"]), fmt, None)
     return bits.view(np.float32)
 
 
-def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int | None) -> None:
+def decode_into(
+    bits: NDArray[np.uint32], codes: Bits, fmt: ElementFormat, threads: int | None
+) -> None:
     """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
     loop, count = _loop_for(fmt), thread_count(threads, codes.size)
     kind = codes.dtype, codes.flags.num, bits.dtype, bits.flags.num
@@ -145,8 +186,10 @@ def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int
 
 
 @functools.lru_cache
-def _loop_for(fmt: Format) -> Direct:
+def _loop_for(fmt: ElementFormat) -> Direct:
     """Return the loop of a format, with its table or its row."""
+    if isinstance(fmt, TableFormat):
+        return Direct(look_up, _layout_of_table(fmt).numbers)
     layout = layout_of(fmt)
     has_table = fmt.bits <= 8 and layout.smallest is None
     return Direct(look_up, _table(fmt)) if has_table else Direct(decode_array, layout)

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.engine.blocks import Part, for_each_part, row_bounds
-from mor_ref.engine.decoding import decoded, layout_of
+from mor_ref.engine.decoding import decoded, layout_of_elements
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.strips import STRIP, TileScales, entry, spread
@@ -61,14 +61,14 @@ def dequantize_part(codes, part, bounds, columns, scales, strip, layout, out):
 
 def dequantize(
     codes: Bits,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     sides: tuple[int, int],
     y: NDArray[np.uint32],
     threads: int | None = None,
 ) -> None:
     """Write the bits of y, for a tensor of `sides` rows and columns."""
-    layout = layout_of(fmt)
+    layout = layout_of_elements(fmt)
 
     def dequantize_one(part: Part) -> None:
         bounds = row_bounds(part, scales.tile.rows)

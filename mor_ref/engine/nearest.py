@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.engine.intrinsics import bits_of, float_of, shift_right, sign_mask
 from mor_ref.engine.kernel import step
+from mor_ref.engine.table_format import Table, table_of
 
 _U = np.uint32
 _F = np.float32
@@ -36,6 +38,7 @@ class Grid(NamedTuple):
     twos_complement_mask: Any  # that of the codes' bits, or None for a sign and a magnitude
     nan_code: Any
     below_zero: Any  # what a negative number counts as without a sign, or None with one
+    limits: Any = None  # which a table has
 
 
 class SignsOfZero(NamedTuple):
@@ -43,6 +46,13 @@ class SignsOfZero(NamedTuple):
 
     small: Any  # where a number other than zero has become zero
     zero: Any
+
+
+def elements_of(fmt: ElementFormat, *, drops_sign_of_zero: bool = False) -> Grid | Table:
+    """Return the row of the format of elements, which may be a table."""
+    if isinstance(fmt, TableFormat):
+        return table_of(fmt)
+    return grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
 
 
 @lru_cache

@@ -11,8 +11,9 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.engine.blocks import Part, Place, for_each_part, words_of
-from mor_ref.engine.decoding import decoded, layout_of
+from mor_ref.engine.decoding import decoded, layout_of_elements
 from mor_ref.engine.dequantization import restored
 from mor_ref.engine.encoding import encoded
 from mor_ref.engine.formats import BINARY32, target_for
@@ -152,7 +153,7 @@ def _to_bf16() -> Any:
 
 def render(
     codes: Bits,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     partition: Partition,
     choice: NDArray[np.uint8],
@@ -163,7 +164,7 @@ def render(
     """Write the units that a rung has accepted, as bfloat16 (QNT-003)."""
     if rung not in choice.tobytes():
         return
-    layout, room = layout_of(fmt), Place(0, 0, partition.columns)
+    layout, room = layout_of_elements(fmt), Place(0, 0, partition.columns)
 
     def render_one(part: Part) -> None:
         units, bounds = units_in(part, partition, choice, rung, scales)

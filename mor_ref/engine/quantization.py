@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers, RandomWords, code_dtype
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat, at_random_refused
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.dequantization import restored
@@ -21,7 +21,7 @@ from mor_ref.engine.errors import add_strip, error_of, error_of_any
 from mor_ref.engine.formats import BINARY32, target_for
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.nearest import grid_of, nearest, one_sided, with_sign
+from mor_ref.engine.nearest import elements_of, grid_of, nearest, one_sided, with_sign
 from mor_ref.engine.strips import (
     STRIP,
     Strip,
@@ -33,6 +33,7 @@ from mor_ref.engine.strips import (
     strip_of,
     strip_width,
 )
+from mor_ref.engine.table_format import code_in_table
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -93,6 +94,32 @@ def quantize_row(x, strip, grid, codes, out, sums, counts):
         if out is not None:
             sign = sign_of_bf16(bits) if code != _U(0) else _U(0)  # the code 0 is +0
             out[i] = _U(as_bf16(bits_of(y)) | sign)
+
+
+@step
+def quantize_row_in_table(x, strip, table, codes, out, sums, counts):
+    """BLF-009: quantize one row of a strip, where a value need not have the sign of its number."""
+    use_full_vectors()
+    for i in range(x.size):
+        bits = widen(x[i], _U)
+        scaled = scaled_by(float_of(bits), strip.encode, strip.decode, i)
+        code, value = code_in_table(scaled, table)
+        codes[i] = code
+        y = bits_of(restored(value, strip.encode, strip.decode, i))
+        u, count = error_of_any(bits, y)
+        sums[i] = _U(sums[i] + u)
+        counts[i] = _U(counts[i] + count)
+        if out is not None:
+            out[i] = _U(as_bf16(_U(y & _MAGNITUDE)) | sign_of_bf16(y))
+
+
+@step
+def quantize_elements(x, strip, grid, limits, smallest_field, codes, out, sums, counts):
+    """Quantize one row of a strip: there are limits in a table alone, and a field elsewhere."""
+    if limits is not None:
+        quantize_row_in_table(x, strip, grid, codes, out, sums, counts)
+    if smallest_field is not None:
+        quantize_row(x, strip, grid, codes, out, sums, counts)
 
 
 class AtRandom(NamedTuple):
@@ -165,7 +192,8 @@ def by_rows(quantize_strip):
 
 @step
 def _nearest_strip(x, out, at, strip, grid, codes, sums, counts):
-    quantize_row(x, strip, grid, codes, strip_of(out, at, x.size), sums, counts)
+    way, room = (grid.limits, grid.smallest_field), strip_of(out, at, x.size)
+    quantize_elements(x, strip, grid, *way, codes, room, sums, counts)
 
 
 @step
@@ -225,8 +253,10 @@ def quantize_part_at_random(
 
 
 @functools.lru_cache
-def rule_at_random(fmt: Format, n_random_bits: int, drops_sign_of_zero: bool) -> AtRandom:
+def rule_at_random(fmt: ElementFormat, n_random_bits: int, drops_sign_of_zero: bool) -> AtRandom:
     """Return what stochastic rounding takes; refuse a format that does not admit it."""
+    if isinstance(fmt, TableFormat):
+        raise TypeError(at_random_refused(fmt))
     rounding_for(fmt, "sr", SpecialCases())
     target = target_for(fmt, "sr", SpecialCases(), BINARY32)
     below_zero = grid_of(fmt).below_zero
@@ -235,7 +265,7 @@ def rule_at_random(fmt: Format, n_random_bits: int, drops_sign_of_zero: bool) ->
 
 def quantize(
     numbers: Numbers,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     partition: Partition,
     out: Bits | None,
@@ -253,7 +283,7 @@ def quantize(
     codes = np.empty(numbers.bits.size, code_dtype(fmt)) if room is None else room
     errors = Gathered(partition, np.uint64, 0, np.add, 3)
     run: Any = quantize_part
-    rule: Any = grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
+    rule: Any = elements_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
     more = out
     if words is not None:
         run, more = quantize_part_at_random, words.words

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.engine.blocks import Part, for_each_part, words_of
 from mor_ref.engine.intrinsics import float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
@@ -40,7 +40,7 @@ def count_part(x, place, part, bounds, units, limit):
 
 def count_saturated(
     numbers: Numbers,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     partition: Partition,
     choice: NDArray[np.uint8],
@@ -60,7 +60,8 @@ def count_saturated(
     return sum(counts)
 
 
-def _limit(fmt: Format) -> np.float32:
+def _limit(fmt: ElementFormat) -> np.float32:
     """Return the number beyond which rounding alone does not give the largest."""
-    below = float(fmt.value(fmt.largest_code - 1))
+    code_below = fmt.order[-2] if isinstance(fmt, TableFormat) else fmt.largest_code - 1
+    below = float(fmt.value(code_below))
     return _F(fmt.largest + (fmt.largest - below) / 2)

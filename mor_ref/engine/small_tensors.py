@@ -22,7 +22,7 @@ from mor_ref.engine.amaxes import find_extremes, largest_of_groups, pattern_of
 from mor_ref.engine.block_formats import FACTORS, FormatScales, kernel_of, tries_together
 from mor_ref.engine.blocks import WIDENED, Part, Place, Sides, only_part, row_bounds, words_of
 from mor_ref.engine.kernel import compiled_for
-from mor_ref.engine.nearest import grid_of
+from mor_ref.engine.nearest import elements_of
 from mor_ref.engine.quantization import quantize_part, quantize_part_at_random, rule_at_random
 from mor_ref.engine.scales import blocks_in
 from mor_ref.engine.strips import TileScales
@@ -46,7 +46,7 @@ class _Kernels:
 
     def __init__(self, record: BlockFormat) -> None:
         self.patterns = {dtype: pattern_of(dtype, record.counted) for dtype in _WORDS}
-        self.grid = grid_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+        self.grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
         self.dtype = code_dtype(record.fmt)
         self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)

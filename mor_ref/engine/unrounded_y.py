@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.engine.blocks import Part, Place, words_of
-from mor_ref.engine.decoding import layout_of
+from mor_ref.engine.decoding import layout_of_elements
 from mor_ref.engine.dequantization import dequantize_row
 from mor_ref.engine.encoding import encoded
 from mor_ref.engine.formats import BINARY32, target_for
@@ -77,14 +77,14 @@ def _room_of(part: Part) -> Place:
 
 def from_codes(
     codes: Bits,
-    fmt: Format,
+    fmt: ElementFormat,
     scales: TileScales,
     units: Partition,
     choice: NDArray[np.uint8],
     rung: int,
 ) -> Fill:
     """Return the way to y of the units that took a rung, from codes (ERR-008)."""
-    layout, place = layout_of(fmt), Place(0, 0, units.columns)
+    layout, place = layout_of_elements(fmt), Place(0, 0, units.columns)
 
     def fill(part: Part, y: Bits) -> None:
         taken, bounds = units_in(part, units, choice, rung, scales)

@@ -366,7 +366,7 @@ def elements_of(formulas: BlockFormat, x: Column, order: InBlocks, scales: Colum
         part = slice(start, start + AT_ONCE)
         by, back = encode and encode[part], decode and decode[part]
         xs: Column = quotients(x[part], back or ()) if by is None else products(x[part], by)
-        if formulas.fmt.sign == "none":
+        if isinstance(formulas.fmt, Format) and formulas.fmt.sign == "none":
             xs = [0.0 if number < 0 else number for number in xs]
         codes = encoded(xs, formulas.fmt)
         if formulas.drops_sign_of_zero:

@@ -24,8 +24,10 @@ from typing import NamedTuple
 
 from mor_ref.definitions.encoding import Rounding
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.exact.encoding import encode
+from mor_ref.exact.table_format import codes_in_table
 from mor_ref.processor_modes import check_processor
 
 Column = Sequence[float]
@@ -71,8 +73,10 @@ def differences(a: Column, b: Column) -> "array[float]":
     return rounded(map(sub, a, b))
 
 
-def encoded(numbers: Column, fmt: Format, rounding: Rounding = "rne") -> list[int]:
+def encoded(numbers: Column, fmt: ElementFormat, rounding: Rounding = "rne") -> list[int]:
     """Return the codes of binary32 numbers (ENC-001)."""
+    if isinstance(fmt, TableFormat):
+        return codes_in_table(numbers, fmt)
     tables = _tables(fmt, rounding)
     if tables is None:
         return _searched(numbers, fmt, rounding)
@@ -107,13 +111,13 @@ def halves_of(numbers: Column) -> "tuple[array[int], array[int]]":
     return (halves[1::2], halves[::2]) if _IS_LITTLE else (halves[::2], halves[1::2])
 
 
-def decoded(codes: Iterable[int], fmt: Format) -> list[float]:
+def decoded(codes: Iterable[int], fmt: ElementFormat) -> list[float]:
     """Return the numbers that codes stand for (DEC-001)."""
     return list(map(_values(fmt).__getitem__, codes))
 
 
 @functools.lru_cache
-def _values(fmt: Format) -> list[float]:
+def _values(fmt: ElementFormat) -> list[float]:
     return [fmt.value(code) for code in range(fmt.code_count)]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import code_dtype
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.exact.decoding import nan_bits
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
@@ -61,7 +61,7 @@ def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
     return bits
 
 
-def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:
+def codes_array(codes: Sequence[int], fmt: ElementFormat) -> Unsigned:
     """Return codes in the smallest unsigned dtype that holds them."""
     dtype = code_dtype(fmt)
     return np.array(bytearray(codes) if dtype == np.uint8 else codes, dtype)

@@ -50,7 +50,8 @@ def cuda(call: DeviceCall) -> DeviceArrays:
     from mor_ref.cuda.encoding import encode
 
     special = special_cases(call)
-    return {"code": encode(call.device, call.bits(), call.fmt, call["rounding"], special)}
+    rounding = rounding_for(call.fmt, call["rounding"], special)
+    return {"code": encode(call.device, call.bits(), call.fmt, rounding, special)}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Arrays, Parameters
 
@@ -14,7 +14,7 @@ Words = NDArray[np.uint32]
 
 def restored(
     code: Unsigned,
-    fmt: Format,
+    fmt: ElementFormat,
     tile: tuple[int, int],
     encode: Words | None,
     decode: Words | None,
@@ -41,7 +41,7 @@ def restored(
 
 def coded_with(
     x: NDArray[Any],
-    fmt: Format,
+    fmt: ElementFormat,
     encode: Words | None,
     decode: Words | None,
     *,

@@ -8,14 +8,15 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from html import escape
 from typing import Any
 
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale, percentiles_of
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.exact.block_formats import InBlocks, block_errors, elements_of, quantize
 from mor_ref.exact.columns import Column, products, quotients
 from mor_ref.exact.encoding import encode
@@ -260,11 +261,13 @@ def _of_factors(block_format: BlockFormat) -> Iterator[_Piece]:
 
 def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
     xs = "x / decode" if block_format.encode is None else "x * encode"
+    rounded = "rounded to nearest, ties to even; what is too large is the largest number"
+    if isinstance(block_format.fmt, TableFormat):
+        rounded = "as the limits of the table have it"
     y = "v / encode" if block_format.decode is None else "v * decode"
     yield (
-        f"The code of a number x MUST be that of xs in {block_format.fmt.name}, rounded to "
-        "nearest, ties to even; what is too large is the largest number. It stands for y, where v "
-        "is the number of the code (BLF-004):"
+        f"The code of a number x MUST be that of xs in {block_format.fmt.name}, {rounded}. It "
+        "stands for y, where v is the number of the code (BLF-004):"
     )
     yield _Code(f"xs = {xs}\ny  = {y}")
     if block_format.drops_sign_of_zero:
@@ -283,7 +286,7 @@ def _of_choice(block_format: BlockFormat) -> Iterator[_Piece]:
     )
 
 
-def _formats_of(block_format: BlockFormat) -> list[Format]:
+def _formats_of(block_format: BlockFormat) -> list[ElementFormat]:
     named = (
         formats[word]
         for formula in _formulas(block_format)
@@ -294,8 +297,32 @@ def _formats_of(block_format: BlockFormat) -> list[Format]:
     return [fmt for fmt in dict.fromkeys(found) if fmt != formats["f32"]]
 
 
-def _format(fmt: Format) -> Iterator[_Piece]:
+def _table(fmt: TableFormat) -> Iterator[_Piece]:
+    largest = f"0x{fmt.largest_code:X}"
+    yield (
+        "A number takes the last value, in ascending order, whose limit is below it, or the first "
+        "one if it is above no limit; 0 and -0 are alike. An infinity is a number, and a NaN takes "
+        f"the code {largest} (BLF-009)."
+    )
+    limits = ["none", *map(_exactly, fmt.exact_limits)]
+    rows = [
+        (f"0x{code:X}", _number(fmt.value(code)), limit)
+        for code, limit in zip(fmt.order, limits, strict=True)
+    ]
+    yield _Table([("code", "value", "above"), *rows])
+
+
+def _exactly(limit: Fraction) -> str:
+    """Return a limit, which may have more bits than binary64."""
+    sign = "-" if limit < 0 else ""
+    return f"{sign}{abs(limit.numerator)} / 2^{limit.denominator.bit_length() - 1}"
+
+
+def _format(fmt: ElementFormat) -> Iterator[_Piece]:
     yield f"{format_in_words(fmt)}."
+    if isinstance(fmt, TableFormat):
+        yield from _table(fmt)
+        return
     if fmt.code_count <= _MOST_CODES:
         rows = [(f"0x{code:X}", _number(fmt.value(code))) for code in range(fmt.code_count)]
         yield _Table([("code", "number"), *rows])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.block_formats import BlockFormat, percentiles_of
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.table_format import TableFormat
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.block_formats import quantize
 from mor_ref.exact.columns import Column, products, quotients
@@ -198,7 +199,13 @@ def _factors(block_format: BlockFormat, amaxes: Amaxes, count: int) -> dict[str,
 
 
 def _points(block_format: BlockFormat) -> list[float]:
-    """Return the numbers of elements that are not negative, and the ties between them."""
+    """Return the numbers of elements that are not negative, and the ties between them.
+
+    Of a table these are the magnitudes of its values and limits.
+    """
+    if isinstance(block_format.fmt, TableFormat):
+        points = {*map(Fraction, block_format.fmt.values), *block_format.fmt.exact_limits}
+        return [rn32(point) for point in sorted(set(map(abs, points)))]
     values = values_of(block_format.fmt)
     step = values[-1] - values[-2]
     ties = [(a + b) / 2 for a, b in itertools.pairwise(values)]

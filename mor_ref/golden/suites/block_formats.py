@@ -11,9 +11,9 @@ from mor_ref.definitions.block_formats import (
     formulas_of,
     parameters_of_blocks,
 )
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
 from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_specials
 from mor_ref.golden.model.suite import Case, Size, Suite, suite
@@ -57,12 +57,14 @@ def block_format_of_suite(name: str, entry: Mapping[str, Any]) -> BlockFormat | 
     return block_format if block_format is not None and block_format.name == name else None
 
 
-def format_in_words(fmt: Format) -> str:
+def format_in_words(fmt: ElementFormat) -> str:
     """Return a format in words: its fields from the highest bit, and the codes that are no numbers.
 
     >>> format_in_words(formats["e2m1"])
     'e2m1 (4 bits: sign, 2 of exponent with bias 1, 1 of mantissa; each code is a number)'
     """
+    if isinstance(fmt, TableFormat):
+        return f"{fmt.name} (a table of {fmt.code_count} values, {fmt.bits} bits)"
     if fmt == formats["f32"]:
         return "binary32"
     parts = [] if fmt.sign == "none" else ["sign"]

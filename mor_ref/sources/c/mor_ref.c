@@ -266,8 +266,9 @@ static uint64_t encoded(const mor_format *f, number n, const rules *by) {
     return with_sign(f, c, negative);
 }
 
-/* Resolve the default, and refuse what ENC-013 refuses. */
+/* Resolve the default, and rne of powers of two, which is rna; refuse what ENC-013 refuses. */
 static bool resolve(const mor_format *to, mor_rounding *rounding) {
+    if (is_power_of_two(to) && *rounding == MOR_RNE) *rounding = MOR_RNA;
     if (*rounding == MOR_DEFAULT) *rounding = is_power_of_two(to) ? MOR_RTP : MOR_RNE;
     return !is_power_of_two(to) || *rounding == MOR_RTP || *rounding == MOR_RNA || *rounding == MOR_RTZ;
 }
