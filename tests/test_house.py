@@ -190,7 +190,15 @@ MAY_IMPORT = {
         "whole_files",
     },
     "ptx": {"cuda", "definitions", "processor_modes", "ptx"},
-    "sources": {"definitions", "metrics", "policies", "sources", "whole_files"},
+    "sources": {
+        "definitions",
+        "exact",
+        "metrics",
+        "policies",
+        "recipes",
+        "sources",
+        "whole_files",
+    },
     "torch": {
         "former_names",
         "api",

@@ -25,6 +25,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS as DECLARED
 from mor_ref.sources import write_sources
+from mor_ref.sources.block_formats import header
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -297,11 +298,31 @@ def test_a_threshold_out_of_range_is_0(tmp_path):
 def test_the_command_writes_every_file(tmp_path):
     out = tmp_path / "there" / "it"
     done = forking.mor_ref("sources", "--out", out, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"9 files are in {out}\n")
+    assert (done.returncode, done.stdout) == (0, f"10 files are in {out}\n")
     by_hand = {path.name: path.read_bytes() for path in SOURCES.iterdir()}
     written = {path.name: path.read_bytes() for path in out.iterdir()}
     assert {name: written[name] for name in by_hand} == by_hand
     assert written.keys() - by_hand.keys() == {"mor_ref_constants.sv", "mor_ref_constants.vhd"}
+
+
+def test_the_command_writes_headers_of_block_formats(tmp_path):
+    paper = mor_ref.BlockFormat(
+        "paper", "e2m1", (mor_ref.BlockScale("s", "row", "amax / 6"),), decode="s"
+    )
+    (tmp_path / "own.toml").write_text(paper.text)
+    recipes = ("--recipe", "own.toml", "--recipe", "nvfp4:modelopt")
+    done = forking.mor_ref("sources", "--out", tmp_path / "c", *recipes, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"12 files are in {tmp_path / 'c'}\n")
+    assert (tmp_path / "c" / "paper.h").read_text() == header(paper)
+    assert (tmp_path / "c" / "nvfp4_modelopt.h").exists()
+    for recipe, said in {
+        "mor:three_way": "which is no block format; give the text of a block format",
+        "no.toml": "recipe is 'no.toml'",
+    }.items():
+        done = forking.mor_ref("sources", "--out", "d", "--recipe", recipe, cwd=tmp_path)
+        assert done.returncode == 2
+        assert said in done.stderr
+    assert not (tmp_path / "d").exists()
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path):

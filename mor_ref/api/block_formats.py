@@ -75,7 +75,7 @@ class BlockQuantized(Dequantizable):
 
         fmt = self.fmt
         if isinstance(fmt, TableFormat):
-            raise ValueError(
+            raise TypeError(
                 f"codes of the table {fmt.name!r} are no numbers that products take; give "
                 "dequantize(), or use profile f32_fma or f32_pairwise, which take y"
             )
