@@ -1,6 +1,7 @@
 """Fields are declared once, with their operation: everything else says the same of them."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -132,7 +133,20 @@ def test_a_record_has_its_fields_as_they_are_declared(name):
         bits = np.ascontiguousarray(own).view(array.dtype) if is_real else own.astype(array.dtype)
         assert array.ravel().tolist() == bits.ravel().tolist()
     absent = operation.outputs_with(operation.tried(parameters)).keys() - stored.keys()
-    assert absent <= {"xs", "d", "r", "u"}  # steps that no record keeps
+    assert absent == {*operation.record.optional} <= {"xs", "d", "r", "u"}  # steps
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_that_loses_a_field_is_refused(name):
+    """Unless the declaration says that it may lack it: no comparison becomes smaller unseen."""
+    operation, record = OPERATIONS[name], RECORDS[name](X)
+    fields, path = operation.stored(record), operation.record.path
+    for lost in fields.keys() - {*operation.record.zero}:
+        elsewhere = replace(
+            operation.record, path=lambda name, lost=lost: "gone" if name == lost else path(name)
+        )
+        with pytest.raises(TypeError, match=f"has no {lost}, which the operation {name} declares"):
+            replace(operation, record=elsewhere).stored(record)
 
 
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.record])
