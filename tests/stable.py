@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 import mor_ref
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
 from mor_ref.cli import app
-from mor_ref.cli.statuses import OF_VERDICTS, Status
+from mor_ref.cli.statuses import VERDICT_STATUSES, Status
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
@@ -275,7 +275,9 @@ def statuses() -> "Section":
             "chunks that cannot be asked": ["exhaustive", "e2m1", *chunk, f"exec:{empty}/no"],
         }
         shown = {state: _run(call)[0] for state, call in calls.items()}
-    of_verdicts = {f"verify: {verdict}": int(status) for verdict, status in OF_VERDICTS.items()}
+    of_verdicts = {
+        f"verify: {verdict}": int(status) for verdict, status in VERDICT_STATUSES.items()
+    }
     ends = {f"{status.name}": int(status) for status in Status}
     return {**shown, **of_verdicts, **ends}
 

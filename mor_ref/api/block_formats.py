@@ -60,7 +60,7 @@ class BlockQuantized(Dequantizable):
     @property
     def _tile_scales(self) -> "TileScales":
         """The factor of each block."""
-        return self._of_tiles(self.factor, divides=self.block_format.decode is None)
+        return self._as_tile_scales(self.factor, divides=self.block_format.decode is None)
 
     @untraced
     def __repr__(self) -> str:

@@ -68,8 +68,8 @@ class Nvfp4(Dequantizable):
         scale = decode(self.block_scale, "e4m3")
         with np.errstate(all="ignore"):
             if self.profile.scales.global_scale == "G":  # NVF-009
-                return self._of_tiles(scale / self.global_encode_scale.reshape(-1, 1))
-            return self._of_tiles(scale * self.global_decode_scale.reshape(-1, 1))
+                return self._as_tile_scales(scale / self.global_encode_scale.reshape(-1, 1))
+            return self._as_tile_scales(scale * self.global_decode_scale.reshape(-1, 1))
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factors of each tile and of all of them (GEM-003)."""
