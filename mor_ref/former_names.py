@@ -61,7 +61,7 @@ def with_former_field(former: str, now: str) -> Callable[[type[_T]], type[_T]]:
                 arguments = renamed(owner.__name__, arguments, former, now, 3)
             make(self, *args, **arguments)
 
-        owner.__init__ = init  # type: ignore[method-assign]
+        type.__setattr__(owner, "__init__", init)
         return owner
 
     return decorate

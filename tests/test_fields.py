@@ -1,8 +1,10 @@
 """Fields are declared once, with their operation: everything else says the same of them."""
 
 import ast
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from forking import mor_ref as run
 from mor_docs.shown import golden as pages
 
 import mor_ref
+import mor_ref.cuda
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
@@ -147,6 +151,54 @@ def test_a_record_that_loses_a_field_is_refused(name):
         )
         with pytest.raises(TypeError, match=f"has no {lost}, which the operation {name} declares"):
             replace(operation, record=elsewhere).stored(record)
+
+
+def kept_by(operation, record):
+    """Yield each declared field that is an attribute of a record, and the attribute."""
+    parameters = operation.record.parameters(record)
+    for name, field in operation.outputs_with(operation.tried(parameters)).items():
+        member, _, rest = operation.record.path(name).partition(".")
+        if name not in operation.record.optional and member != "dequantize":
+            yield field, member, bool(rest)
+
+
+def dtypes_said(annotation):
+    """Return the types of the entries of an array that an annotation says; Any for any."""
+    if isinstance(annotation, UnionType):
+        return set().union(*map(dtypes_said, get_args(annotation)))
+    return set(get_args(get_args(annotation)[1])) if get_origin(annotation) is np.ndarray else set()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_types_and_words_of_a_record_are_those_of_the_declaration(name):
+    """Its annotations say the dtypes that it has, and its docstring names fields and formats."""
+    operation, record = OPERATIONS[name], RECORDS[name](X)
+    kind = type(record)
+    said = {field.name: field.type for field in fields(kind)}
+    kept = list(kept_by(operation, record))
+    assert kept
+    for field, member, is_inside in kept:
+        assert f"`{member}`" in kind.__doc__, member
+        if field.format in formats and field.format not in ("f32", "bf16"):
+            assert field.format in kind.__doc__, member
+        if not is_inside and member in said and getattr(record, member) is not None:
+            dtypes = dtypes_said(said[member])
+            assert dtypes == {Any} or getattr(record, member).dtype.type in dtypes, member
+
+
+ON_GPU = ["quantize", "mx", "nvfp4", "shared", "levels", "affine", "affine_groups", "mor"]
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_a_record_on_a_gpu_has_the_fields_of_the_declaration(name):
+    """As arrays, under the names that the record of the host has."""
+    operation, record = OPERATIONS[name], RECORDS[name](X)
+    kind = getattr(mor_ref.cuda, type(record).__name__)
+    on_gpu = {field.name: str(field.type) for field in fields(kind)}
+    for _, member, is_inside in kept_by(operation, record):
+        if not isinstance(getattr(type(record), member, None), property):
+            said = on_gpu[member]
+            assert ("ErrorSums" if is_inside else "Any") in said, f"{member}: {said}"
 
 
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.record])

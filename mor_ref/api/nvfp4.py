@@ -36,8 +36,9 @@ class Nvfp4(Dequantizable):
     """A tensor in NVFP4.
 
     `codes` has the shape of x, an e2m1 code in each byte; `packed` has two. `block_scale` has the
-    e4m3 code of each tile. The global scales are float32: numbers are multiplied by the
-    encode scale, codes by the decode scale. They have shape (), or one for each row with te_row.
+    e4m3 code of each tile. The global scales are float32: numbers are multiplied by
+    `global_encode_scale`, codes by `global_decode_scale`. They have shape (), or one for each row
+    with te_row.
 
     `block_scale` and `global_decode_scale` multiply the numbers of the codes. The order in which
     they are multiplied, and rounded, is that of the profile.
