@@ -28,6 +28,7 @@ QUESTIONS = {
     "add a profile",
     "add a field to an operation",
     "add a command",
+    "the code of a command",
 }
 PICTURE = (ROOT / "docs" / "_static" / "house.svg").read_text(encoding="utf-8")
 
