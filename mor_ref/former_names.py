@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 _UNTIL = "0.4"
 
 
@@ -46,6 +47,24 @@ def renamed(
         raise TypeError(f"{former} and {now} are given, but are the same; give {now}")
     warn_of(f"argument {former} of {function}", now, level)
     return {now if name == former else name: value for name, value in arguments.items()}
+
+
+def with_former_field(former: str, now: str) -> Callable[[type[_T]], type[_T]]:
+    """Make a class take a field under its former name, too; a `FormerAttribute` reads it."""
+
+    def decorate(owner: type[_T]) -> type[_T]:
+        make = owner.__init__
+
+        @functools.wraps(make)
+        def init(self: _T, *args: Any, **arguments: Any) -> None:
+            if former in arguments:
+                arguments = renamed(owner.__name__, arguments, former, now, 3)
+            make(self, *args, **arguments)
+
+        type.__setattr__(owner, "__init__", init)
+        return owner
+
+    return decorate
 
 
 def with_former_name(former: str, now: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

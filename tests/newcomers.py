@@ -224,7 +224,7 @@ RESEARCH = (
     ),
     Task(
         "How do I add a number format of my own?",
-        ("Your own format, policy, metric and quantizer",),
+        ("Your own format, policy, metric and representation",),
         "custom format",
         ("Glossary: custom format", "a format of your own"),
         "Every function takes it in place of a name",

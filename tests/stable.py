@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 import mor_ref
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
 from mor_ref.cli import app
-from mor_ref.cli.statuses import OF_VERDICTS, Status
+from mor_ref.cli.statuses import VERDICT_STATUSES, Status
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
@@ -47,8 +47,9 @@ FILE = Path(__file__).with_suffix(".json")
 
 # ------------------------------------------------------------------------------ Python
 
-# Modules whose documented names are for work on mor_ref itself.
-_INSIDE = r"mor_ref\.(deviations|operations|golden\.model|verify\.asserting|ptx\.remarks)\b"
+# Modules whose documented names are for work on mor_ref itself, as the page says.
+INSIDE = ("deviations", "operations", "exact", "engine")
+_INSIDE = rf"mor_ref\.({'|'.join(INSIDE)})\b"
 # Records are made by functions: nobody but them calls their classes.
 _RECORDS = (
     r"mor_ref\.(api|analysis|fp8lm|cuda|torch\.(measures|recording|layers))\b|"
@@ -193,13 +194,62 @@ def _taken(option: Any) -> str:
 
 
 def library() -> "Section":
-    """Return the names of the library in C, and of its package for SystemVerilog."""
+    """Return the names of the library in C, and of its package for SystemVerilog.
+
+    A number has its value, a function what it takes and returns, and a structure its fields. In
+    SystemVerilog, where arguments are given by name, they have their names.
+    """
     directory = ROOT / "mor_ref" / "sources" / "c"
-    files = [directory / name for name in ("mor_ref.h", "mor_ref_dpi.h", "mor_ref_dpi.sv")]
-    comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-    code = "\n".join(comment.sub("", file.read_text("utf-8")) for file in files)
-    names = set(re.findall(r"\b(?:mor_\w+|MOR_\w+|\w+_t)\b", code))
-    return dict.fromkeys(sorted(names), "")
+    files = ("mor_ref.h", "mor_ref_dpi.h", "mor_ref_dpi.sv")
+    texts = [(directory / name).read_text("utf-8") for name in files]
+    return declared_in_systemverilog(texts[2]) | declared_in_c("\n".join(texts[:2]))
+
+
+_COUNTS = ("MOR_FORMATS", "MOR_POLICIES", "MOR_PROFILES")  # which grow
+
+
+def declared_in_c(text: str) -> "Section":
+    """Return the names of headers, each with what has to stay."""
+    code = _without_comments(text)
+    found = dict.fromkeys(_names_in_c(code), "")
+    for result, name, taken in re.findall(
+        r"^([\w *]*?)(\bmor_\w+)\(([^)]*)\);", code, re.MULTILINE
+    ):
+        types = (re.sub(r"\w+$", "", part.strip()).strip() for part in taken.split(","))
+        found[name] = f"{result.strip()} ({', '.join(types)})"
+    for body, name in re.findall(r"typedef struct \{(.*?)\} (\w+);", code, re.DOTALL):
+        for kind, fields in re.findall(r"(\w[\w ]*? \*?)((?:\w+(?:, )?)+);", body):
+            found |= {f"{name}.{field}": kind.strip() for field in fields.split(", ")}
+    return found | _numbers_of_enums(code)
+
+
+def declared_in_systemverilog(text: str) -> "Section":
+    """Return the names of the package, each with what has to stay."""
+    code = _without_comments(text)
+    found = dict.fromkeys(_names_in_c(code), "")
+    functions = re.findall(r"function ([\w ]+?) (mor_\w+)\(([^)]*)\);", code)
+    arguments = {name: [part.strip() for part in taken.split(",")] for _, name, taken in functions}
+    members = {name: f"{result} ({', '.join(arguments[name])})" for result, name, _ in functions}
+    members |= _numbers_of_enums(code)
+    return found | {f"mor_ref_dpi::{name}": value for name, value in members.items()}
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+
+
+def _names_in_c(code: str) -> list[str]:
+    return sorted(set(re.findall(r"\b(?:mor_\w+|MOR_\w+|\w+_t)\b", code)))
+
+
+def _numbers_of_enums(code: str) -> "Section":
+    """Return the number of each name of an enumeration; those that count the others have none."""
+    lists = re.findall(r"enum(?: int)? *\{(.*?)\}", code, re.DOTALL)
+    return {
+        name: "" if name in _COUNTS else str(number)
+        for names in lists
+        for number, name in enumerate(re.findall(r"\w+", names))
+    }
 
 
 def statuses() -> "Section":
@@ -225,7 +275,9 @@ def statuses() -> "Section":
             "chunks that cannot be asked": ["exhaustive", "e2m1", *chunk, f"exec:{empty}/no"],
         }
         shown = {state: _run(call)[0] for state, call in calls.items()}
-    of_verdicts = {f"verify: {verdict}": int(status) for verdict, status in OF_VERDICTS.items()}
+    of_verdicts = {
+        f"verify: {verdict}": int(status) for verdict, status in VERDICT_STATUSES.items()
+    }
     ends = {f"{status.name}": int(status) for status in Status}
     return {**shown, **of_verdicts, **ends}
 
@@ -384,7 +436,7 @@ _NEW_VERSION = "undo it; new cases and other bits are a new version of the golde
 PROMISES = {
     "python": f"a public name or a parameter of Python is gone or another: {NEXT}",
     "commands": f"a command or an option is gone or takes something else: {NEXT}",
-    "library": f"a name of the library in C is gone: {NEXT}",
+    "library": f"a name of the library in C is gone or means something else: {NEXT}",
     "statuses": "an exit status has another meaning: give the old one; new states take 4 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
     "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",

@@ -12,7 +12,10 @@ import mor_ref
 import mor_ref.cuda
 from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES
 
-OF_BLOCK_FORMATS = {"BlockFormat", "BlockFormatError", "BlockQuantized", "BlockScale"}
+OF_BLOCK_FORMATS = {
+    *("BlockFormat", "BlockFormatError", "BlockQuantized", "BlockScale"),
+    *("FormulaFunction", "TableFormat", "formula_functions"),
+}
 OF_UNITS = {"Cosine", "LargestByRow", "RelativeFrobenius", "Role", "Sqnr", "Unit"}
 OF_ONE_NUMBER = {"ExplainedEncoding", "Neighbours", "explain", "neighbours"}
 OF_MIXTURES = {"Mixed", "mix_formats", "mix_layer"}

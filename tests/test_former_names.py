@@ -1,6 +1,7 @@
 """Names of earlier versions answer with the names of today."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,12 @@ from typer.testing import CliRunner
 import mor_ref
 import mor_ref.cuda
 import mor_ref.recipes
+from mor_ref.analysis import NamedRecipe
 from mor_ref.cli import app, main
+from mor_ref.recipes import as_tensor_recipe
 from mor_ref.representations import as_representation, formulas_of
+from mor_ref.schemes.levels.representation import LevelRows
+from mor_ref.schemes.shared.representation import SharedBlocks
 
 
 def test_the_former_names_of_recipes() -> None:
@@ -99,6 +104,29 @@ def test_the_former_attribute_of_a_recipe() -> None:
     with pytest.warns(DeprecationWarning, match="OwnRecipe.treatment is OwnRecipe.tensor_recipe"):
         assert own.treatment is own.tensor_recipe
     assert own == mor_ref.recipes.own_recipe("mxfp8")
+
+
+@pytest.mark.parametrize(
+    ("owner", "former", "now", "value"),
+    [
+        (SharedBlocks, "kind", "of", "mx9"),
+        (LevelRows, "kind", "of", "seq2"),
+        (partial(NamedRecipe, "mine"), "treatment", "tensor_recipe", as_tensor_recipe("nvfp4")),
+    ],
+)
+def test_the_former_name_of_a_field(owner, former, now, value) -> None:
+    """It is taken, and read."""
+    one = owner(**{now: value})
+    name = type(one).__name__
+    with pytest.warns(DeprecationWarning, match=f"argument {former} of {name} is {now}") as warned:
+        assert owner(**{former: value}) == one
+    assert warned[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=f"{name}.{former} is {name}.{now} now"):
+        assert getattr(one, former) == value
+    with pytest.raises(TypeError, match=f"{former} and {now} are given"):
+        owner(**{former: value, now: value})
+    assert f"{now}=" in repr(one)
+    assert f"{former}=" not in repr(one)
 
 
 @needs("torch")

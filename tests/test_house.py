@@ -494,7 +494,6 @@ NO_CHAPTERS = {
         "nvrtc": "compiles kernels",
         "ptx": "checks compiled kernels",
         "records": "what results have in common",
-        "records_with_y": "what results with y have in common",
         "source": "finds the sources of kernels",
         "streams": "orders what runs at the same time",
         "structures": "the arguments of the kernels of all chapters",

@@ -139,10 +139,6 @@ def commands_of_readme():
             yield from (line for line in lines if line)
 
 
-def test_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
-
-
 def test_readme(tmp_path):
     """The commands of `sh` blocks run after the others, in the directory of their files."""
     shell = Shell(tmp_path)

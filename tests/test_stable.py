@@ -56,6 +56,53 @@ def test_additions_break_nothing(section, was, now, how):
     assert stable.broken(section, was, now) == how
 
 
+HEADER = """
+typedef enum { MOR_A, /* the first */ MOR_B } mor_letter;
+typedef struct { uint32_t x, y; } mor_pair;
+int64_t mor_f(const mor_pair *pair, mor_letter letter,
+              uint32_t count);
+"""
+TAKEN = "const mor_pair *, mor_letter, uint32_t"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "how"),
+    [
+        ("MOR_A,", "MOR_Z, MOR_A,", {"MOR_A": "0 is 1 now", "MOR_B": "1 is 2 now"}),
+        ("MOR_B }", "MOR_B, MOR_C }", {}),
+        ("mor_pair *pair", "mor_pair *of", {}),
+        ("x, y", "x, y, z", {}),
+        ("uint32_t x", "int x", {f"mor_pair.{name}": "uint32_t is int now" for name in "xy"}),
+        ("f(", "f(int size, ", {"mor_f": f"int64_t ({TAKEN}) is int64_t (int, {TAKEN}) now"}),
+        ("int64_t", "int", {"mor_f": f"int64_t ({TAKEN}) is int ({TAKEN}) now", "int64_t": "gone"}),
+    ],
+)  # fmt: skip
+def test_numbers_and_arguments_of_the_library_stay(old, new, how):
+    promised = stable.declared_in_c(HEADER)
+    changed = stable.declared_in_c(HEADER.replace(old, new))
+    assert stable.broken("library", promised, changed) == how
+
+
+def test_names_and_numbers_in_systemverilog_stay():
+    text = (
+        "typedef enum int {MOR_A, MOR_B} letter_t; function int mor_f(\n input int a, input int b);"
+    )
+    promised = stable.declared_in_systemverilog(text)
+    changed = stable.declared_in_systemverilog(
+        text.replace("A, MOR_B", "B, MOR_A").replace("b)", "c)")
+    )
+    assert set(stable.broken("library", promised, changed)) == {
+        *("mor_ref_dpi::MOR_A", "mor_ref_dpi::MOR_B", "mor_ref_dpi::mor_f")
+    }
+
+
+def test_the_page_names_the_modules_that_are_not_promised():
+    page = (stable.ROOT / "docs" / "guide" / "stable.md").read_text("utf-8")
+    section = page.partition("## What is not promised")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`mor_ref\.([\w.]+)`", section))
+    assert named == set(stable.INSIDE)
+
+
 def test_the_list_drops_nothing_by_itself(tmp_path, monkeypatch, capsys):
     file = tmp_path / "stable.json"
     file.write_text('{"rules": {"ENC-001": "", "TIN-001": ""}}')

@@ -9,7 +9,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.roles import KINDS, Kind
-from mor_ref.former_names import FormerAttribute
+from mor_ref.former_names import FormerAttribute, with_former_field
 from mor_ref.policies import Thresholds
 from mor_ref.recipes import (
     RecipeLike,
@@ -51,6 +51,7 @@ OF_ALL_REPRESENTATIONS = (
 )
 
 
+@with_former_field("treatment", "tensor_recipe")
 @dataclass(frozen=True)
 class NamedRecipe:
     """A recipe, and its name in tables."""

@@ -63,7 +63,7 @@ class BlockQuantized(Dequantizable):
     @property
     def _tile_scales(self) -> "TileScales":
         """The factor of each block."""
-        return self._of_tiles(self.factor, divides=self.block_format.decode is None)
+        return self._as_tile_scales(self.factor, divides=self.block_format.decode is None)
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003).

@@ -115,7 +115,11 @@ def _refuse_call(
     unknown = [argument for argument in given if argument not in known]
     if unknown:
         raise TypeError(f"{name} has no argument {unknown[0]!r}; {_instead_of(unknown[0], known)}")
-    by_place = [one.name for one in known.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    by_place = [
+        name
+        for name, parameter in known.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
     if len(args) > len(by_place):
         rest = [argument for argument in known if argument not in by_place]
         raise TypeError(
@@ -129,7 +133,7 @@ def _instead_of(argument: str, known: Mapping[str, inspect.Parameter]) -> str:
     meant: list[str] = []
     asked: tuple[str, ...] = (argument,)
     while asked and not meant:  # such as rounding_mode, which is rounding, or else random_bits
-        asked = tuple(name for one in asked for name in _ARGUMENTS.get(one, ()))
+        asked = tuple(name for other in asked for name in _ARGUMENTS.get(other, ()))
         meant = [name for name in asked if name in known]
     if not meant:
         return _INSTEAD.get(argument, f"give {joined([*known])}")

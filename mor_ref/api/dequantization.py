@@ -65,7 +65,7 @@ class Dequantizable(NumbersRecord):
     def _tile_scales(self) -> "TileScales":
         """The scales as the engine takes them."""
 
-    def _of_tiles(self, scale: NDArray[np.float32], *, divides: bool = False) -> "TileScales":
+    def _as_tile_scales(self, scale: NDArray[np.float32], *, divides: bool = False) -> "TileScales":
         """Return the factors of the numbers of codes as the engine takes them."""
         from mor_ref.engine.blocks import Sides  # imports Numba
         from mor_ref.engine.strips import TileScales

@@ -84,7 +84,7 @@ def given_by_name(
     given: dict[str, AmaxOrScale] = {}
     for name, own in _by_name("amax", amax, block_format).items():
         given[name] = AmaxOrScale(
-            _of_parts("amax", own, scale_named(block_format, name), shape, given_amax)
+            _part_numbers("amax", own, scale_named(block_format, name), shape, given_amax)
         )
     for name, own in _by_name("scale", scale, block_format).items():
         if name in given:
@@ -94,7 +94,7 @@ def given_by_name(
             raise ValueError(f"scale of {name!r} is given, but {place} has its amax; give amax")
         stored = scale_named(block_format, name)
         check = given_scale if stored.fmt == formats["f32"] else _given_number
-        numbers = _of_parts("scale", own, stored, shape, check)
+        numbers = _part_numbers("scale", own, stored, shape, check)
         _check_numbers_of(stored.fmt, numbers)
         given[name] = AmaxOrScale(scale=numbers)
     return given
@@ -111,7 +111,7 @@ def _by_name(argument: str, given: Any, block_format: BlockFormat) -> Mapping[st
     return given
 
 
-def _of_parts(
+def _part_numbers(
     argument: str,
     given: Any,
     scale: BlockScale,

@@ -55,7 +55,7 @@ class Mx(Dequantizable):
     @public
     def _tile_scales(self) -> "TileScales":
         """The power of two of each block (MXS-007)."""
-        return self._of_tiles(decode(self.scale, "e8m0"))
+        return self._as_tile_scales(decode(self.scale, "e8m0"))
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factor of each block (GEM-003)."""

@@ -39,8 +39,9 @@ class Nvfp4(Dequantizable):
     """A tensor in NVFP4.
 
     `codes` has the shape of x, an e2m1 code in each byte; `packed` has two. `block_scale` has the
-    e4m3 code of each tile. The global scales are float32: numbers are multiplied by the
-    encode scale, codes by the decode scale. They have shape (), or one for each row with te_row.
+    e4m3 code of each tile. The global scales are float32: numbers are multiplied by
+    `global_encode_scale`, codes by `global_decode_scale`. They have shape (), or one for each row
+    with te_row.
 
     `block_scale` and `global_decode_scale` multiply the numbers of the codes. The order in which
     they are multiplied, and rounded, is that of the profile.
@@ -71,8 +72,8 @@ class Nvfp4(Dequantizable):
         scale = decode(self.block_scale, "e4m3")
         with np.errstate(all="ignore"):
             if self.profile.scales.global_scale == "G":  # NVF-009
-                return self._of_tiles(scale / self.global_encode_scale.reshape(-1, 1))
-            return self._of_tiles(scale * self.global_decode_scale.reshape(-1, 1))
+                return self._as_tile_scales(scale / self.global_encode_scale.reshape(-1, 1))
+            return self._as_tile_scales(scale * self.global_decode_scale.reshape(-1, 1))
 
     def in_blocks(self) -> CodedBlocks:
         """Return the codes, and the factors of each tile and of all of them (GEM-003)."""

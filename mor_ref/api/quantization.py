@@ -74,7 +74,7 @@ class Quantized(Dequantizable):
     @property
     def _tile_scales(self) -> "TileScales":
         """The scale of each block, by which numbers of codes are divided (QNT-002)."""
-        return self._of_tiles(self.scale, divides=True)
+        return self._as_tile_scales(self.scale, divides=True)
 
     @public
     def in_blocks(self) -> CodedBlocks:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
 from mor_ref.cli.show import Bars, bar
-from mor_ref.cli.statuses import Status, of_comparison
+from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
@@ -73,7 +73,7 @@ def run(
             crcs = " ".join(f"{crc:08x}" for crc in digest.crc32[first : first + 8])
             print(f"  crc32 of inputs from 0x{first << 24:08x}: {crcs}")
         print(verdict)
-    return of_comparison(differs=first_wrong is not None)
+    return comparison_status(differs=first_wrong is not None)
 
 
 def _compared(
@@ -126,7 +126,7 @@ def run_candidate(
         print(f"mor-ref: {error}", file=sys.stderr)
         return Status.NOT_RUN
     _print_chunks(name, case, found, as_json=as_json)
-    return of_comparison(differs=not found[-1].is_same)
+    return comparison_status(differs=not found[-1].is_same)
 
 
 def _print_chunks(

@@ -17,7 +17,7 @@ from mor_ref.argument_checks import (
 )
 from mor_ref.cli.options import recipe_in_file
 from mor_ref.cli.show import Bars, bar, console_of_some_width
-from mor_ref.cli.statuses import Status, of_comparison
+from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
@@ -109,7 +109,7 @@ def run_make(
             done, step = making.done, making.step
             make(suites, target, made_with, done, workers, step, searches=searches)
     print(f"{_are(len(suites), 'suite')} in {out}")
-    return of_comparison(differs=other is not None and _differs_from(target, other))
+    return comparison_status(differs=other is not None and _differs_from(target, other))
 
 
 def _differs_from(directory: Path, other: Path) -> bool:
@@ -241,4 +241,4 @@ def run_check(
         differs = other is not None and _differs_from(path, other)
     if found.verdict == "unusable":
         return Status.WRONG_CALL
-    return of_comparison(differs=differs or found.verdict != "match")
+    return comparison_status(differs=differs or found.verdict != "match")

@@ -3,7 +3,7 @@
 from mor_ref.analysis.listing import Selection
 from mor_ref.analysis.tensor_files import files_read
 from mor_ref.cli.outputs import arrays_named
-from mor_ref.cli.statuses import of_comparison
+from mor_ref.cli.statuses import comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
@@ -43,7 +43,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
     for line in (*lines_of_rounded(inputs.rounded), *lines_of_skipped(inputs.skipped)):
         print(line)
     print(f"{out}: {counted(len(fields), 'tensor')} with {own.title}")
-    return of_comparison(differs=complete and bool(inputs.skipped))
+    return comparison_status(differs=complete and bool(inputs.skipped))
 
 
 def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:

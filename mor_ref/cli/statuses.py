@@ -14,7 +14,7 @@ class Status(IntEnum):
     CLOSED_PIPE = 141  # nobody reads any more
 
 
-OF_VERDICTS = {
+VERDICT_STATUSES = {
     "match": Status.DONE,
     "mismatch": Status.DIFFERS,
     "incomplete": Status.DIFFERS,
@@ -23,6 +23,6 @@ OF_VERDICTS = {
 }
 
 
-def of_comparison(*, differs: bool) -> Status:
+def comparison_status(*, differs: bool) -> Status:
     """Return the status of a command that compares."""
     return Status.DIFFERS if differs else Status.DONE

@@ -5,7 +5,7 @@ import sys
 
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.cli.output_text import ending_if_unwritable
-from mor_ref.cli.statuses import Status, of_comparison
+from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
 from mor_ref.verify.comparing.allowed import Allowed
@@ -91,7 +91,7 @@ def run_ver(
         print(f"mor-ref: {ended_by}", file=sys.stderr)
     if was_interrupted and not found:
         return Status.INTERRUPTED
-    return of_comparison(differs=bool(found))
+    return comparison_status(differs=bool(found))
 
 
 def _counts(lines: int, found: int, other_bits: int) -> str:

@@ -12,7 +12,7 @@ from mor_ref.analysis.tensor_files import files_read
 from mor_ref.argument_checks import directory_named
 from mor_ref.cli.outputs import outputs_named
 from mor_ref.cli.show import Bars
-from mor_ref.cli.statuses import OF_VERDICTS
+from mor_ref.cli.statuses import VERDICT_STATUSES
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST
 from mor_ref.verify.candidates.by_name import candidate_named
@@ -98,7 +98,7 @@ def run(
             for line in lines(found):
                 print(line)
         write_reports(found, paths, rules_at)
-        return OF_VERDICTS[found.verdict]
+        return VERDICT_STATUSES[found.verdict]
 
 
 def _read_by(candidate: str) -> Iterator[Path]:

@@ -146,7 +146,7 @@ def _factors(
         field = fields_of_scales(block_format)[scale.name]
         if field in arrays:
             bits = arrays[field]
-            whole = bits if bits.shape == grid else _of_blocks(bits, cut.block, cut.group, grid)
+            whole = bits if bits.shape == grid else _block_entries(bits, cut.block, cut.group, grid)
             numbers[scale.name] = _numbers_of(field, whole, scale.fmt)
     if "factor" in arrays:
         numbers[factor_of(block_format)] = numbers_of(arrays["factor"], "f32")
@@ -163,7 +163,7 @@ def _factors(
     }
 
 
-def _of_blocks(
+def _block_entries(
     bits: Unsigned, block: tuple[int, int], group: tuple[int, int], grid: tuple[int, ...]
 ) -> Unsigned:
     """Return for each block the entry of the part of the outermost scale that it lies in."""

@@ -196,7 +196,12 @@ MX = Operation(
     optional_inputs=GIVEN,
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
-    record=PublicRecord(instance_test("Mx"), parameters_of, renamed(code="codes", y="dequantize")),
+    record=PublicRecord(
+        instance_test("Mx"),
+        parameters_of,
+        renamed(code="codes", y="dequantize"),
+        optional=("xs",),
+    ),
 )
 MX_BLOCK = Operation(
     "mx_block",

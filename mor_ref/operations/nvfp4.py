@@ -356,7 +356,10 @@ NVFP4 = Operation(
     ignores_zeros=True,
     way_back=WayBack(_needed_for_y, restore, coded),
     record=PublicRecord(
-        instance_test("Nvfp4"), parameters_of, renamed(code="codes", y="dequantize")
+        instance_test("Nvfp4"),
+        parameters_of,
+        renamed(code="codes", y="dequantize"),
+        optional=("xs",),
     ),
 )
 NVFP4_BLOCK = Operation(

@@ -115,13 +115,15 @@ class PublicRecord:
 
     `holds` says whether a value is such a record. `parameters` returns the parameters of the
     operation that made it, except the source. `path` returns where it has a field, such as
-    "error.sum"; usually, under the name of the field. Those of `zero` are 0 if it has none.
+    "error.sum"; usually, under the name of the field. Those of `zero` are 0 if it has none. It may
+    lack those of `optional`, such as steps that no record keeps; it has all others.
     """
 
     holds: Callable[[Any], bool]
     parameters: Callable[[Any], Parameters]
     path: Callable[[str], str] = str
     zero: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 def renamed(**names: str) -> Callable[[str], str]:
@@ -258,6 +260,13 @@ class Operation:
         results = {name: attribute(record, self.record.path(name)) for name in outputs}
         results |= {name: 0 for name in self.record.zero if results[name] is None}
         there = {name: result for name, result in results.items() if result is not None}
+        lacking = outputs.keys() - there.keys() - {*self.record.optional}
+        if lacking:
+            raise TypeError(
+                f"a record of {type(record).__name__} has no {', '.join(sorted(lacking))}, which "
+                f"the operation {self.name} declares; keep it in the record, or name it among the "
+                "optional fields of the declared record"
+            )
         numbers = next(n for name, n in there.items() if outputs[name].axes == "rc")
         shape = rows_and_columns(numbers.shape)
         return in_bits(there, outputs, parameters, self.shapes(parameters, shape))

@@ -337,7 +337,11 @@ QUANTIZE = Operation(
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
     record=PublicRecord(
-        instance_test("Quantized"), parameters_of, renamed(**_PATHS), ("mantissa", "exponent")
+        instance_test("Quantized"),
+        parameters_of,
+        renamed(**_PATHS),
+        zero=("mantissa", "exponent"),
+        optional=("xs", "d", "r", "u"),
     ),
 )
 QUANTIZE_BLOCK = Operation(

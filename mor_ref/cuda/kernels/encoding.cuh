@@ -80,7 +80,7 @@ MOR_DEVICE u32 encoded(Word bits, const Encoding& to, u32 random_word = 0, i32 r
   return code | (code ? to.negative : to.negative_zero);
 }
 
-// ENC-013 and ENC-014, after the exceptions of presets (ENC-016).
+// ENC-013 and ENC-014, after the exceptions of profiles (ENC-016).
 template <class Word>
 MOR_DEVICE u32 encoded_as_power_of_two(Word bits, const PowerEncoding& to) {
   typedef Binary<Word> From;

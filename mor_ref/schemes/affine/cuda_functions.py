@@ -18,7 +18,7 @@ from mor_ref.cuda.arrays import (
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array
-from mor_ref.cuda.records_with_y import WithY
+from mor_ref.cuda.records import WithY
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.integer_grids import IntegerGrid, integer_grid

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 class Levels(WithY):
     """Weights as few levels, with an alpha for each row.
 
-    `ratio`, `clipped`, `level`, `y`, `alpha_term` and `inside` have the shape of w, and `alpha` has
-    an entry for each row. y is `level * alpha`. For a gradient dy of y, the gradient of a weight is
-    `inside * dy`. That of alpha is `gradient_scale` times the sum of `alpha_term * dy` of its row,
-    which `alpha_sums` computes exactly.
+    `ratio`, `clipped`, `level`, `codes`, `y`, `alpha_term` and `inside` have the shape of w, and
+    `alpha` has an entry for each row. y is `level * alpha`. For a gradient dy of y, the gradient of
+    a weight is `inside * dy`. That of alpha is `gradient_scale` times the sum of `alpha_term * dy`
+    of its row, which `alpha_sums` computes exactly.
 
     So `alpha` multiplies the levels.
 

@@ -7,6 +7,7 @@ from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.former_names import FormerAttribute, with_former_field
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 from mor_ref.schemes.levels.definition import (
     LEVEL_KINDS,
@@ -26,17 +27,20 @@ if TYPE_CHECKING:
 _OF_THREE = 2  # bits of a code of three values that is not packed
 
 
+@with_former_field("kind", "of")
 @dataclass(frozen=True)
 class LevelRows:
-    """A kind of levels of ParetoQ, with the first alpha of each row (MOR-007).
+    """Levels of ParetoQ, with the first alpha of each row (MOR-007).
 
     >>> LevelRows("seq2").name, LevelRows("lsq4", "bf16").name
     ('seq2', 'lsq4_bf16')
     """
 
-    kind: str
+    of: str
     arithmetic: str = "f32"
     name: str = ""
+
+    kind = FormerAttribute("of")
 
     def __post_init__(self) -> None:
         known_arithmetic(self.arithmetic)
@@ -47,8 +51,8 @@ class LevelRows:
 
     @property
     def rules(self) -> LevelKind:
-        """The kind of levels."""
-        return level_kind(self.kind)
+        """The rules of these levels."""
+        return level_kind(self.of)
 
     @property
     def bits(self) -> int:
@@ -71,13 +75,13 @@ class LevelRows:
     def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
         """Return the operation `levels`."""
         del scaling, block, group
-        given = {"kind": self.kind, "arithmetic": self.arithmetic}
+        given = {"kind": self.of, "arithmetic": self.arithmetic}
         return Asked("levels", {**given, "block": "row"})
 
     @property
     def words(self) -> Words:
         """The kind of recipe `levels`, and its fields."""
-        return Words("levels", {"of": self.kind}, {"arithmetic": self.arithmetic})
+        return Words("levels", {"of": self.of}, {"arithmetic": self.arithmetic})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
@@ -116,5 +120,5 @@ USUAL = LEVEL_KINDS.specified  # recipes to compare with others
 
 
 def named(name: str) -> LevelRows | None:
-    """Return the representation of a name, if it is a kind."""
+    """Return the representation of a name, if it is one of them."""
     return LevelRows(name) if name in NAMES else None

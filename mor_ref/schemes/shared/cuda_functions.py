@@ -7,7 +7,7 @@ import numpy as np
 
 from mor_ref.cuda.arrays import given, numbers_from, on_gpu_after, on_gpu_of
 from mor_ref.cuda.launching import Array
-from mor_ref.cuda.records_with_y import WithY
+from mor_ref.cuda.records import WithY
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.former_names import FormerAttribute, with_former_name

@@ -40,7 +40,7 @@ class SharedKind:
 
 @dataclass(frozen=True)
 class SharedProfile:
-    """The treatment of NaN, infinities and zeros by a library (SHX-002, SHX-005, SHX-006).
+    """What a library makes of NaN, infinities and zeros (SHX-002, SHX-005, SHX-006).
 
     If it makes `nan_blocks`, one of them makes all numbers of its block NaN. If not, they pass. If
     it `keeps_signs`, a zero and a subnormal number keep their sign.

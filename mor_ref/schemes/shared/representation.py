@@ -8,6 +8,7 @@ from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.former_names import FormerAttribute, with_former_field
 from mor_ref.representations.optional_members import Asked, StoredBits, Words, with_scales
 from mor_ref.schemes.shared.definition import (
     BLOCK,
@@ -28,28 +29,31 @@ if TYPE_CHECKING:
 _USUAL_PROFILE = "quark_torch"
 
 
+@with_former_field("kind", "of")
 @dataclass(frozen=True)
 class SharedBlocks:
-    """A kind of blocks that share an exponent, along the rows of the tensor (MOR-007).
+    """Blocks that share an exponent, along the rows of the tensor (MOR-007).
 
     >>> SharedBlocks("mx9").name, SharedBlocks("bfp16", "quark_onnx").name
     ('mx9', 'bfp16_quark_onnx')
     """
 
-    kind: str
+    of: str
     profile: str = _USUAL_PROFILE
     name: str = ""
 
+    kind = FormerAttribute("of")
+
     def __post_init__(self) -> None:
         shared_profile(self.profile)
-        usual = self.rules.name if self.profile == _USUAL_PROFILE else f"{self.kind}_{self.profile}"
+        usual = self.rules.name if self.profile == _USUAL_PROFILE else f"{self.of}_{self.profile}"
         object.__setattr__(self, "name", self.name or usual)
         check_name(self.name)
 
     @property
     def rules(self) -> SharedKind:
-        """The kind of blocks."""
-        return shared_kind(self.kind)
+        """The rules of these blocks."""
+        return shared_kind(self.of)
 
     @property
     def bits(self) -> int:
@@ -72,12 +76,12 @@ class SharedBlocks:
     def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
         """Return the operation `shared`."""
         del scaling, block, group
-        return Asked("shared", {"kind": self.kind, "profile": self.profile, "block": BLOCK})
+        return Asked("shared", {"kind": self.of, "profile": self.profile, "block": BLOCK})
 
     @property
     def words(self) -> Words:
         """The kind of recipe `shared`, and its fields."""
-        return Words("shared", {"of": self.kind}, {"profile": self.profile})
+        return Words("shared", {"of": self.of}, {"profile": self.profile})
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
@@ -120,5 +124,5 @@ USUAL = tuple(
 
 
 def named(name: str) -> SharedBlocks | None:
-    """Return the representation of a name, if it is a kind."""
+    """Return the representation of a name, if it is one of them."""
     return SharedBlocks(name) if name in NAMES else None
