@@ -121,6 +121,15 @@ def test_another_function_of_the_same_name(functions):
     assert mor_ref.quantize(X, record) == before
 
 
+@pytest.mark.parametrize("columns", [8, 4096])
+def test_another_function_in_small_tensors_and_large_ones(functions, columns):
+    record, x = own("third(amax) or 1"), np.ones((64, columns), np.float32)
+    mor_ref.quantize(x, record)
+    functions["third"] = FormulaFunction(lambda t: t / 5, "third")
+    with pytest.raises(ValueError, match="calls a function third with the digest sha256:"):
+        mor_ref.quantize(x, record)
+
+
 def test_a_function_that_is_gone(functions):
     text = own().text
     del functions["rooted"]

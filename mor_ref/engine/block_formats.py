@@ -18,7 +18,6 @@ from mor_ref.arrays import Bits, Numbers, code_dtype
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     BlockScale,
-    check_functions,
     check_rows,
     negative_factor,
     percentiles_of,
@@ -388,7 +387,6 @@ def scales_from(
 
     Several tries and percentiles need numbers.
     """
-    check_functions(record)
     codes: dict[str, Bits] = {}
     above: list[_Outer] = []
     for at, scale in enumerate(record.scales[:-1]):

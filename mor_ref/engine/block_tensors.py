@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers, RandomWords
-from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.block_formats import BlockFormat, check_functions
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
 from mor_ref.engine.block_formats import scales_from
@@ -30,6 +30,7 @@ def in_blocks(
     The amaxes of the blocks may be known. Amaxes and numbers of scales may be given (BLF-008). With
     random words, codes are rounded at random (QNT-005), and there is no `out`.
     """
+    check_functions(record)
     if threads is None and not given:
         small = small_tensor(record, units)
         if small is not None:
