@@ -3,7 +3,7 @@
 import importlib.util
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,5 +209,7 @@ def arrays_in(result: object) -> Iterator[np.ndarray]:
     elif isinstance(result, tuple | list):
         for part in result:
             yield from arrays_in(part)
+    elif is_dataclass(result):
+        yield from arrays_in(tuple(getattr(result, field.name) for field in fields(result)))
     elif hasattr(result, "__dict__"):
         yield from arrays_in(vars(result))

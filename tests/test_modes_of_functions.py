@@ -69,6 +69,7 @@ CALLS = {
         mor_ref.quantize(X, text).codes for text in ("mxfp8:rceil", "nvfp4:te")
     ],
     "mor_ref.FormulaFunction": lambda: mor_ref.FormulaFunction(lambda t: t / 3, "f").number(0.3),
+    "mor_ref.TableFormat": lambda: mor_ref.TableFormat("t", (-1, 1e-40, 0.3, 0.7)).exact_limits,
     "mor_ref.BlockScale": lambda: [facts_of(one) for one in as_block_format("nvfp4").scales],
     "mor_ref.load": lambda: saved_and_loaded(fp8lm.AutoScale(0.3), RECORDS["quantize_mx"]),
     "mor_ref.Format": lambda: facts_of(

@@ -11,6 +11,7 @@ from itertools import pairwise
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import as_format
+from mor_ref.processor_modes import check_processor
 
 _MOST_VALUES = 256
 _SMALLEST = Fraction(1, 1 << 149)  # a binary32 number
@@ -34,6 +35,7 @@ class TableFormat:
     limits: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_processor()
         fault = fault_of_name(self.name)
         if not fault:
             fault, values = _in_binary32("values", self.values)
