@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.tracing import untraced
+
 if TYPE_CHECKING:
     from mor_ref.record_pictures import Picture
 
@@ -36,10 +38,8 @@ class Record:
         def __getattr__(self, name: str) -> Any:
             """Make the fields that are made later, or else refuse an attribute, with a hint."""
             own = self.__dict__
-            values = own.get(_LATER)
-            if values is not None:
-                own.update(zip(_names_of(self), values(), strict=True))
-                own.pop(_LATER, None)
+            if _LATER in own:
+                _make_fields(self)
             if name in own:
                 return own[name]
             from mor_ref.habits import hint_of_field
@@ -91,6 +91,16 @@ def made_later(
     own.update(ready)
     own[_LATER] = values
     return record
+
+
+@untraced
+def _make_fields(record: Record) -> None:
+    """Make the fields that were to be made later."""
+    own = record.__dict__
+    values = own.get(_LATER)
+    if values is not None:  # no other thread was first
+        own.update(zip(_names_of(record), values(), strict=True))
+        own.pop(_LATER, None)
 
 
 def _names_of(record: Record) -> tuple[str, ...]:

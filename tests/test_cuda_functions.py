@@ -137,8 +137,11 @@ CALLS = {
         ("uint8", {"profile": "peg", "groups": 5, "permute": "range", "symmetric": False}),
         ("int8", {"profile": "peg", "groups": 25, "permute": "range", "scale": 0.5}),
         ("int8", {"groups": 3}),
-        ("int8", {"scale": 0.0129999, "zero_point": -3, "block": "row"}),
-        ("int8", {"profile": "torch_fake_channel_2_13", "scale": 0.013, "zero_point": -3.3}),
+        ("int8", {"scale": 0.0129852294921875, "zero_point": -3, "block": "row"}),
+        (
+            "int8",
+            {"profile": "torch_fake_channel_2_13", "scale": 0.013671875, "zero_point": -3.25},
+        ),
     ],
     "quantize_shared": [(k, {"profile": p}) for k in SHARED_KINDS for p in SHARED_PROFILES],
     "select": [(by, {"limit": limit}) for by, limit in (("rank", 0.29), ("column", 2.5))],

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import cycle
@@ -415,7 +414,7 @@ def in_integers(x, grid, name, symmetric):
     how = affine.Choices(AFFINE_PROFILES[name], integer_grid(grid), symmetric, "f32")
     found = affine.affine([x], how, partition((1, len(x)), (1, 8))).elements
     mask = (1 << how.grid.bits) - 1
-    return [[replace(element, code=element.code & mask) for element in found[0]]]
+    return [[element._replace(code=element.code & mask) for element in found[0]]]
 
 
 def in_mixture(x, name):

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "printable": set(),
     "processor_modes": set(),
     "signals": set(),
+    "tracing": set(),
     "whole_files": set(),
     "definitions": {"argument_checks", "definitions", "processor_modes"},
     "policies": {"argument_checks", "definitions", "metrics", "representations"},
@@ -64,7 +65,7 @@ MAY_IMPORT = {
         "exact",
         "representations",
     },
-    "records": {"habits", "record_files", "record_pictures"},
+    "records": {"habits", "record_files", "record_pictures", "tracing"},
     "record_files": {"argument_checks", "processor_modes", "whole_files"},
     "record_pictures": {"counts_in_words"},
     "arrays": {"argument_checks", "definitions"},
@@ -93,6 +94,7 @@ MAY_IMPORT = {
     "api": {
         "schemes",
         "former_names",
+        "tracing",
         "api",
         "argument_checks",
         "arrays",
@@ -473,7 +475,6 @@ NO_CHAPTERS = {
         "measures": "errors and squares, of the chapter errors",
         "plans": "what calls with the same arguments share",
         "stochastic": "random words, of the chapters quantization, mx and nvfp4",
-        "tracing": "keeps torch.compile out",
         "packing": "codes as bytes, of the chapters levels and shared",
     },
     "cuda": {

@@ -14,7 +14,6 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes, Record
 from mor_ref.api.errors import ErrorSums, error_sums
 from mor_ref.api.stochastic import words_given
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, code_dtype, described, room_for
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat, split_factor
@@ -23,6 +22,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.records import Values, made_later
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from mor_ref.engine.small_tensors import InBlocks

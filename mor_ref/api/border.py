@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from mor_ref.api.tracing import TRACER, untraced
 from mor_ref.counts_in_words import joined
 from mor_ref.former_names import renamed
 from mor_ref.processor_modes import check_processor, in_usual_modes
+from mor_ref.tracing import TRACER, untraced
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

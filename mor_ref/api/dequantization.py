@@ -12,7 +12,6 @@ from mor_ref.api.border import public
 from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.packing import in_pairs
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import (
     Bits,
     Numbers,
@@ -26,6 +25,7 @@ from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 from mor_ref.definitions.scales import ScalingBlocks
 from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.records import NumbersRecord
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales

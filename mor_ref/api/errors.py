@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.border import public
-from mor_ref.api.tracing import untraced
 from mor_ref.records import Record
+from mor_ref.tracing import untraced
 
 _ULP_OF_ONE = 2.0**-23
 

@@ -12,7 +12,6 @@ from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.plans import Plans
-from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.counts_in_words import counted
@@ -22,6 +21,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.records import made_later
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -14,7 +14,6 @@ from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
 from mor_ref.api.given_scales import Given, given_for_rows
 from mor_ref.api.packing import in_pairs
 from mor_ref.api.plans import Plans
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import nvfp4_formulas
@@ -23,6 +22,7 @@ from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
 from mor_ref.records import made_later
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

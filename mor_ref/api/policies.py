@@ -13,7 +13,6 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.plans import Plans
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import (
     BF16,
     Bits,
@@ -36,6 +35,7 @@ from mor_ref.definitions.scales import (
 from mor_ref.metrics.metric import asked_by_unit
 from mor_ref.policies import Policy, Thresholds, as_policy
 from mor_ref.records import NumbersRecord, Values, made_later
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

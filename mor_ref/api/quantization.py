@@ -11,7 +11,6 @@ from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import scaled_formulas
@@ -26,6 +25,7 @@ from mor_ref.definitions.scales import (
     given_of,
 )
 from mor_ref.records import Values, made_later
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from mor_ref.engine.small_tensors import InBlocks

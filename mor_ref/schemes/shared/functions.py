@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from mor_ref.api.border import public_in_every_mode
 from mor_ref.api.dequantization import WithY
 from mor_ref.api.packing import bit_by_bit
-from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.blocks import rows_and_columns
@@ -22,6 +21,7 @@ from mor_ref.schemes.shared.definition import (
     shared_kind,
     shared_profile,
 )
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
