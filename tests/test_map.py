@@ -246,7 +246,7 @@ def test_the_rooms_of_the_picture_are_all_there_are() -> None:
         "record_pictures",
         "records",
     }
-    assert there - rooms == others | {"signals", "treatments", "whole_files", "workers"}
+    assert there - rooms == others | {"signals", "tracing", "treatments", "whole_files", "workers"}
 
 
 def test_the_call_of_the_picture_goes_where_it_says() -> None:
