@@ -118,7 +118,7 @@ const adapter = (() => {
           [`${name}.error`, bitsOf([one.error])],
         ]);
         return {
-          block_amax: bitsOf([tile.tileMax]),
+          block_amax: bitsOf([tile.blockAmax]),
           global_encode_scale: bitsOf([found.global.encode]),
           global_decode_scale: bitsOf([found.global.decode]),
           ...Object.fromEntries(candidates),
