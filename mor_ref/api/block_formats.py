@@ -130,27 +130,27 @@ def outcome_of(
     Amaxes and scales may be given (BLF-008), and the amaxes of the blocks may be known. `record_of`
     makes the record.
     """
-    found = _in_blocks()(numbers, formulas, units, out, threads, given, None, amaxes)
-    make = functools.partial(_record, numbers, formulas, record_of, found)
-    fmt, blocks = formulas.fmt, found.scales.blocks
-    return OutcomeOfCodes(found.codes, fmt, blocks, found.sums, make, numbers.shape)
+    tensor = _in_blocks()(numbers, formulas, units, out, threads, given, None, amaxes)
+    make = functools.partial(_record, numbers, formulas, record_of, tensor)
+    fmt, blocks = formulas.fmt, tensor.scales.blocks
+    return OutcomeOfCodes(tensor.codes, fmt, blocks, tensor.sums, make, numbers.shape)
 
 
 def _record(
     numbers: Numbers,
     formulas: BlockFormat,
     record_of: "RecordOf[Record]",
-    found: "InBlocks",
+    tensor: "InBlocks",
     codes: Bits,
 ) -> Record:
     """Return the record of a tensor, with the codes in its shape."""
     (_, dtype, shape), fmt = numbers, formulas.fmt  # the bits are not kept
 
     def first() -> First:
-        rows, columns = found.scales.blocks.tile
-        return codes, error_sums(found.sums), fmt, described(shape, dtype), (rows, columns)
+        rows, columns = tensor.scales.blocks.tile
+        return codes, error_sums(tensor.sums), fmt, described(shape, dtype), (rows, columns)
 
-    return record_of(codes, first, found)
+    return record_of(codes, first, tensor)
 
 
 def quantized_whole(
@@ -175,16 +175,16 @@ def quantized_whole(
         words = words_given(random_bits, n_random_bits, shape)
         inputs.append(words.words)
     room, store = room_for(out, shape, dtype, inputs)
-    found = _in_blocks()(numbers, formulas, units, None, threads, given, room, None, words)
-    return _record(numbers, formulas, record_of, found, store(room))
+    tensor = _in_blocks()(numbers, formulas, units, None, threads, given, room, None, words)
+    return _record(numbers, formulas, record_of, tensor, store(room))
 
 
 def record_in_blocks(block_format: BlockFormat) -> "RecordOf[BlockQuantized]":
     """Return how the record of a tensor in a block format is made."""
 
-    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> BlockQuantized:
+    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> BlockQuantized:
         def values() -> Values:
-            scales, blocks = found.scales, found.scales.blocks
+            scales, blocks = tensor.scales, tensor.scales.blocks
             yield from first()
             yield {
                 scale.name: scales.codes[scale.name].view(np.float32)

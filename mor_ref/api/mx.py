@@ -127,8 +127,8 @@ def mx(
 
 
 def _record_by(scale_rule: str) -> "RecordOf[Mx]":
-    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Mx:
-        values = lambda: (*first(), found.scales.codes["s"], scale_rule)  # noqa: E731
+    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Mx:
+        values = lambda: (*first(), tensor.scales.codes["s"], scale_rule)  # noqa: E731
         return made_later(Mx, {"codes": codes}, values)
 
     return record

@@ -167,9 +167,9 @@ def _record_by(profile: Nvfp4Profile, given: AmaxOrScale = NOTHING_GIVEN) -> "Re
     name, is_one = formulas.scales[0].name, not profile.per_row
     begins_with_decode = profile.begins_with_decode
 
-    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Nvfp4:
+    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Nvfp4:
         """Find the scales of the tensor or of its rows: for numbers, and for codes (NVF-003)."""
-        shape, scales = codes.shape, found.scales
+        shape, scales = codes.shape, tensor.scales
         if 0 in shape:  # they are those of zeros
             count = 1 if is_one else rows_and_columns(shape)[0]
             zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
@@ -178,7 +178,7 @@ def _record_by(profile: Nvfp4Profile, given: AmaxOrScale = NOTHING_GIVEN) -> "Re
         overall = overall[0, 0, ...] if is_one else overall.reshape(-1)
         both = overall, decode_scales(overall)
         encode, decode = both[::-1] if begins_with_decode else both
-        values = lambda: (*first(), found.scales.codes["s"], encode, decode, profile)  # noqa: E731
+        values = lambda: (*first(), tensor.scales.codes["s"], encode, decode, profile)  # noqa: E731
         return made_later(Nvfp4, {"codes": codes}, values)
 
     return record

@@ -108,11 +108,11 @@ def quantized(
 def record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
     """Return how the record of a tensor with scales of a kind is made."""
 
-    def record(codes: Bits, first: WayToFirst, found: "InBlocks") -> Quantized:
+    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Quantized:
         def values() -> Values:
-            stored, encode = found.scales.codes, found.scales.blocks.encode
+            stored, encode = tensor.scales.codes, tensor.scales.blocks.encode
             yield from first()
-            yield found.amaxes.view(np.float32)
+            yield tensor.amaxes.view(np.float32)
             yield np.asarray(encode).view(np.float32)  # these formats multiply by it
             yield None if scaling == "fp32" else stored["s"]
             yield stored["m"] & _MANTISSA if scaling == "gam" else None

@@ -13,6 +13,7 @@ from mor_ref.processor_modes import in_usual_modes
 
 WORDS = {"min": 2, "max": 2, "abs": 1, "square": 1, "pow2": 2}  # and how many arguments they take
 PERCENTILE = "percentile"
+RESERVED = frozenset((*WORDS, PERCENTILE, "MAX", *keyword.kwlist))
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class FormulaFunction:
             raise TypeError(f"function is {self.function!r}; give a function of numbers")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
-        if not self.name.isidentifier() or not self.name.isascii() or self.name in _reserved():
+        if not self.name.isidentifier() or not self.name.isascii() or self.name in RESERVED:
             raise ValueError(
                 f"name is {self.name!r}; give a word of letters and digits that formulas do not "
                 "have yet"
@@ -95,10 +96,6 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that Numba compiles."""
     plain: Callable[..., Any] = getattr(function, "py_func", function)
     return plain
-
-
-def _reserved() -> frozenset[str]:
-    return frozenset((*WORDS, PERCENTILE, "MAX", *keyword.kwlist))
 
 
 formula_functions: Catalogue[FormulaFunction] = Catalogue(

@@ -9,13 +9,12 @@ magnitude of the part of a scale, as amax is. A function of a user is a word as 
 
 import ast
 import functools
-import keyword
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formula_functions import PERCENTILE, WORDS, formula_functions
+from mor_ref.definitions.formula_functions import PERCENTILE, RESERVED, WORDS, formula_functions
 
 MAX = Fraction(2**24 - 1) * 2**104  # the largest number of binary32
 _CONSTANTS = {"MAX": MAX}
@@ -80,53 +79,52 @@ def parsed(text: str) -> Formula:
     return _formula(tree, text)
 
 
+def nodes_of(formula: Formula) -> Iterator[Formula]:
+    """Yield a formula and all that it is made of, each before its arguments."""
+    yield formula
+    if isinstance(formula, Apply):
+        for argument in formula.arguments:
+            yield from nodes_of(argument)
+
+
+def _applied(formula: Formula) -> Iterator[Apply]:
+    return (node for node in nodes_of(formula) if isinstance(node, Apply))
+
+
 def names_in(formula: Formula) -> Iterator[str]:
     """Yield the names of a formula, each as often as it occurs."""
-    match formula:
-        case Name(text):
-            yield text
-        case Apply(_, arguments):
-            for argument in arguments:
-                yield from names_in(argument)
+    return (node.text for node in nodes_of(formula) if isinstance(node, Name))
 
 
 def is_own_word(operator: str) -> bool:
     """Return whether an operator is a function of a user."""
-    return operator.isidentifier() and operator not in {"or", "if", *WORDS, *formats}
+    return operator.isidentifier() and not (
+        operator in ("or", "if") or operator in WORDS or operator in formats
+    )
 
 
 def own_words_in(formula: Formula) -> Iterator[str]:
     """Yield the functions of a user in a formula, each as often as it occurs."""
-    return filter(is_own_word, _words(formula))
+    return (call.operator for call in _own_calls(formula))
+
+
+def _own_calls(formula: Formula) -> Iterator[Apply]:
+    return (node for node in _applied(formula) if is_own_word(node.operator))
 
 
 def words_in(text: str) -> frozenset[str]:
     """Return the operators, functions and formats of a formula."""
-    return frozenset(_words(parsed(text)))
-
-
-def _words(formula: Formula) -> Iterator[str]:
-    if isinstance(formula, Apply):
-        yield formula.operator
-        for argument in formula.arguments:
-            yield from _words(argument)
+    return frozenset(node.operator for node in _applied(parsed(text)))
 
 
 def percentiles_in(formula: Formula) -> Iterator[Percentile]:
     """Yield the percentiles of a formula, each as often as it occurs."""
-    match formula:
-        case Percentile():
-            yield formula
-        case Apply(_, arguments):
-            for argument in arguments:
-                yield from percentiles_in(argument)
+    return (node for node in nodes_of(formula) if isinstance(node, Percentile))
 
 
 def reserved_words() -> frozenset[str]:
     """Return the words of formulas that no scale can be named."""
-    return frozenset(
-        (*_CONSTANTS, *WORDS, PERCENTILE, *formats, *formula_functions, *keyword.kwlist)
-    )
+    return RESERVED.union(formats, formula_functions)
 
 
 def check_formula(
@@ -165,14 +163,6 @@ def check_formula(
         )
 
 
-def _own_calls(formula: Formula) -> Iterator[Apply]:
-    if isinstance(formula, Apply):
-        if is_own_word(formula.operator):
-            yield formula
-        for argument in formula.arguments:
-            yield from _own_calls(argument)
-
-
 def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) -> None:
     """BLF-010: refuse a function that nobody knows, and one with another number of arguments."""
     name, count = call.operator, len(call.arguments)
@@ -192,13 +182,11 @@ def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) 
 
 def _lost_nans(formula: Formula) -> Iterator[str]:
     """Yield each min and max whose second argument alone depends on a tensor."""
-    match formula:
-        case Apply("min" | "max" as operator, (first, second)):
-            if _depends_on_a_tensor(second) and not _depends_on_a_tensor(first):
-                yield operator
-    if isinstance(formula, Apply):
-        for argument in formula.arguments:
-            yield from _lost_nans(argument)
+    for node in _applied(formula):
+        match node:
+            case Apply("min" | "max" as operator, (first, second)):
+                if _depends_on_a_tensor(second) and not _depends_on_a_tensor(first):
+                    yield operator
 
 
 def _depends_on_a_tensor(formula: Formula) -> bool:
