@@ -379,7 +379,7 @@ def test_pictures_are_drawn(tmp_path, width):
     """Panels are next to each other, or below each other; a bar of colours is one more."""
     from matplotlib.image import imread
 
-    rows = recorded("nvfp4", steps=2, every=1).rows
+    rows = recorded("nvfp4_2d", steps=2, every=1).rows
     for draw, count in ((mt.heat_map, 6), (mt.errors_by_operand, 3), (mt.shares_over_time, 3)):
         figure = draw(rows, width=width)
         assert len(figure.axes) == count
