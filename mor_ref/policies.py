@@ -271,15 +271,3 @@ POLICIES: Catalogue[Policy] = Catalogue(
         "morthreeway": ("three_way",),
     },
 )
-
-
-def as_policy(policy: str | Policy) -> Policy:
-    """Return the policy itself, or the one of that name, which begins with mor: in recipes.
-
-    >>> as_policy("mor:three_way") is as_policy("three_way")
-    True
-    """
-    if isinstance(policy, Policy):
-        return policy
-    is_known = not isinstance(policy, str) or policy in POLICIES
-    return POLICIES[policy if is_known else policy.removeprefix(PREFIX)]

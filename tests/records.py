@@ -14,7 +14,7 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
 from mor_ref.exact.errors import error_sum
-from mor_ref.policies import as_policy
+from mor_ref.recipes import as_policy
 from mor_ref.schemes.selection.representation import SelectedNumbers
 
 SOURCES = [np.float32, ml_dtypes.bfloat16, np.float16, np.float64]

@@ -11,7 +11,7 @@ from mor_ref import golden
 from mor_ref.golden.model.suite import Case
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.margins import margin_of_policy
-from mor_ref.policies import as_policy
+from mor_ref.recipes import as_policy
 from mor_ref.verify.comparing.compared_field import ComparedField
 from mor_ref.verify.comparing.conformance import Conformance, _until_far, standing_of
 from mor_ref.verify.comparing.conformance import conformance as conformance_of

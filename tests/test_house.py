@@ -88,6 +88,7 @@ MAY_IMPORT = {
         "metrics",
         "policies",
         "processor_modes",
+        "recipes",
         "records",
         "representations",
     },
@@ -148,6 +149,7 @@ MAY_IMPORT = {
         "metrics",
         "operations",
         "policies",
+        "recipes",
         "representations",
     },
     "golden": {
@@ -183,7 +185,6 @@ MAY_IMPORT = {
         "golden",
         "layouts",
         "operations",
-        "policies",
         "ptx",
         "signals",
         "recipes",

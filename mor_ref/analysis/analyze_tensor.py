@@ -19,7 +19,8 @@ from mor_ref.definitions.roles import KINDS, Kind, Role
 from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling
 from mor_ref.metrics import ByTensor, MeanRelativeError, Threshold, WithThreshold
 from mor_ref.metrics.thresholds import is_by_tensor, written
-from mor_ref.policies import Policy, Thresholds, as_policy
+from mor_ref.policies import Policy, Thresholds
+from mor_ref.recipes import as_policy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -33,7 +33,8 @@ from mor_ref.definitions.scales import (
     check_scaling,
 )
 from mor_ref.metrics.metric import asked_by_unit
-from mor_ref.policies import Policy, Thresholds, as_policy
+from mor_ref.policies import Policy, Thresholds
+from mor_ref.recipes import as_policy
 from mor_ref.records import NumbersRecord, Values, made_later
 from mor_ref.tracing import untraced
 
@@ -136,10 +137,10 @@ def mor(
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it.
 
-    `policy` is "tensor", "two_way", "three_way", "nvfp4" or your own `Policy`. `block` and
-    `threshold` replace the values of the policy. `threshold` is the limit of the mean relative
-    error with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
-    representation accepts stays in bfloat16. `output` goes to `out`, if it is given.
+    `policy` is "tensor", "two_way", "three_way", "nvfp4", your own `Policy`, or the text of one
+    (MOR-018). `block` and `threshold` replace the values of the policy. `threshold` is the limit of
+    the mean relative error with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A
+    unit that no representation accepts stays in bfloat16. `output` goes to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)

@@ -22,6 +22,7 @@ from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tensor_files import StoredTensor, files_read
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
+from mor_ref.cli.options import recipe_in_file
 from mor_ref.cli.outputs import output_named
 from mor_ref.cli.show import Bars
 from mor_ref.definitions.roles import kind_named
@@ -52,7 +53,7 @@ def run(
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         limits, of_kind = _thresholds(thresholds) or None, kind_named(kind)
         if recipe is None:
-            chosen = policy or "tensor", block, scaling or "gam"
+            chosen = recipe_in_file(policy) or "tensor", block, scaling or "gam"
             settings = settings_for(
                 chosen[0],
                 block=chosen[1],

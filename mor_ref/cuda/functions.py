@@ -37,7 +37,8 @@ from mor_ref.definitions.scales import (
     scaled_format,
 )
 from mor_ref.former_names import with_former_name
-from mor_ref.policies import Policy, Thresholds, as_policy
+from mor_ref.policies import Policy, Thresholds
+from mor_ref.recipes import as_policy
 from mor_ref.records import on_host
 
 

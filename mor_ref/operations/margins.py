@@ -15,7 +15,8 @@ from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.operation import Compared
 from mor_ref.operations.parameters import as_cut
 from mor_ref.operations.shapes import spread_to_numbers
-from mor_ref.policies import POLICIES, Policy, Rung, as_policy
+from mor_ref.policies import POLICIES, Policy, Rung
+from mor_ref.recipes import as_policy
 
 
 def margin_of_policy(

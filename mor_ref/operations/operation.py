@@ -305,12 +305,13 @@ class Operation:
 
     def field(self, name: str) -> Field:
         """Return an input or an output; inputs that come with a parameter are among them."""
-        every = (self.fields, *self.optional_inputs.values())
+        tried = name.rpartition(".")[0]
+        every = (self.fields_with([tried]), self.fields, *self.optional_inputs.values())
         return next(fields[name] for fields in every if name in fields)
 
     def axes_of(self, name: str) -> str | None:
         """Return the axes of an output; None if there is no output of that name."""
-        output = self.outputs.get(name)
+        output = self.outputs.get(name) or self.outputs_with([name.rpartition(".")[0]]).get(name)
         return None if output is None else output.axes
 
     def inputs_for(self, names: Collection[str]) -> Fields:

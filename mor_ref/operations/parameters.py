@@ -16,6 +16,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, given_amax, given_scale
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
+from mor_ref.recipes import as_policy, policy_text
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 DOUBLINGS = "doublings"  # in a recipe: the larger rows are twice as large, so many times
@@ -104,6 +105,13 @@ def _is_block_format(value: Any) -> bool:
         return False
 
 
+def _is_policy(value: Any) -> bool:
+    try:
+        return value in POLICIES or policy_text(as_policy(value)) == value
+    except (TypeError, ValueError):
+        return False
+
+
 def _is_recipe(value: Any) -> bool:
     return (
         isinstance(value, dict)
@@ -152,7 +160,7 @@ KINDS: Mapping[str, Kind] = {
     "block": _CUT,
     "group": _CUT,
     "side": number(1, _LARGEST_SIDE),
-    "policy": row_of(POLICIES),
+    "policy": Kind(_is_policy, lambda: f"{row_of(POLICIES).wanted}, or the text of a policy"),
     "profile": row_of(PROFILES),
     "dot_profile": row_of(DOT_PROFILES),
     "record": one_of(RECORD_KINDS),

@@ -52,7 +52,8 @@ from mor_ref.operations.random_numbers import (
 )
 from mor_ref.operations.results import each
 from mor_ref.operations.way_back import chosen_entries
-from mor_ref.policies import POLICIES, Rung, as_policy
+from mor_ref.policies import POLICIES, Rung
+from mor_ref.recipes import as_policy
 from mor_ref.representations import formulas_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.operations.parameters import as_cut
-from mor_ref.policies import as_policy
+from mor_ref.recipes import as_policy
 
 Shape = tuple[int, ...]
 Sides = tuple[int, ...]  # rows and columns of the first input; rows alone if it has no columns

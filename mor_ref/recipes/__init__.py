@@ -7,10 +7,12 @@ from mor_ref.recipes.block_formats import Blocks
 from mor_ref.recipes.catalogue import TENSOR_RECIPES
 from mor_ref.recipes.floats import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
 from mor_ref.recipes.own_recipes import OwnRecipe, own_recipe
+from mor_ref.recipes.policy_text import policy_text
 from mor_ref.recipes.recipe_tables import Table
 from mor_ref.recipes.recipe_text import (
     RecipeLike,
     as_block_format,
+    as_policy,
     as_tensor_recipe,
     is_recipe,
     short_text,
@@ -39,9 +41,11 @@ __all__ = [
     "TensorRecipe",
     "Unquantized",
     "as_block_format",
+    "as_policy",
     "as_tensor_recipe",
     "is_recipe",
     "own_recipe",
+    "policy_text",
     "rungs_of",
     "short_text",
     "training_recipe",

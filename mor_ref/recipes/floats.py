@@ -12,8 +12,13 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
 from mor_ref.definitions.roles import Role
 from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling, scaled_format
-from mor_ref.definitions.tables import FrozenTable
 from mor_ref.policies import MEANT_BY_THRESHOLD, POLICIES, Policy
+from mor_ref.recipes.policy_text import (
+    in_texts,
+    policy_text,
+    table_of_policy,
+    with_thresholds_in_texts,
+)
 from mor_ref.recipes.tensor_recipe import OfRow, Situation, TensorRecipe, alone, checked_digest
 from mor_ref.representations import (
     Asked,
@@ -87,7 +92,7 @@ class _InBlocks(TensorRecipe):
 
 @dataclass(frozen=True)
 class Mor(_InBlocks):
-    """MoR, as `mor_ref.mor` has it; `policy` is the name of a policy.
+    """MoR, as `mor_ref.mor` has it; `policy` is a policy, or its name.
 
     Without a block, it is that of the policy. `threshold` is for the rung of e4m3, or a table by
     the names of rungs; each may be a table by kinds of tensors and patterns of layers. `code` is
@@ -97,7 +102,7 @@ class Mor(_InBlocks):
     (('units', 'amax', 'amin', 'choice e4m3'), (128, 128))
     """
 
-    policy: str = "tensor"
+    policy: str | Policy = "tensor"
     block: Cut = ""  # type: ignore[assignment]  # until the check: the policy has one
     scaling: Scaling = "gam"
     threshold: str | Mapping[str, str | Mapping[str, str]] = ""
@@ -109,19 +114,31 @@ class Mor(_InBlocks):
 
     def check(self) -> None:
         """Check the fields."""
-        known_name("policy", self.policy, POLICIES)
+        object.__setattr__(self, "policy", _name_or_policy(self.policy))
         if self.block == "":  # type: ignore[comparison-overlap]  # as above
-            object.__setattr__(self, "block", POLICIES[self.policy].block)
+            object.__setattr__(self, "block", self.rules.block)
         super().check()
-        object.__setattr__(self, "threshold", _in_texts(self.threshold))
-        row = None if self.policy in POLICIES.specified else POLICIES[self.policy]
-        object.__setattr__(self, "code", checked_digest(row, self.policy, self.code))
+        object.__setattr__(self, "threshold", in_texts(self.threshold))
+        is_of_user = isinstance(self.policy, str) and self.policy not in POLICIES.specified
+        row, name = self.rules if is_of_user else None, self.rules.name
+        object.__setattr__(self, "code", checked_digest(row, name, self.code))
         self.policy_in(Situation())
+
+    @property
+    def rules(self) -> Policy:
+        """The policy, without the thresholds of the recipe."""
+        return POLICIES[self.policy] if isinstance(self.policy, str) else self.policy
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The fields, as text has them: a digest if there is one."""
-        return {**super().arguments, "code": self.code or None}
+        own = {} if isinstance(self.policy, str) else {"policy": table_of_policy(self.policy)}
+        return {**super().arguments, **own, "code": self.code or None}
+
+    @property
+    def title(self) -> str:
+        """The name of a policy that is not named in the text."""
+        return "" if isinstance(self.policy, str) else f"{self.name}:{self.policy.name}"
 
     @property
     def asked(self) -> Asked:
@@ -132,17 +149,18 @@ class Mor(_InBlocks):
                 "with this threshold as a row, with mor-ref --rows MODULE"
             )
         cut = {"scaling": self.scaling, "block": in_parameters(self.block)}
-        return Asked("mor", {"policy": self.policy, **cut})
+        policy = self.policy if isinstance(self.policy, str) else policy_text(self.policy)
+        return Asked("mor", {"policy": policy, **cut})
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy with its thresholds, for the role of a tensor if it is known."""
-        rules = POLICIES[self.policy]
+        rules = self.rules
         rules = rules.with_threshold(self.threshold) if self.threshold else rules
         return rules if situation.role is None else rules.for_tensor(situation.role)
 
     def for_tensor(self, role: Role) -> "Mor":
         """Return the recipe for a tensor of this role, whose rungs have one threshold each."""
-        policy = POLICIES[self.policy] if not self.threshold else self.policy_in(Situation())
+        policy = self.policy_in(Situation())
         chosen = policy.thresholds_for(role) if policy.depends_on_role else {}
         if not chosen:
             return self
@@ -153,19 +171,21 @@ class Mor(_InBlocks):
     @property
     def asks_functions(self) -> bool:  # type: ignore[override]  # of the policy here
         """Whether a metric of the policy is a function."""
-        return POLICIES[self.policy].asks_functions
+        return self.rules.asks_functions
 
     @property
     def remembers(self) -> bool:  # type: ignore[override]  # as above
         """Whether a function of the policy has a state."""
-        return POLICIES[self.policy].has_state
+        return self.rules.has_state
 
 
-def _in_texts(threshold: object) -> str | FrozenTable[Any]:
-    """Return a threshold as a text, or a table of texts."""
-    if isinstance(threshold, Mapping):
-        return FrozenTable({key: _in_texts(own) for key, own in threshold.items()})
-    return str(threshold)
+def _name_or_policy(given: object) -> str | Policy:
+    """Return the name of a policy that is a row, and any other policy as its text has it."""
+    if not isinstance(given, Policy):
+        return known_name("policy", given, POLICIES)
+    row = POLICIES.known(given.name)
+    is_row = row is not None and (row == given or table_of_policy(row) == table_of_policy(given))
+    return given.name if is_row else with_thresholds_in_texts(given)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from mor_ref.definitions.block_formats import BlockFormat, inline_toml
 from mor_ref.definitions.scales import given_amax, given_scale
 from mor_ref.former_names import FormerAttribute
 from mor_ref.recipes.floats import BITS
-from mor_ref.recipes.recipe_tables import tensor_recipe_from
 from mor_ref.recipes.recipe_text import (
     RecipeLike,
     as_tensor_recipe,
@@ -166,7 +165,7 @@ def own_recipe(given: "RecipeLike | OwnRecipe") -> OwnRecipe:
         table = dict(read)
         more = {key: table.pop(key) for key in ("axis", *_GIVEN, BITS) if key in table}
         more |= {key: _in_table(key, more[key]) for key in _GIVEN if key in more}
-        return OwnRecipe(tensor_recipe_from(table, "recipe"), **more)
+        return OwnRecipe(as_tensor_recipe(table), **more)
     return _of_words(read)
 
 

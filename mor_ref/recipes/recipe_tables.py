@@ -1,15 +1,22 @@
-"""Recipes from tables, as TOML and JSON have them."""
+"""Recipes and policies from tables, as TOML and JSON have them."""
 
 import tomllib
 from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mor_ref.argument_checks import known_name
+from mor_ref.definitions.blocks import as_cut
 from mor_ref.former_names import warn_of
+from mor_ref.metrics import METRICS, NotWorseThan
+from mor_ref.policies import Policy, Rung
 from mor_ref.recipes.block_formats import blocks_of_table, is_table_of_blocks
 from mor_ref.recipes.catalogue import TENSOR_RECIPES
-from mor_ref.recipes.tensor_recipe import REPRESENTATION, TensorRecipe
+from mor_ref.recipes.floats import Mor, Scaled
+from mor_ref.recipes.policy_text import LADDER, METRIC_TYPES
+from mor_ref.recipes.tensor_recipe import REPRESENTATION, OfRow, TensorRecipe, checked_digest
+from mor_ref.representations import Representation, as_representation
 
 Table = Mapping[str, Any]
 GIVE = "give the text of str(recipe)"
@@ -22,6 +29,8 @@ def tensor_recipe_from(read: object, place: str = "the table") -> TensorRecipe:
         read = _with_name_of_today(read, place)
         if is_table_of_blocks(read):
             return blocks_of_table(read)
+        if LADDER in read:
+            return Mor(policy_of_table(read))
         if REPRESENTATION not in read:
             names = ", ".join(TENSOR_RECIPES)
             raise ValueError(f"{place} has no {REPRESENTATION}; give one of {names}")
@@ -30,6 +39,8 @@ def tensor_recipe_from(read: object, place: str = "the table") -> TensorRecipe:
         known_name(f"{REPRESENTATION} of {place}", name, TENSOR_RECIPES)
     known = TENSOR_RECIPES[name].arguments if name is not None else {}
     given = table_of(place, read, (REPRESENTATION,), known)
+    if isinstance(given.get("policy"), Mapping):
+        given["policy"] = policy_of_table(given["policy"])
     return type(TENSOR_RECIPES[given.pop(REPRESENTATION)])(**given)
 
 
@@ -55,6 +66,58 @@ def table_of(
     for name in read:
         known_name(f"a key of {place}", name, (*needed, *known))
     return dict(read)
+
+
+# ---------------------------------------------------------------------- policies
+
+
+def policy_of_table(table: object) -> Policy:
+    """Return the policy of a table (MOR-018)."""
+    read = table_of("the policy", table, ("name", LADDER), ("unit", "block", "group"))
+    rungs = read.pop(LADDER)
+    if not isinstance(rungs, list | tuple):
+        raise TypeError(f"{LADDER} is {rungs!r}; give tables, as [[{LADDER}]] of TOML")
+    for key in ("block", "group"):
+        if isinstance(read.get(key), list):
+            read[key] = as_cut(key, tuple(read[key]))
+    places = (f"rung {place} of policy {read['name']!r}" for place in range(len(rungs)))
+    return Policy(ladder=tuple(map(_rung_of, places, rungs)), **read)
+
+
+def _rung_of(place: str, given: object) -> Rung:
+    name = given.get("metric") if isinstance(given, Mapping) else None
+    if name is not None:
+        known_name(f"metric of {place}", name, (*METRIC_TYPES, *METRICS))
+        place = f"{place}, whose metric is {name},"
+    kind = METRIC_TYPES.get(str(name))
+    arguments = () if kind is None else tuple(field.name for field in fields(kind))
+    read = table_of(place, given, (REPRESENTATION, "metric", *arguments), () if kind else ("code",))
+    representation = _representation_of(f"{REPRESENTATION} of {place}", read[REPRESENTATION])
+    if kind is None:
+        checked_digest(METRICS[read["metric"]], read["metric"], read.get("code", ""))
+        return Rung(representation, METRICS[read["metric"]])
+    if kind is NotWorseThan:
+        read["yardstick"] = _representation_of(f"yardstick of {place}", read["yardstick"])
+    return Rung(representation, kind(**{argument: read[argument] for argument in arguments}))
+
+
+def _representation_of(place: str, given: Any) -> Representation:
+    """Return the representation of a name, or of the table of a recipe."""
+    if not isinstance(given, Mapping):
+        return as_representation(given)
+    is_table = REPRESENTATION in given
+    own = {key: given[key] for key in given if is_table and key == "name"}
+    recipe = tensor_recipe_from({key: given[key] for key in given if key not in own}, place)
+    if isinstance(recipe, Scaled):
+        raise ValueError(  # noqa: TRY004  # of the text
+            f"{place} is {given!r}, but blocks and scales are those of the policy; give "
+            f"{recipe.fmt!r}"
+        )
+    if not isinstance(recipe, OfRow):
+        raise ValueError(  # noqa: TRY004  # of the text
+            f"{place} is {given!r}, which is no representation; give such as 'mxfp8'"
+        )
+    return replace(cast("Any", recipe.row), **own) if own else recipe.row
 
 
 @lru_cache(maxsize=1024)

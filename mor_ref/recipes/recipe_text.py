@@ -13,13 +13,14 @@ from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.format_names import format_of_dtype
 from mor_ref.definitions.formats import formats
 from mor_ref.former_names import with_former_name
-from mor_ref.policies import POLICIES, PREFIX
+from mor_ref.policies import POLICIES, PREFIX, Policy
 from mor_ref.recipes.block_formats import Blocks
 from mor_ref.recipes.catalogue import TENSOR_RECIPES
 from mor_ref.recipes.floats import Mor, Nvfp4, OneOf, Scaled, Unquantized
-from mor_ref.recipes.recipe_tables import Table, tensor_recipe_from
+from mor_ref.recipes.policy_text import LADDER
+from mor_ref.recipes.recipe_tables import Table, policy_of_table, tensor_recipe_from
 from mor_ref.recipes.row import Row
-from mor_ref.recipes.tensor_recipe import OfRow, TensorRecipe
+from mor_ref.recipes.tensor_recipe import REPRESENTATION, OfRow, TensorRecipe
 from mor_ref.recipes.training import AXES, OPERANDS, Operand, Recipe
 from mor_ref.representations import (
     OTHER_REPRESENTATIONS,
@@ -52,7 +53,60 @@ def as_tensor_recipe(given: RecipeLike) -> TensorRecipe:
     if isinstance(given, BlockFormat):
         return Blocks(given)
     read = words_or_table(given)
-    return _of_words(read) if isinstance(read, str) else tensor_recipe_from(read, "recipe")
+    if isinstance(read, str):
+        return _of_words(read)
+    return tensor_recipe_from(_with_tables_for_words(read), "recipe")
+
+
+def as_policy(policy: str | Policy | Mapping[str, Any]) -> Policy:
+    """Return the policy that is given: by itself, its name, a table, or a text of it.
+
+    In recipes, a name begins with mor:.
+
+    >>> as_policy("mor:three_way") is as_policy("three_way")
+    True
+    >>> as_policy('''
+    ... name = "mine"
+    ... [[ladder]]
+    ... representation = "mxfp8:rceil"
+    ... metric = "sqnr"
+    ... threshold = { "*" = 25, gradient = 20 }
+    ... ''').names
+    ('mxfp8_e4m3_rceil', 'bf16')
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str) and policy not in POLICIES:
+        read = words_or_table(policy)
+        return POLICIES[read.removeprefix(PREFIX)] if isinstance(read, str) else as_policy(read)
+    if isinstance(policy, Mapping):
+        return policy_of_table(_with_tables_for_words(policy))
+    return POLICIES[policy]
+
+
+def _with_tables_for_words(table: Table) -> Table:
+    """Return a table whose rungs have tables in place of texts such as mxfp8:rceil."""
+    if isinstance(table.get("policy"), Mapping):
+        return {**table, "policy": _with_tables_for_words(table["policy"])}
+    rungs = table.get(LADDER)
+    if not isinstance(rungs, list | tuple):
+        return table
+    return {**table, LADDER: [_with_table_for_words(rung) for rung in rungs]}
+
+
+def _with_table_for_words(rung: object) -> object:
+    """Return a rung that has the tables of such texts."""
+    if not isinstance(rung, Mapping):
+        return rung
+    texts = {
+        key: rung[key]
+        for key in (REPRESENTATION, "yardstick")
+        if isinstance(rung.get(key), str) and ":" in rung[key]
+    }
+    recipes = {key: _of_words(text) for key, text in texts.items()}
+    return {**rung} | {
+        key: {REPRESENTATION: recipe.name, **recipe.arguments} for key, recipe in recipes.items()
+    }
 
 
 def is_recipe(text: str) -> bool:

@@ -1,7 +1,7 @@
 """The rungs of a policy as operations, so that their codes and scales can be stored."""
 
 from mor_ref.definitions.blocks import as_cut
-from mor_ref.policies import as_policy
+from mor_ref.recipes.recipe_text import as_policy
 from mor_ref.representations import Asked, asked_of
 
 

@@ -17,8 +17,7 @@ from mor_ref.operations.integers import IntegersError, integers_of
 from mor_ref.operations.operation import WayBack
 from mor_ref.operations.shapes import shapes_of, sides_of, spread_to_numbers
 from mor_ref.operations.way_back import check_codes, rounded_to
-from mor_ref.policies import as_policy
-from mor_ref.recipes import Asked, OwnRecipe, rungs_of
+from mor_ref.recipes import Asked, OwnRecipe, as_policy, rungs_of
 
 _PAIR = 2  # codes in a byte
 Words = NDArray[np.uint32]
