@@ -331,7 +331,10 @@ def test_a_share_is_100_percent_only_if_it_is_all():
 )
 def test_a_guess_that_explains_all_says_why_it_is_one(how, why):
     """Also each further guess that is as good."""
-    one = replace(Explanation(("truncation",), ("ENC-003",), 8, 8, is_whole=False), **how)
+    alone = Explanation(
+        ("truncation",), ("ENC-003",), 8, 8, is_whole=False, summaries=("Truncates.",)
+    )
+    one = replace(alone, **how)
     other = replace(one, deviations=("ties_away",))
     lines = list(
         report.diagnosis_lines(SuiteDiagnosis("encode", 20, (one, other)), comparable=True)

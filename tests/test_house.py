@@ -137,6 +137,7 @@ MAY_IMPORT = {
         "workers",
     },
     "deviations": {"schemes", "definitions", "deviations", "exact"},
+    "mistakes": {"definitions", "deviations", "exact", "mistakes"},
     "operations": {
         "schemes",
         "fp8lm",
@@ -167,6 +168,7 @@ MAY_IMPORT = {
         "recipes",
         "workers",
         "whole_files",
+        "mistakes",
     },
     "layouts": {"argument_checks", "arrays", "golden", "operations", "processor_modes"},
     "pytest_plugin": {"argument_checks", "golden", "verify"},
@@ -191,6 +193,7 @@ MAY_IMPORT = {
         "verify",
         "workers",
         "whole_files",
+        "mistakes",
     },
     "ptx": {"cuda", "definitions", "processor_modes", "ptx"},
     "sources": {
@@ -236,6 +239,7 @@ MAY_IMPORT = {
         "verify",
         "workers",
         "whole_files",
+        "mistakes",
     },
 }
 

@@ -236,7 +236,7 @@ def test_five_differences_are_shown_and_the_others_counted(count, more):
     assert shown[-1].splitlines()[3:-2] == [f"  and {one}" for one in more]
 
 
-WHOLE = Explanation(("ties_away",), ("ENC-003",), 9, 9, is_whole=True)
+WHOLE = Explanation(("ties_away",), ("ENC-003",), 9, 9, is_whole=True, summaries=("Ties go away.",))
 
 
 def test_a_cause_of_several_suites_is_said_in_the_end():

@@ -22,11 +22,14 @@ from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
+from mor_ref.golden.generation.mistakes_shown import mistakes_shown
 from mor_ref.golden.generation.vectors import Asked, has_deviations, make, name_of
 from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
+from mor_ref.golden.suites.block_formats import block_format_of_suite
+from mor_ref.mistakes import Shown, mistakes_of
 from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
@@ -112,6 +115,35 @@ def run_make(
     return comparison_status(differs=other is not None and _differs_from(target, other))
 
 
+def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
+    """Print which mistakes of a block format its suite shows."""
+    if not _is_format(name):
+        raise ValueError(
+            f"FORMAT is {name!r}; give the file of a block format, such as OWN.toml, or a recipe "
+            "such as mxfp8:rceil"
+        )
+    block_format = _block_format(name)
+    factor = whole_number("size", size, 1, 1 << 20)
+    made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
+    with bar("trying", "tried", len(mistakes_of(block_format))) as done:
+        rows = mistakes_shown(block_format, made_with, done)
+    if as_json:
+        print(json.dumps([_shown_row(row) for row in rows], indent=1))
+        return
+    left = [row.mistake for row in rows if row.case is None]
+    print(f"{block_format.name}: {len(rows) - len(left)} of {counted(len(rows), 'mistake')} shown")
+    if left:
+        print("no entry differs with these:")
+    for mistake in left:
+        print(f"  {mistake.name}: {mistake.summary}")
+
+
+def _shown_row(row: Shown) -> dict[str, Any]:
+    mistake = row.mistake
+    named = {"mistake": mistake.name, "summary": mistake.summary, "rules": list(mistake.rules)}
+    return {**named, "case": row.case, "field": row.field}
+
+
 def _differs_from(directory: Path, other: Path) -> bool:
     """Print how a directory differs from another, and return whether it does."""
     differences = compare_manifests(directory, other)
@@ -157,7 +189,11 @@ def _exposed(name: str, entry: Mapping[str, Any]) -> str:
     """Say how many deviations a suite exposes, if there are some that it has to expose."""
     if has_deviations(name):
         return f"exposes {counted(len(entry['kills']), 'deviation')}"
-    return "no deviation names it, so how many it exposes is not known"
+    block_format = block_format_of_suite(name, entry)
+    if block_format is None:
+        return "no deviation names it, so how many it exposes is not known"
+    mistakes = counted(len(mistakes_of(block_format)), "mistake")
+    return f"{mistakes} follow from its formulas: `mor-ref golden mistakes` counts those it shows"
 
 
 class _Making(Bars):

@@ -69,6 +69,27 @@ def make_suites(
     raise typer.Exit(status)
 
 
+@golden_commands.command("mistakes")
+def list_mistakes(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="FORMAT", help="A file of a block format, or a recipe."),
+    ],
+    size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    _quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Count the mistakes of kernels of a block format that its golden vectors show.
+
+    The mistakes follow from the formulas: each operator, rounding, amax and try, done otherwise.
+    Those that no entry shows are printed; some of them have the same bits for all numbers.
+    """
+    from mor_ref.cli import golden as command
+
+    command.run_mistakes(name, size, seed, as_json=json)
+
+
 @golden_commands.command("check")
 def check_suites(
     directory: Annotated[

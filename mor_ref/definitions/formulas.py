@@ -9,7 +9,7 @@ magnitude of the part of a scale, as amax is. A function of a user is a word as 
 
 import ast
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,6 +58,13 @@ class Apply:
     arguments: "tuple[Formula, ...]"
 
 
+@dataclass(frozen=True)
+class Computed(Apply):
+    """A function of columns of numbers, and its arguments: no text has it, but a wrong program."""
+
+    function: Callable[..., Sequence[float]]
+
+
 Formula = Number | Name | Percentile | Apply
 
 
@@ -66,12 +73,14 @@ class FormulaError(ValueError):
 
 
 @functools.lru_cache(maxsize=1024)
-def parsed(text: str) -> Formula:
-    """Return the tree of a formula.
+def parsed(text: "str | Formula") -> Formula:
+    """Return the tree of a formula; a tree is returned as it is.
 
     >>> parsed("amax / 6")
     Apply(operator='/', arguments=(Name(text='amax'), Number(value=Fraction(6, 1))))
     """
+    if not isinstance(text, str):
+        return text
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:

@@ -26,6 +26,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formula_functions import formula_functions
 from mor_ref.definitions.formulas import (
     Apply,
+    Computed,
     Formula,
     Name,
     Number,
@@ -35,6 +36,7 @@ from mor_ref.definitions.formulas import (
     parsed,
 )
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, NOTHING_GIVEN, GivenScales
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.columns import (
@@ -51,6 +53,7 @@ from mor_ref.exact.columns import (
 )
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.quantization import Element
+from mor_ref.exact.step import step
 
 _Entry = TypeVar("_Entry")
 Columns = Mapping[str, Column]
@@ -78,6 +81,7 @@ class Blocks:
     scales: dict[str, Scales]
 
 
+@step
 def quantize(
     x: Sequence[float],
     shape: tuple[int, int],
@@ -96,7 +100,7 @@ def quantize(
     for scale in formulas.scales:
         order, own = InBlocks(partition(shape, scale.over)), given.get(scale.name, NOTHING_GIVEN)
         in_order, count = order.taken(x), len(order.lengths)
-        numbers = _measured(formulas, scale, in_order, order, above)
+        numbers = measured(formulas, scale, in_order, order, above)
         if own.amax is not None:
             amaxes_given = _for_each_part(own.amax, count)
             numbers = {**numbers, "amax": amaxes_given, f"amax_{scale.name}": amaxes_given}
@@ -136,7 +140,8 @@ def _scaled(x: Column, order: "InBlocks", factors: Columns) -> "array[float]":
     return quotients(x, order.spread(factors["decode"]))
 
 
-def _measured(
+@step
+def measured(
     formulas: BlockFormat, scale: BlockScale, x: Column, order: "InBlocks", above: Scales | None
 ) -> Columns:
     """Return the amaxes and percentiles of a scale, given its numbers, and the scales above."""
@@ -270,6 +275,7 @@ def _refuse_negative(formulas: BlockFormat, name: str, factors: Column) -> None:
         raise ValueError(negative_factor(formulas, name))
 
 
+@step
 def stored(numbers: Column, fmt: Format, rounding: Rounding | None) -> tuple[list[int], Column]:
     """Return numbers in a format, as codes and numbers; binary32 has them as they are."""
     if fmt == formats["f32"]:
@@ -299,7 +305,7 @@ def _least_error(
     for candidate in candidates[1:]:
         tried = elements_of(formulas, x, order, candidate.numbers)
         errors = block_errors(formulas, x, order, candidate.numbers, tried)
-        is_less = list(map(lt, errors, least))  # false with NaN
+        is_less = less_errors(errors, least)
         is_taken = order.spread(is_less)
         elements = Elements(
             _chosen(is_taken, tried.codes, elements.codes),
@@ -314,6 +320,12 @@ def _least_error(
         }
         best = Scales(order.parts, codes, named)
     return best, elements
+
+
+@step
+def less_errors(errors: Column, least: Column) -> list[bool]:
+    """Return which errors are less than the least before; none is less than a NaN (BLF-005)."""
+    return list(map(lt, errors, least))
 
 
 def _chosen(tests: Iterable[object], a: Iterable[_Entry], b: Iterable[_Entry]) -> list[_Entry]:
@@ -368,7 +380,7 @@ def elements_of(formulas: BlockFormat, x: Column, order: InBlocks, scales: Colum
         xs: Column = quotients(x[part], back or ()) if by is None else products(x[part], by)
         if isinstance(formulas.fmt, Format) and formulas.fmt.sign == "none":
             xs = [0.0 if number < 0 else number for number in xs]
-        codes = encoded(xs, formulas.fmt)
+        codes = element_codes(xs, formulas.fmt)
         if formulas.drops_sign_of_zero:
             codes = [code if number else 0 for code, number in zip(codes, xs, strict=True)]
         v = decoded(codes, formulas.fmt)
@@ -379,12 +391,19 @@ def elements_of(formulas: BlockFormat, x: Column, order: InBlocks, scales: Colum
     return Elements(all_codes, all_v, all_y)
 
 
+@step
+def element_codes(xs: Column, fmt: ElementFormat) -> list[int]:
+    """Return the codes of scaled numbers (BLF-004)."""
+    return encoded(xs, fmt)
+
+
 # ---------------------------------------------------------------------- formulas
 
 
 def evaluated(formula: str | Formula, numbers: Columns, count: int) -> Column:
     """Return the values of a formula, given `count` values of each name (BLF-002)."""
-    match parsed(formula) if isinstance(formula, str) else formula:
+    tree = parsed(formula)
+    match tree:
         case Number(value):
             return [_nearest(value)] * count
         case Name(text):
@@ -393,6 +412,8 @@ def evaluated(formula: str | Formula, numbers: Columns, count: int) -> Column:
             return numbers[percentile.name]
         case Apply(operator, arguments):
             columns = [evaluated(argument, numbers, count) for argument in arguments]
+            if isinstance(tree, Computed):
+                return tree.function(*columns)
             if operator in formats:
                 return stored(columns[0], formats[operator], None)[1]
             if is_own_word(operator):

@@ -13,6 +13,8 @@ Shape = tuple[int, int]
 _LARGEST = 1 << 15  # numbers of a tensor
 _NAMED_SIDE = 40  # numbers along a side that the tensor gives a block
 _SIGN = np.uint32(0x80000000)
+_LARGE = np.uint32(0x42280000)  # 42: many times the numbers next to it
+_FAR = (130, 160)  # sides of a tensor whose last numbers only a whole reduction sees
 _SPECIAL = {
     "nan": 0x7FC00000,
     "negative_nan": 0xFFC12345,
@@ -101,6 +103,47 @@ def with_specials(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
         ("huge", base & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)),
     ):
         yield Tensor(f"{name}.f32", "f32", tensor)
+
+
+def with_lanes(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+    """Yield tensors whose blocks have their largest number, or a NaN, in each place in turn.
+
+    In wide blocks these are the first, the last, the middle, and powers of two. So are the places
+    of the largest number of a part above, each in a tensor of its own.
+    """
+    height, width = sides_of_blocks(block_format)
+    places = _lanes(height * width)
+    small = bell(height * width, size.seed, 480) & np.uint32(0x7FFFFF) | np.uint32(0x3E000000)
+    for name, bits in (("lanes", _LARGE), ("lanes_nan", _SPECIAL["nan"])):
+        blocks = np.tile(small, (len(places), 1))
+        blocks[np.arange(len(places)), places] = bits
+        tensor = blocks.reshape(-1, height, width).reshape(-1, width)
+        if tensor.size <= _LARGEST:
+            yield Tensor(f"{name}.f32", "f32", np.ascontiguousarray(tensor))
+    above = [scale.over for scale in block_format.scales[:-1]]
+    if above:
+        sides = _small((3 * height, 130 if height == 1 else 2 * width + 1))
+        for place in _lanes(sides[0] * sides[1], most=0):
+            yield Tensor(f"largest_at_{place}.f32", "f32", _largest_at(sides, place, size))
+    if "tensor" in above:
+        last = _FAR[0] * _FAR[1] - 1
+        yield Tensor("largest_far.f32", "f32", _largest_at(_FAR, last, size))
+
+
+def _largest_at(sides: Shape, place: int, size: Size) -> Bits:
+    """Return numbers whose largest is at a place, and some binades above the others."""
+    bits = bell(sides[0] * sides[1], size.seed, 481) & np.uint32(0x7FFFFF) | np.uint32(0x3E000000)
+    bits[place] = _LARGE
+    return bits.reshape(sides)
+
+
+def _lanes(count: int, most: int = 64) -> Bits:
+    """Return places of a block: all of a narrow one, else both ends and powers of two."""
+    if count <= most:
+        return np.arange(count, dtype=np.uint32)
+    powers = 1 << np.arange(count.bit_length())
+    places = np.concatenate([powers, powers - 1, [0, count // 2, count - 2, count - 1]])
+    return np.unique(places[(places >= 0) & (places < count)]).astype(np.uint32)
 
 
 def _activations(block_format: BlockFormat, shape: Shape, size: Size, stream: int) -> Bits:

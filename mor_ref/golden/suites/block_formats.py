@@ -15,7 +15,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
-from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_specials
+from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_lanes, with_specials
 from mor_ref.golden.model.suite import Case, Size, Suite, suite
 from mor_ref.operations.block_formats import block_format_in, factor_of
 from mor_ref.operations.fields import Field
@@ -124,7 +124,7 @@ def _refuse_formats_of_rows(block_format: BlockFormat) -> None:
 
 def _cases(block_format: BlockFormat, size: Size) -> Iterator[Case]:
     parameters = parameters_of_blocks(block_format)
-    for made in (next_to_turns, next_to_choices, in_each_shape, with_specials):
+    for made in (next_to_turns, next_to_choices, in_each_shape, with_specials, with_lanes):
         for tensor in made(block_format, size):
             own = {**parameters, "source": tensor.source}
             yield Case(tensor.name, own, {"x": tensor.x})

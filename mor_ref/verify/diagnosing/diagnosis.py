@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.deviations import DEVIATIONS, Deviation
+from mor_ref.mistakes import mistakes_of
+from mor_ref.operations.block_formats import block_format_in
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.certainty import Cases, Certainty
 from mor_ref.verify.diagnosing.codes_outside import with_codes_outside
@@ -36,7 +38,7 @@ from mor_ref.verify.diagnosing.sample import (
     samples_of,
     some_of,
 )
-from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
+from mor_ref.verify.diagnosing.scoring import Model, Together
 from mor_ref.verify.diagnosing.structure import (
     structure_of_each_field,
     structures_left,
@@ -108,6 +110,15 @@ def _by_parts(
     return in_parts(alone, of_parts.diagnosis(found, ()), parts), []
 
 
+def _mistakes_in(evidence: Evidence) -> Iterable[Deviation]:
+    """Return the deviations that are tried: those of the block formats of a user, or the listed."""
+    texts = [case.parameters.get("block_format") for case in evidence.cases]
+    block_formats = [block_format_in(text) for text in dict.fromkeys(texts) if text is not None]
+    if not block_formats:
+        return DEVIATIONS.values()
+    return [mistake for own in block_formats for mistake in mistakes_of(own)]
+
+
 class _Search:
     """The search for the deviations that explain the mismatches of one suite."""
 
@@ -119,7 +130,7 @@ class _Search:
         self._suite = evidence.suite
         self._is_large, self._of_rows = is_large(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
-        self._model = Model()
+        self._model = Model(_mistakes_in(evidence))
         self._evidence = evidence
         self._untried = 0
         self._known: list[Together] = []
@@ -155,7 +166,7 @@ class _Search:
         leaders = tuple(one.name for (one,) in self._paired)
         there = with_codes_outside(self._structures_of(found), found, self._cases)
         named = (self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried)
-        untried = 0 if self._is_large else len(ALONE) - len(self._alone)
+        untried = 0 if self._is_large else len(self._model.alone) - len(self._alone)
         return SuiteDiagnosis(*named, there, untried_alone=untried, of_reference=self.of_reference)
 
     def _of_all(self, those: Together, matching: Sequence[Evidence]) -> Explanation:
@@ -167,7 +178,7 @@ class _Search:
 
     def _as_lead(self, one: Explanation) -> Explanation:
         """Return a guess with the case that speaks against it, if it explains all mismatches."""
-        those = tuple(DEVIATIONS[name] for name in one.deviations)
+        those = self._model.named(one.deviations)
         return (
             replace(one, spared=self._certainty.spared(those))
             if those in self._certainty.leads

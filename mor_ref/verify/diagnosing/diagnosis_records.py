@@ -87,7 +87,7 @@ class Explanation:
     cases that they would change, and `left` the first mismatch that they do not explain. A guess
     explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
     these mismatches. If it `is_displaced`, the bits of the deviations are in other places, which
-    the structures of the suite describe.
+    the structures of the suite describe. `summaries` say what each deviation does.
     """
 
     deviations: tuple[str, ...]
@@ -102,6 +102,7 @@ class Explanation:
     fields: tuple[str, ...] = ()
     of_fields: int = 0
     is_displaced: bool = False
+    summaries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,16 @@ def explanation_of(
     """Return deviations as an explanation."""
     rules = {rule for deviation in those for rule in deviation.rules}
     names = tuple(deviation.name for deviation in those)
-    return Explanation(names, tuple(sorted(rules)), explained, of, is_whole, is_of_sample)
+    summaries = tuple(deviation.summary for deviation in those)
+    return Explanation(
+        names,
+        tuple(sorted(rules)),
+        explained,
+        of,
+        is_whole,
+        is_of_sample,
+        summaries=summaries,
+    )
 
 
 def in_parts(alone: SuiteDiagnosis, found: SuiteDiagnosis, parts: Evidence) -> SuiteDiagnosis:

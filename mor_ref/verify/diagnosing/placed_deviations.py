@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, Structure
 from mor_ref.verify.diagnosing.sample import Sample
 from mor_ref.verify.diagnosing.scoring import Model
@@ -29,5 +28,5 @@ def placed_deviations(
 
 def modelled(model: Model, one: Explanation, samples: Sequence[Sample]) -> Modelled:
     """Return samples, each with its fields computed with deviations."""
-    those = tuple(DEVIATIONS[name] for name in one.deviations)
+    those = model.named(one.deviations)
     return [(sample, model.arrays(those, sample)) for sample in samples]

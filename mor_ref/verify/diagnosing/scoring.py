@@ -24,7 +24,6 @@ _LEAST_SHARE = 1e-6
 _SHORT = 20  # entries: with as many, one bit each is enough
 _MOST_BITS = 8.0  # of surprise of one entry at most: a single one is not enough
 Together = tuple[Deviation, ...]
-ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
 # Two deviations together may produce numbers that the model refuses with one of these errors.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
@@ -158,11 +157,25 @@ class Run:
 
 
 class Model:
-    """The model with deviations. Each result is computed once, and its elements are counted."""
+    """The model with deviations. Each result is computed once, and its elements are counted.
 
-    def __init__(self) -> None:
+    `deviations` are those that are tried.
+    """
+
+    def __init__(self, deviations: Iterable[Deviation] | None = None) -> None:
+        tried = DEVIATIONS.values() if deviations is None else deviations
+        self._deviations = {deviation.name: deviation for deviation in tried}
         self.elements = 0
         self._runs: dict[tuple[Together, Sample], Run] = {}
+
+    @property
+    def alone(self) -> list[Together]:
+        """Each deviation alone."""
+        return [(deviation,) for deviation in self._deviations.values()]
+
+    def named(self, names: Iterable[str]) -> Together:
+        """Return the deviations of some names."""
+        return tuple(self._deviations[name] for name in names)
 
     def run(self, those: Together, sample: Sample) -> Run:
         """Return the result of deviations on a sample; without deviations, of the reference.

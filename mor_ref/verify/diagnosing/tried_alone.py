@@ -6,7 +6,7 @@ from mor_ref.exact.step import Step
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.sample import Sample
-from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together, steps_of
+from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 
 ALONE_END = 1 << 20  # elements that the model computes of the first cases
 
@@ -30,7 +30,7 @@ def tried_alone(
 
     there = frozenset[Step]().union(*(model.run((), one).steps for one in first))
     room = max(ALONE_END // max(sum(one.size for one in first), 1), 1)
-    ordered = sorted(ALONE, key=order)
+    ordered = sorted(model.alone, key=order)
     reached = [those for those in ordered if not there.isdisjoint(steps_of(those[0]))]
     left_out = {*reached[room:]}
     return [those for those in ordered if those not in left_out]

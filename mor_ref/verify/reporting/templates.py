@@ -50,7 +50,7 @@ def _environment() -> "Environment":
         "structure_lines": structure_lines,
         "text": text,
     }
-    environment.filters |= {"grouped": "{:,}".format, "sentence": _sentence}
+    environment.filters |= {"grouped": "{:,}".format, "sentence": _sentence, "zip": zip}
     return environment
 
 

@@ -324,4 +324,5 @@ def _by(explanation: Explanation) -> str:
 
 
 def _meanings(explanation: Explanation) -> Iterator[str]:
-    yield from (f"{name}: {DEVIATIONS[name].summary}" for name in explanation.deviations)
+    meanings = zip(explanation.deviations, explanation.summaries, strict=True)
+    yield from (f"{name}: {summary}" for name, summary in meanings)

@@ -1,0 +1,418 @@
+"""Mistakes of block formats, made from the record alone."""
+
+import contextlib
+import copy
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from operator import le
+from typing import Any
+
+from mor_ref.definitions.block_formats import BlockFormat, BlockScale
+from mor_ref.definitions.encoding import (
+    DETERMINISTIC_ROUNDINGS,
+    Rounding,
+    SpecialCases,
+    rounding_for,
+)
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formulas import Formula, parsed
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
+from mor_ref.deviations.deviation import Change, Deviation
+from mor_ref.exact import block_formats as exact
+from mor_ref.exact.arithmetic import nearest_in
+from mor_ref.exact.columns import Column, decoded, encoded
+from mor_ref.exact.encoding import encode
+from mor_ref.mistakes.formulas import wrong_formulas
+
+_ROUNDED: dict[Rounding, str] = {
+    "rne": "to nearest, ties to even",
+    "rna": "to nearest, ties away from zero",
+    "rtz": "toward zero",
+    "rtp": "up",
+    "rtn": "down",
+    "rto": "to odd",
+}
+_COUNTED = {
+    "finite": "finite numbers alone",
+    "not nan": "all but NaN",
+    "all": "all numbers, so that a NaN makes it NaN",
+}
+_RECIPROCAL = parsed("1 / decode")
+_FIRST = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_LANES = 64  # of a block, that are left out one by one
+_FEW = 7  # lanes of a row, a column or a tensor that are left out
+
+
+@functools.lru_cache(maxsize=16)
+def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
+    """Return the mistakes of a block format, each once.
+
+    >>> from mor_ref import BlockFormat, BlockScale
+    >>> mine = BlockFormat("mine", "e4m3", (BlockScale("s", (1, 32), "amax / 448"),), decode="s")
+    >>> mistakes_of(mine)[0].name, mistakes_of(mine)[0].summary
+    ('s/quotient-truncated', 'the quotient `amax / 448` is rounded toward zero')
+    """
+    made: dict[str, Deviation] = {}
+    for mistake in (
+        *_of_formulas(block_format),
+        *_of_scales(block_format),
+        *_of_tries(block_format),
+        *_of_amaxes(block_format),
+        *_of_elements(block_format),
+    ):
+        made.setdefault(mistake.name, mistake)
+    return tuple(made.values())
+
+
+def _mistake(name: str, summary: str, rule: str, *changes: Change) -> Deviation:
+    return Deviation(name, summary, (rule,), (), changes)
+
+
+# ---------------------------------------------------------------------- formulas
+
+
+def _with(record: Any, **fields: object) -> Any:
+    """Return a copy of a record with other fields, which may be trees: they are not checked."""
+    other = copy.copy(record)
+    for name, value in fields.items():
+        object.__setattr__(other, name, value)
+    return other
+
+
+def _in_place_of(right: BlockFormat, wrong: BlockFormat) -> Change:
+    """Return the change that computes with another record."""
+
+    def quantize(
+        reference: Callable[..., Any], x: Any, shape: Any, record: Any, *given: Any
+    ) -> Any:
+        return reference(x, shape, wrong if record == right else record, *given)
+
+    return Change(exact.quantize, quantize)
+
+
+def _of_formulas(record: BlockFormat) -> Iterator[Deviation]:
+    for place, text, rule, put in _places(record):
+        for wrong in wrong_formulas(parsed(text)):
+            change = _in_place_of(record, put(wrong.formula))
+            yield _mistake(f"{place}/{wrong.name}", wrong.words, rule, change)
+
+
+_Put = Callable[[Formula], BlockFormat]
+
+
+def _places(record: BlockFormat) -> Iterator[tuple[str, str, str, _Put]]:
+    """Yield each formula of a block format: a name, its text, its rule, where to put another."""
+    for place, scale in enumerate(record.scales):
+        yield scale.name, scale.number, "BLF-003", functools.partial(_with_number, record, place)
+    if record.tries != ("t",):
+        for place, text in enumerate(record.tries):
+            yield f"try-{place + 1}", text, "BLF-005", functools.partial(_with_try, record, place)
+    for name in ("decode", "encode"):
+        text = getattr(record, name)
+        if text is not None:
+            yield name, text, "BLF-004", functools.partial(_with_field, record, name)
+    if len(record.tries) > 1:
+        yield "error", record.error, "BLF-005", functools.partial(_with_field, record, "error")
+
+
+def _with_number(record: BlockFormat, place: int, formula: Formula) -> BlockFormat:
+    scales = list(record.scales)
+    scales[place] = _with(scales[place], number=formula)
+    wrong: BlockFormat = _with(record, scales=tuple(scales))
+    return wrong
+
+
+def _with_try(record: BlockFormat, place: int, formula: Formula) -> BlockFormat:
+    tries: list[Any] = list(record.tries)
+    tries[place] = formula
+    wrong: BlockFormat = _with(record, tries=tuple(tries))
+    return wrong
+
+
+def _with_field(record: BlockFormat, name: str, formula: Formula) -> BlockFormat:
+    wrong: BlockFormat = _with(record, **{name: formula})
+    return wrong
+
+
+# ---------------------------------------------------------------------- scales
+
+
+def _of_scales(record: BlockFormat) -> Iterator[Deviation]:
+    for place, scale in enumerate(record.scales):
+        if scale.fmt != formats["f32"]:
+            yield from _of_stored_scale(record, place, scale)
+    for counted, words in _COUNTED.items():
+        if counted != record.counted:
+            wrong = _with(record, counted=counted)
+            change = _in_place_of(record, wrong)
+            name = f"amax/counts-{counted.replace(' ', '-')}"
+            yield _mistake(name, f"an amax counts {words}", "BLF-003", change)
+
+
+def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iterator[Deviation]:
+    own = rounding_for(scale.fmt, scale.rounding, SpecialCases())
+    for rounding in _roundings_of(scale.fmt):
+        if rounding != own:
+            scales = list(record.scales)
+            scales[place] = replace(scale, rounding=rounding)
+            change = _in_place_of(record, _with(record, scales=tuple(scales)))
+            words = f"scale {scale.name} is rounded {_ROUNDED[rounding]}"
+            yield _mistake(f"{scale.name}/stored-{rounding}", words, "BLF-003", change)
+    yield _mistake(
+        f"{scale.name}/unrounded-factor",
+        f"scale {scale.name} is stored, but factors come from its number before it is rounded",
+        "BLF-004",
+        _stored_as(scale.fmt, lambda numbers, codes, _: (codes, numbers)),
+    )
+    if not scale.fmt.is_power_of_two:
+        for name, words, code in _other_codes(scale):
+            change = _stored_as(scale.fmt, functools.partial(_with_codes, scale.fmt, code))
+            summary = f"scale {scale.name} {words}"
+            yield _mistake(f"{scale.name}/stored-{name}", summary, "BLF-003", change)
+
+
+def _roundings_of(fmt: Format) -> Iterator[Rounding]:
+    for rounding in DETERMINISTIC_ROUNDINGS:
+        with contextlib.suppress(ValueError):  # a format of powers of two has few
+            if rounding_for(fmt, rounding, SpecialCases()) == rounding:
+                yield rounding
+
+
+_Stored = tuple[list[int], Column]
+_Code = Callable[[float, int, float], int]  # of a number, its code, and the number of the code
+
+
+def _stored_as(own: Format, change: Callable[[Column, list[int], Column], _Stored]) -> Change:
+    """Return the change that stores the numbers of a format otherwise."""
+
+    def stored(
+        reference: Callable[..., _Stored], numbers: Column, fmt: Format, rounding: object
+    ) -> _Stored:
+        codes, column = reference(numbers, fmt, rounding)
+        return change(numbers, codes, column) if fmt == own else (codes, column)
+
+    return Change(exact.stored, stored)
+
+
+def _with_codes(
+    fmt: Format, code: _Code, numbers: Column, codes: list[int], column: Column
+) -> _Stored:
+    changed = list(map(code, numbers, codes, column))
+    return changed, decoded(changed, fmt)
+
+
+def _other_codes(scale: BlockScale) -> Iterator[tuple[str, str, _Code]]:
+    """Yield other codes of a scale: a name, words, and the code."""
+    fmt, normal = scale.fmt, scale.fmt.smallest_normal or 0.0
+    ieee, rounding = SpecialCases(overflow="ieee"), scale.rounding or "rne"
+    yield (
+        "flushed",
+        "is 0 where its stored number is subnormal",
+        lambda _, code, stored: 0 if stored < normal else code,
+    )
+    yield (
+        "not-zero",
+        f"is the smallest number {fmt.value(1):g} where it is 0",
+        lambda _, code, stored: 1 if stored == 0 else code,
+    )
+    yield (
+        "overflows",
+        f"overflows where it is above the largest number {fmt.largest:g}",
+        lambda x, code, _: encode(x, fmt, rounding, ieee) if x > fmt.largest else code,
+    )
+
+
+# ---------------------------------------------------------------------- tries
+
+
+def _of_tries(record: BlockFormat) -> Iterator[Deviation]:
+    if len(record.tries) == 1:
+        return
+    for name, words, compare in (
+        ("last-of-equals", "of tries with equal errors, the last is taken", le),
+        ("nan-loses", "a try is taken in place of one whose error is NaN", _is_less_than_nan),
+    ):
+        change = Change(exact.less_errors, functools.partial(_compared, compare))
+        yield _mistake(f"tries/{name}", words, "BLF-005", change)
+    for place, text in enumerate(record.tries):
+        tries = (*record.tries[:place], *record.tries[place + 1 :])
+        change = _in_place_of(record, _with(record, tries=tries))
+        words = f"the try `{text}` is left out"
+        yield _mistake(f"try-{place + 1}/left-out", words, "BLF-005", change)
+    change = _in_place_of(record, _with(record, tries=record.tries[::-1]))
+    yield _mistake("tries/reversed", "the tries are made in the reverse order", "BLF-005", change)
+
+
+def _compared(
+    compare: Callable[[float, float], bool],
+    reference: Callable[..., list[bool]],
+    errors: Column,
+    least: Column,
+) -> list[bool]:
+    del reference
+    return list(map(compare, errors, least))
+
+
+def _is_less_than_nan(error: float, least: float) -> bool:
+    return error < least or (math.isnan(least) and not math.isnan(error))
+
+
+# ---------------------------------------------------------------------- amaxes
+
+
+def _of_amaxes(record: BlockFormat) -> Iterator[Deviation]:
+    for scale in record.scales:
+        for name, words, seen in _reaches(scale):
+            yield _mistake(
+                f"{scale.name}/amax-{name}",
+                f"the amax of scale {scale.name} {words}",
+                "BLF-003",
+                Change(exact.measured, functools.partial(_measured, scale.name, seen)),
+            )
+
+
+_Block = Sequence[float]
+_Seen = Callable[[list[_Block], int], _Block]
+
+
+def _measured(
+    name: str,
+    seen: _Seen,
+    reference: Callable[..., Any],
+    formulas: BlockFormat,
+    scale: BlockScale,
+    x: Any,
+    order: exact.InBlocks,
+    above: Any,
+) -> Any:
+    """Return what a scale measures if its amax sees other numbers than those of its part."""
+    numbers = reference(formulas, scale, x, order, above)
+    if scale.name != name:
+        return numbers
+    blocks = list(order.blocks(x))
+    amaxes = [_amax_of(seen(blocks, k), formulas) for k in range(len(blocks))]
+    return {**numbers, "amax": amaxes, f"amax_{name}": amaxes}
+
+
+def _amax_of(block: _Block, formulas: BlockFormat) -> float:
+    order = _One(block)
+    (amax,) = exact.amaxes(block, order, formulas.counted) if len(block) else (0.0,)  # type: ignore[arg-type]
+    return float(amax)
+
+
+class _One:
+    """The order of a tensor of one block."""
+
+    def __init__(self, block: _Block) -> None:
+        self._block = block
+
+    def blocks(self, numbers: _Block) -> Iterator[_Block]:
+        """Yield the block."""
+        yield numbers
+
+
+def _reaches(scale: BlockScale) -> Iterator[tuple[str, str, _Seen]]:
+    """Yield which numbers a wrong amax sees, of a block and of those around it."""
+    most = math.prod(scale.over) if isinstance(scale.over, tuple) else 1 << 30
+
+    def first(count: int) -> _Seen:
+        return lambda blocks, k: blocks[k][:count]
+
+    def without(lane: int) -> _Seen:
+        return lambda blocks, k: [*blocks[k][:lane], *blocks[k][lane + 1 :]]
+
+    def without_tail(modulus: int) -> _Seen:
+        return lambda blocks, k: blocks[k][: len(blocks[k]) // modulus * modulus]
+
+    yield (
+        "signed",
+        "is the largest number, not the largest magnitude",
+        lambda blocks, k: [x for x in blocks[k] if not x < 0],
+    )
+    for count in _FIRST:
+        if count < most:
+            yield f"first-{count}", f"sees the first {count} numbers of a part alone", first(count)
+    for lane in range(min(most, _LANES)) if isinstance(scale.over, tuple) else _FIRST[:_FEW]:
+        yield f"without-{lane}", f"does not see number {lane} of a part", without(lane)
+    yield "without-last", "does not see the last number of a part", lambda blocks, k: blocks[k][:-1]
+    for modulus in (2, 4, 8, 16, 32):
+        words = f"does not see the last size % {modulus} numbers of a part"
+        yield f"without-tail-{modulus}", words, without_tail(modulus)
+    if scale.over != "tensor":
+        yield "of-next", "is that of the next part", lambda blocks, k: blocks[(k + 1) % len(blocks)]
+        yield "of-previous", "is that of the part before", lambda blocks, k: blocks[k - 1]
+        yield (
+            "of-all",
+            "is that of the whole tensor",
+            lambda blocks, _: [x for block in blocks for x in block],
+        )
+
+
+# ---------------------------------------------------------------------- elements
+
+
+def _of_elements(record: BlockFormat) -> Iterator[Deviation]:
+    for name, words, codes in _element_codes(record.fmt):
+        change = Change(exact.element_codes, functools.partial(_codes_of_elements, codes))
+        yield _mistake(f"elements/{name}", words, "BLF-004", change)
+    if record.encode is not None and record.decode is not None:
+        change = _in_place_of(record, _with(record, encode=None))
+        words = "numbers are divided by decode, not multiplied by encode"
+        yield _mistake("elements/divided", words, "BLF-004", change)
+    elif record.decode is not None:
+        change = _in_place_of(record, _with(record, encode=_RECIPROCAL))
+        words = "numbers are multiplied by 1 / decode, not divided by decode"
+        yield _mistake("elements/multiplied", words, "BLF-004", change)
+    has_negative_zero = isinstance(record.fmt, Format) and record.fmt.sign == "sign-magnitude"
+    if has_negative_zero:
+        drops = not record.drops_sign_of_zero
+        change = _in_place_of(record, _with(record, drops_sign_of_zero=drops))
+        words = "elements have no -0" if drops else "elements keep -0"
+        yield _mistake("elements/sign-of-zero", words, "BLF-004", change)
+
+
+_Codes = Callable[[Column], list[int]]
+
+
+def _codes_of_elements(
+    codes: _Codes, reference: Callable[..., list[int]], xs: Column, fmt: ElementFormat
+) -> list[int]:
+    del reference, fmt
+    return codes(xs)
+
+
+def _element_codes(fmt: ElementFormat) -> Iterator[tuple[str, str, _Codes]]:
+    """Yield other codes of scaled numbers: a name, words, and the codes."""
+    for name, words in (("bf16", "bfloat16"), ("f16", "binary16")):
+        codes = functools.partial(_codes_through, fmt, name)
+        yield f"through-{name}", f"scaled numbers are rounded to {words} first", codes
+    if isinstance(fmt, TableFormat):
+        return
+    for rounding, words in _ROUNDED.items():
+        if rounding != "rne":
+            codes = functools.partial(encoded, fmt=fmt, rounding=rounding)
+            yield rounding, f"elements are rounded {words}", codes
+    ieee = SpecialCases(overflow="ieee")
+    yield (
+        "overflow",
+        "elements above the largest number overflow",
+        lambda xs: [encode(x, fmt, "rne", ieee) for x in xs],
+    )
+    if fmt.smallest_normal:
+        yield "flushed", "subnormal elements are 0", functools.partial(_flushed, fmt)
+
+
+def _codes_through(fmt: ElementFormat, narrow: str, xs: Column) -> list[int]:
+    return encoded([nearest_in(x, formats[narrow]) for x in xs], fmt)
+
+
+def _flushed(fmt: Format, xs: Column) -> list[int]:
+    codes, zeros = encoded(xs, fmt), encoded([0.0, -0.0], fmt)
+    normal = fmt.smallest_normal or 0.0
+    return [
+        zeros[math.copysign(1.0, value) < 0] if abs(value) < normal else code
+        for code, value in zip(codes, decoded(codes, fmt), strict=True)
+    ]
