@@ -20,6 +20,7 @@ from mor_ref.metrics import (
     WithThreshold,
 )
 from mor_ref.metrics.metric import accepts
+from mor_ref.metrics.squares import OfSums
 from mor_ref.metrics.thresholds import is_by_tensor, threshold_for
 from mor_ref.metrics.unit import NumbersOfUnit, units_of
 from mor_ref.representations import Representation, RepresentationLike, as_representation
@@ -198,7 +199,9 @@ class Policy:
     def compares_on_host(self) -> bool:
         """Whether a metric reads sums or numbers that kernels of CUDA do not return."""
         return self.asks_functions or any(
-            isinstance(rung.metric, WithThreshold) and rung.metric.is_asked_by_unit
+            isinstance(rung.metric, WithThreshold)
+            and not isinstance(rung.metric, OfSums)
+            and rung.metric.is_asked_by_unit
             for rung in self.ladder
         )
 

@@ -9,8 +9,10 @@ from mor_ref.cuda.launching import Array, Bits, Device, run_team
 from mor_ref.cuda.measuring import measure
 from mor_ref.cuda.metrics import take
 from mor_ref.cuda.scales import Extremes, extremes
+from mor_ref.cuda.unit_sums import DeviceSums, sum_units
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.metrics.squares import OfSums
 from mor_ref.policies import Policy
 
 
@@ -38,7 +40,12 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
     errors = {name: no_errors(device, units.grid) for name in tried}
     for name, rule in tried.items():
         measure(device, x, parts, rule, errors[name], by_block=by_block)
-    choice = _choose(device, policy, errors, extremes_of_units)
+    sums = {
+        rung.name: sum_units(device, x, parts, tried[rung.name], by_block=by_block)
+        for rung in policy.ladder
+        if isinstance(rung.metric, OfSums)
+    }
+    choice = _choose(device, policy, errors, extremes_of_units, sums)
     output = device.empty(x.array.shape, np.uint16)
     for k, rung in enumerate(policy.ladder):
         rule = tried[rung.name]
@@ -57,10 +64,20 @@ def _whole_tensor(device: Device, blocks: Extremes) -> Extremes:
     return Extremes(amax.amax, amin.amin)
 
 
-def _choose(device: Device, policy: Policy, errors: dict[str, ErrorSums], units: Extremes) -> Array:
+def _choose(
+    device: Device,
+    policy: Policy,
+    errors: dict[str, ErrorSums],
+    units: Extremes,
+    sums: dict[str, DeviceSums],
+) -> Array:
     """Return the index of the rung that each unit takes (MOR-001)."""
     choice = device.filled(units.amax.shape, np.uint8, len(policy.ladder))
     for k, rung in reversed(list(enumerate(policy.ladder))):
-        error = errors[rung.name]
-        take(device, k, rung.metric.cuda(device, error, errors, units), error, choice)
+        error, metric = errors[rung.name], rung.metric
+        if isinstance(metric, OfSums):
+            accepted = metric.on_device(device, sums[rung.name])
+        else:
+            accepted = metric.cuda(device, error, errors, units)
+        take(device, k, accepted, error, choice)
     return choice

@@ -71,6 +71,9 @@ BY_TILE = np.dtype(
 )  # fmt: skip
 BY_VALUE = structure("u8 y,columns")
 ERROR_SUMS = structure("u8 sum,nonzero,nonfinite")
+UNIT_SUMS = structure("u8 words,unmeasured,largest,amax,across")
+NATURAL = structure("u8 words; u4 count")
+FACTORS = np.dtype([("errors", NATURAL), ("numbers", NATURAL)], align=True)
 RUNG = structure("u4 metric,limit; f4 largest,smallest")
 MX_FORMAT = np.dtype(
     [

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+WORDS = 20  # of 32 bits, which a sum of squares or products has
+
 
 @dataclass(frozen=True)
 class UnitSums:

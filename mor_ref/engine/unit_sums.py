@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.unit_sums import UnitSums
+from mor_ref.definitions.unit_sums import WORDS, UnitSums
 from mor_ref.engine.blocks import Part, binary32_words, for_each_part
 from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import kernel, step
@@ -26,7 +26,6 @@ _MAGNITUDE = _U(0x7FFFFFFF)
 _INFINITY = _U(0x7F800000)
 _FRACTION = _W(0x007FFFFF)
 _LOW = _I(0xFFFFFFFF)
-_WORDS = 20
 _EXPONENTS = 512  # of products
 _SIGNAL, _NOISE, _ENERGY, _PRODUCT, _NEGATIVE = range(5)
 _KINDS = 5  # of sums; a product below 0 is subtracted
@@ -61,7 +60,7 @@ def carry(by_exponent, words):
                 add_word(total & _W(_LOW), place, sign, own)
                 add_word(total >> _W(32), place + 32, sign, own)
                 by_exponent[kind, place] = _W(0)
-        for k in range(_WORDS - 1):
+        for k in range(WORDS - 1):
             own[k + 1] += own[k] >> _I(32)
             own[k] &= _LOW
 
@@ -93,7 +92,7 @@ def sum_unit(x, y, by_exponent, words, extremes):
 def unit_sums(x: Bits, y: Bits) -> UnitSums:
     """Return the sums of finite numbers, given as the bits of binary32."""
     x, y = (np.ascontiguousarray(bits).reshape(-1) for bits in (x, y))
-    words, extremes = np.zeros((_KINDS - 1, _WORDS), np.int64), np.zeros(3, np.uint64)
+    words, extremes = np.zeros((_KINDS - 1, WORDS), np.int64), np.zeros(3, np.uint64)
     sum_unit(x, y, np.zeros((_KINDS, _EXPONENTS), np.uint64), words, extremes)
     signal, noise, energy, product = map(_integer, words)
     measured, *ends = extremes.tolist()

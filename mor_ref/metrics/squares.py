@@ -1,5 +1,6 @@
 """Metrics of squared errors: relative Frobenius error, SQNR and cosine, and the largest by row."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -12,6 +13,8 @@ from mor_ref.processor_modes import in_usual_modes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mor_ref.cuda.launching import Array, Device
+    from mor_ref.cuda.unit_sums import DeviceSums
     from mor_ref.metrics.unit import Unit
 
 _MOST_DECIBELS = 200
@@ -19,8 +22,23 @@ _DIGITS = Context(prec=120)
 _UP_TO_1 = (0, 1, "a number above 0 and up to 1, such as 0.1")
 
 
+class OfSums(WithThreshold):
+    """A metric that compares the sums of a unit (MOR-009), each side times an integer."""
+
+    @property
+    @abstractmethod
+    def factors(self) -> tuple[int, int]:
+        """The integers: of the side with the errors, and of the side with the numbers."""
+
+    def on_device(self, device: "Device", sums: "DeviceSums") -> "Array":
+        """Return which units a kernel accepts: an array of bytes on the device."""
+        from mor_ref.cuda.unit_sums import accepted
+
+        return accepted(device, self.name, self.factors, sums)
+
+
 @dataclass(frozen=True)
-class RelativeFrobenius(WithThreshold):
+class RelativeFrobenius(OfSums):
     """Accepts a unit whose relative Frobenius error is below a threshold (MOR-010).
 
     The error is the root of noise / signal: the Frobenius norm of x - y over that of x.
@@ -39,6 +57,11 @@ class RelativeFrobenius(WithThreshold):
         """The square of the threshold, below which noise / signal has to be."""
         return as_fraction(self.written) ** 2
 
+    @property
+    def factors(self) -> tuple[int, int]:
+        """The denominator and the numerator of the square of the threshold."""
+        return self.limit_of_squares.denominator, self.limit_of_squares.numerator
+
     def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the error is below the threshold (MOR-010)."""
         from mor_ref.exact.metrics import is_near
@@ -53,7 +76,7 @@ class RelativeFrobenius(WithThreshold):
 
 
 @dataclass(frozen=True)
-class Sqnr(WithThreshold):
+class Sqnr(OfSums):
     """Accepts a unit whose SQNR is at least a threshold in decibels (MOR-011).
 
     >>> Sqnr(20).limit_of_ratio / 2**23
@@ -74,6 +97,11 @@ class Sqnr(WithThreshold):
         ratio = _DIGITS.multiply(_DIGITS.power(Decimal(10), exponent), Decimal(1 << 23))
         return int(ratio.to_integral_value(context=_DIGITS))
 
+    @property
+    def factors(self) -> tuple[int, int]:
+        """R and 2^23."""
+        return self.limit_of_ratio, 1 << 23
+
     def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the ratio is at least the threshold (MOR-011)."""
         from mor_ref.exact.metrics import is_loud
@@ -88,7 +116,7 @@ class Sqnr(WithThreshold):
 
 
 @dataclass(frozen=True)
-class Cosine(WithThreshold):
+class Cosine(OfSums):
     """Accepts a unit with a cosine between x and y of at least a threshold (MOR-012).
 
     >>> Cosine("0.995").value
@@ -99,6 +127,12 @@ class Cosine(WithThreshold):
     name = "cosine"
     rule = "MOR-012"
     bounds = _UP_TO_1
+
+    @property
+    def factors(self) -> tuple[int, int]:
+        """The squares of the denominator and of the numerator of the threshold."""
+        limit = as_fraction(self.written) ** 2
+        return limit.denominator, limit.numerator
 
     def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the cosine is at least the threshold (MOR-012)."""
@@ -114,7 +148,7 @@ class Cosine(WithThreshold):
 
 
 @dataclass(frozen=True)
-class LargestByRow(WithThreshold):
+class LargestByRow(OfSums):
     """Accepts a unit if in each row the largest error is below a part of the amax (MOR-013).
 
     >>> LargestByRow(0.05).bounds
@@ -125,6 +159,12 @@ class LargestByRow(WithThreshold):
     name = "largest_by_row"
     rule = "MOR-013"
     bounds = _UP_TO_1
+
+    @property
+    def factors(self) -> tuple[int, int]:
+        """The denominator and the numerator of the threshold."""
+        limit = as_fraction(self.written)
+        return limit.denominator, limit.numerator
 
     def accepts(self, own: "Unit", errors: "Mapping[str, Unit]", amax: float, amin: float) -> bool:
         """Return whether the largest error of each row is below its part of the amax (MOR-013)."""
@@ -137,3 +177,8 @@ class LargestByRow(WithThreshold):
     def question(self) -> tuple[str, ...]:
         """The threshold."""
         return ("and, in each row,", f"largest d < {self.threshold} · amax ?")
+
+
+METRICS_OF_SUMS: "dict[str, type[RelativeFrobenius | Sqnr | Cosine | LargestByRow]]" = {
+    metric.name: metric for metric in (RelativeFrobenius, Sqnr, Cosine, LargestByRow)
+}
