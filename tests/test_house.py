@@ -504,6 +504,7 @@ NO_CHAPTERS = {
         "streams": "orders what runs at the same time",
         "structures": "the arguments of the kernels of all chapters",
         "unavailable": "the error of a missing GPU",
+        "unit_sums": UNIT_SUMS,
     },
     "cuda/kernels": {
         "fp8lm_state": "steps of states, of the chapter fp8lm",
@@ -521,6 +522,7 @@ NO_CHAPTERS = {
         "numbers": "reads numbers for all chapters",
         "prelude": "hides what differs between compilers",
         "vectors": "loads and stores for all chapters",
+        "unit_sums": UNIT_SUMS,
     },
     "golden/suites": {
         "catalogue": "lists the suites of all chapters",
@@ -532,6 +534,7 @@ NO_CHAPTERS = {
         "policies_large": LARGE_TENSORS,
         "quantization_large": LARGE_TENSORS,
         "tensor_cases": "makes the cases of tensors for the chapters",
+        "metrics": METRICS,
     },
     "operations": {
         "catalogue": "lists the operations of all chapters",
@@ -553,6 +556,7 @@ NO_CHAPTERS = {
         "results": "results as bits",
         "shapes": "the shapes of fields",
         "way_back": "from fields to y, for all chapters",
+        "metrics": METRICS,
     },
 }
 

@@ -50,8 +50,11 @@ IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 DOT_INTEGERS = ("dot_integers",)
 
+ACCEPTANCE = ("acceptance",)
+IN_UNIT_SUMS = ("unit_sums", *ACCEPTANCE)
+
 SCALED_TENSORS = ("quantize", "quantize_large", *POLICY_SUITES, *NVFP4, *MX)
-TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED)
+TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED, *ACCEPTANCE)
 IN_ROWS = (*TENSORS, *LEVELS, "affine_groups", "selections")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 AMAXES = (*BLOCKS, *IN_MIXED)
@@ -98,6 +101,7 @@ STORED = ("encode", "encode_presets", *POLICY_SUITES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)
 DECISIONS = ("decisions", *POLICY_SUITES)
+THAT_LOSE_NOTHING = (*DECISIONS, *ACCEPTANCE)
 
 _NARROW = 8  # bits
 

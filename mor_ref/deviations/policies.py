@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DECISIONS, POLICY_SUITES
+from mor_ref.deviations.domains import DECISIONS, POLICY_SUITES, THAT_LOSE_NOTHING
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
 from mor_ref.exact.metrics import fits_range, is_not_worse, mean_is_below
@@ -93,7 +93,7 @@ def amin_of_zeros(_: Reference, numbers: list[float]) -> float:
     return min((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
-@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS)
+@deviation(loses_nothing, rules=("MOR-001",), domain=THAT_LOSE_NOTHING)
 def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
     """A unit with elements that are lost can be accepted."""
     del own

@@ -75,14 +75,16 @@ def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
     """Return the error sums of pairs of x and y (ERR-002, ERR-003, ERR-004)."""
     units = nonzero = nonfinite = 0
     for x, y in pairs:
-        if not math.isfinite(x):
-            nonfinite += 1
-            continue
-        nonfinite += not abs(y) < LEAST_LOST
-        if x != 0:
+        nonfinite += is_lost(x, y)
+        if math.isfinite(x) and x != 0:
             nonzero += 1
             units += error_term(x, y).u
     return ErrorSum(units, nonzero, nonfinite)
+
+
+def is_lost(x: float, y: float) -> bool:
+    """Return whether x is not finite, or y becomes infinite in bfloat16 (ERR-003)."""
+    return not (math.isfinite(x) and abs(y) < LEAST_LOST)
 
 
 # ---------------------------------------------------------------------- squares

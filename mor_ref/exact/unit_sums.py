@@ -13,6 +13,7 @@ from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
 
+@step
 def unit_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
     """Return the sums of pairs of finite x and y (MOR-009)."""
     elements = list(pairs)

@@ -6,6 +6,7 @@ from mor_ref.operations.dot import DOT, DOT_INTEGERS, DOT_SCALED
 from mor_ref.operations.encoding import ENCODE, ENCODE_PRESET, ENCODE_STOCHASTIC
 from mor_ref.operations.errors import ERROR_TERM
 from mor_ref.operations.matmul import MATMUL
+from mor_ref.operations.metrics import ACCEPT, UNIT_SUMS
 from mor_ref.operations.mx import MX, MX_BLOCK, MX_DECODE
 from mor_ref.operations.nvfp4 import NVFP4, NVFP4_BLOCK
 from mor_ref.operations.operation import Operation
@@ -26,6 +27,8 @@ OPERATIONS: dict[str, Operation] = {
         QUANTIZE_ELEMENT,
         ERROR_TERM,
         DECIDE,
+        UNIT_SUMS,
+        ACCEPT,
         QUANTIZE,
         MOR,
         NVFP4,

@@ -81,6 +81,7 @@ AXES: Mapping[str, Axes] = {
     "order": Axes(("one", "columns in order")),
     "pair": Axes(("rows", "pairs")),
     "bytes": Axes(("rows", "bytes")),
+    "words": Axes(("rows", "words")),
     "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
 }
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.unit_sums import WORDS
 from mor_ref.operations.parameters import as_cut
 from mor_ref.recipes import as_policy
 
@@ -33,6 +34,7 @@ def sides_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[st
             "nb": (1, parameters.get("scale_block", shape[1])),
             "pair": (1, 2),
             "bytes": (1, shape[1]),
+            "words": (1, shape[1]),
         }
     if "groups" in parameters:  # each depends on the order, and the order on the whole tensor
         tensor_sides = dict.fromkeys(("grid", "groups", "order"), shape)
@@ -64,6 +66,8 @@ def shapes_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[s
         shapes[axes] = sizes[:1] if axes in _ONE_SIZE else sizes
     if "groups" in parameters:
         shapes |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
+    if "words" in shapes:
+        shapes["words"] = (shape[0], WORDS)
     if "bytes" in shapes and "kind" in parameters:
         (kind,) = NAMES_OF_REPRESENTATIONS.rows_named(parameters["kind"])
         shapes["bytes"] = (shape[0], kind.row_bytes(shape[1]))
