@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kernels import needed
+from kernels.suites import Schedule
+from kernels.tensors import bits
 from records import SOURCES, adversarial, differing, engine_mor, exact_mor
 
 import mor_ref
 from mor_ref import Cosine, LargestByRow, Policy, RelativeFrobenius, Rung, Sqnr
+from mor_ref.cuda import policies
+from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.unit_sums import UnitSums
 from mor_ref.engine import unit_sums as engine
 from mor_ref.exact import unit_sums as exact
@@ -361,3 +366,27 @@ def test_thresholds_by_rung_and_role():
     first, second = policy.for_tensor(mor_ref.Role("0", "weight")).ladder
     assert (first.metric.threshold, second.metric.threshold) == (0.25, 0.1)
     assert policy == POLICIES["nvfp4"].with_threshold({"nvfp4": dict(BY_ROLE), "e4m3": 0.1})
+
+
+@pytest.mark.parametrize("unit", ["block", "tensor"])
+@pytest.mark.parametrize("block", [(3, 7), (8, 40), (24, 60)], ids=str)
+def test_kernels_decide_as_the_engine(block, unit):
+    """MOR-009 to MOR-013: in units of every size of teams, of every source, and of 16-bit tiles."""
+    needed.compiler()
+    device, choices = Schedule(order=3, blocks=2), set()
+    for source in SOURCES:
+        x = adversarial((29, 83), 5, source)
+        for metric in (
+            RelativeFrobenius("0.1"),
+            Sqnr("20.5"),
+            Cosine("0.995"),
+            LargestByRow("1/9"),
+        ):
+            rungs = tuple(Rung(name, metric) for name in ("nvfp4", "e4m3", "mxfp8"))
+            policy = Policy("of_sums", rungs, unit=unit, block=block)
+            expected = mor_ref.mor(x, policy)
+            parts = partition(x.shape, block)
+            found = policies.mor(device, bits(np.asarray(x)), policy, "gam", parts)
+            assert np.array_equal(found.choice, expected.choice), (source, metric)
+            choices |= {*np.ravel(expected.choice).tolist()}
+    assert len(choices) > 1

@@ -26,7 +26,7 @@ OPERATIONS = {
     "sm_80": ("dot", "levels", "matmul"),
     "sm_90": ("affine", "decisions", "error", "policies", "quantize", "scale"),
     "sm_100": ("decode", "encode", "mx", "nvfp4", "shared"),
-    "sm_120": ("fp8lm", "mixed", "selections"),
+    "sm_120": ("acceptance", "fp8lm", "mixed", "selections", "unit"),
 }
 MANY = 350  # cases; of a suite with more, the tier full has a sample
 

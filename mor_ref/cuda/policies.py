@@ -9,7 +9,7 @@ from mor_ref.cuda.launching import Array, Bits, Device, run_team
 from mor_ref.cuda.measuring import measure
 from mor_ref.cuda.metrics import take
 from mor_ref.cuda.scales import Extremes, extremes
-from mor_ref.cuda.unit_sums import DeviceSums, sum_units
+from mor_ref.cuda.unit_sums import DeviceSums, accepted_by_sums, sum_units
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.metrics.squares import OfSums
@@ -76,7 +76,7 @@ def _choose(
     for k, rung in reversed(list(enumerate(policy.ladder))):
         error, metric = errors[rung.name], rung.metric
         if isinstance(metric, OfSums):
-            accepted = metric.on_device(device, sums[rung.name])
+            accepted = accepted_by_sums(device, metric, sums[rung.name])
         else:
             accepted = metric.cuda(device, error, errors, units)
         take(device, k, accepted, error, choice)

@@ -9,6 +9,7 @@ from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.cuda.measuring import ErrorRule
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.unit_sums import WORDS
+from mor_ref.metrics.squares import OfSums
 
 _SUMS = 4  # signal, noise, energy and product
 
@@ -40,16 +41,16 @@ def sum_units(
     return sums
 
 
-def accepted(device: Device, metric: str, factors: tuple[int, int], sums: DeviceSums) -> Array:
+def accepted_by_sums(device: Device, metric: OfSums, sums: DeviceSums) -> Array:
     """Return which units a metric accepts, as bytes (MOR-010 to MOR-013)."""
     units = sums.units
     marks = device.empty(units.grid, np.uint8)
-    errors, numbers = (device.upload(_words(factor)) for factor in factors)
+    errors, numbers = (device.upload(_words(factor)) for factor in metric.factors)
     row = rows.row(rows.FACTORS, errors=_natural(device, errors), numbers=_natural(device, numbers))
     arguments = [row, _structure(device, sums), np.uint64(marks.size), marks]
-    if metric == "largest_by_row":
+    if metric.name == "largest_by_row":
         arguments += [np.uint64(units.rows), np.uint64(units.block[0])]
-    launch(device, "unit_sums", f"accepted_by_{metric}", int(marks.size), *arguments)
+    launch(device, "unit_sums", f"accepted_by_{metric.name}", int(marks.size), *arguments)
     return marks
 
 

@@ -13,8 +13,6 @@ from mor_ref.processor_modes import in_usual_modes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mor_ref.cuda.launching import Array, Device
-    from mor_ref.cuda.unit_sums import DeviceSums
     from mor_ref.metrics.unit import Unit
 
 _MOST_DECIBELS = 200
@@ -29,12 +27,6 @@ class OfSums(WithThreshold):
     @abstractmethod
     def factors(self) -> tuple[int, int]:
         """The integers: of the side with the errors, and of the side with the numbers."""
-
-    def on_device(self, device: "Device", sums: "DeviceSums") -> "Array":
-        """Return which units a kernel accepts: an array of bytes on the device."""
-        from mor_ref.cuda.unit_sums import accepted
-
-        return accepted(device, self.name, self.factors, sums)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def random_pairs(_: Parameters, draws: Draws) -> Arrays:
 
 def _are_finite(_: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
     x, y = ((arrays[name] & 0x7FFFFFFF) <= _F32.largest for name in "xy")
-    finite: NDArray[np.bool_] = (x & y).all(axis=1)
+    finite: NDArray[np.bool_] = np.logical_and.reduce(x & y, axis=1)
     return finite
 
 

@@ -25,7 +25,14 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.integer_grids import integer_grid
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import AmaxOrScale
-from mor_ref.metrics import Limit, MeanRelativeError
+from mor_ref.metrics import (
+    Cosine,
+    LargestByRow,
+    Limit,
+    MeanRelativeError,
+    RelativeFrobenius,
+    Sqnr,
+)
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import as_representation
 from mor_ref.schemes.affine import cuda as affine
@@ -46,6 +53,9 @@ TARGETS = ("f32", "bf16")
 _MX_RUNGS = Rung("mxfp4", MeanRelativeError("0.15")), Rung("mxfp8_e4m3", MeanRelativeError(1))
 OF_MIXTURE = [as_representation(name) for name in ("e4m3", "nvfp4", "mxfp4")]
 OF_MX = Policy("mx", _MX_RUNGS, unit="block")
+_METRICS = (RelativeFrobenius("0.1"), Sqnr(30), Cosine("0.995"), LargestByRow("0.05"))
+_OF_SUMS = ("e4m3", "nvfp4", "mxfp8", "e5m2")
+OF_SUMS = Policy("of_sums", tuple(map(Rung, _OF_SUMS, _METRICS)), unit="block")
 _WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
 
 
@@ -78,7 +88,7 @@ def quantized(device, x):
         yield [quantization.dequantize(device, found, e4m3, parts, to) for to in TARGETS]
         mixture = mixed.mix(device, x, OF_MIXTURE, parts)
         yield [mixture.amax, *mixture.errors, mixture.choice, mixture.codes, mixture.y]
-        for policy in (POLICIES["three_way"], POLICIES["nvfp4"], OF_MX):
+        for policy in (POLICIES["three_way"], POLICIES["nvfp4"], OF_MX, OF_SUMS):
             taken = policies.mor(device, x, policy, scaling, parts)
             yield [taken.choice, taken.output, *taken.extremes]
             yield [array for sums in taken.error.values() for array in sums]
