@@ -28,6 +28,8 @@ from mor_ref.api.policies import mor as mor
 from mor_ref.api.quantization import Quantized as Quantized
 from mor_ref.api.quantize import quantize as quantize
 from mor_ref.argument_checks import UnknownNameError as UnknownNameError
+from mor_ref.definitions.before_blocks import Hadamard as Hadamard
+from mor_ref.definitions.before_blocks import KeptColumns as KeptColumns
 from mor_ref.definitions.block_formats import BlockFormat as BlockFormat
 from mor_ref.definitions.block_formats import BlockFormatError as BlockFormatError
 from mor_ref.definitions.block_formats import BlockScale as BlockScale

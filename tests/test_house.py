@@ -405,9 +405,11 @@ UNIT_SUMS = "what metrics compare, a part of the chapter policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
+STEPS_BEFORE = "steps before the blocks, of the chapter block_formats"
 TABLES = "elements that are values of a table, of the chapter block_formats"
 NO_CHAPTERS = {
     "definitions": {
+        "before_blocks": STEPS_BEFORE,
         "block_formulas": BLOCK_FORMULAS,
         "catalogue": "the type of the tables of rows",
         "code_digest": "digests of a user's own code, of the chapter policies",
@@ -425,6 +427,7 @@ NO_CHAPTERS = {
         "unit_sums": UNIT_SUMS,
     },
     "exact": {
+        "before_blocks": STEPS_BEFORE,
         "arithmetic": "the arithmetic of all chapters (notation.md)",
         "columns": "the arithmetic of all chapters, many numbers at a time",
         "dot_amd": DOT_AMD,
@@ -439,6 +442,7 @@ NO_CHAPTERS = {
         "unit_sums": UNIT_SUMS,
     },
     "engine": {
+        "before_blocks": STEPS_BEFORE,
         "block_steps": "steps of the chapter block_formats",
         "block_tensors": "whole tensors of the chapter block_formats",
         "amaxes": "the largest and the smallest magnitudes of blocks, of the chapter scales",
@@ -468,6 +472,7 @@ NO_CHAPTERS = {
         "unrounded_y": "a part of the chapter errors",
     },
     "api": {
+        "before_blocks": STEPS_BEFORE,
         "border": "checks what holds for all public functions",
         "quantize": "of the chapters quantization and block_formats",
         "coded_blocks": "records as codes and scales, of the chapter dot",

@@ -2,20 +2,29 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.before_blocks import NOTHING_KEPT, Kept, stepped, undone
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
-from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes, Record
+from mor_ref.api.dequantization import (
+    Dequantizable,
+    OutcomeOfCodes,
+    OutcomeOfValues,
+    Record,
+    stored_as,
+)
+from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums
 from mor_ref.api.stochastic import words_given
-from mor_ref.arrays import Bits, Numbers, code_dtype, described, room_for
+from mor_ref.arrays import Bits, Numbers, code_dtype, described, numbers_from, room_for
 from mor_ref.counts_in_words import counted
+from mor_ref.definitions.before_blocks import Hadamard, in_words
 from mor_ref.definitions.block_formats import BlockFormat, split_factor
 from mor_ref.definitions.blocks import Partition, in_one_block
 from mor_ref.definitions.formats import formats
@@ -36,7 +45,9 @@ class BlockQuantized(Dequantizable):
     `codes` has the shape of x. `scales` has each scale by its name, with an entry for each of its
     parts, in rows and columns: its code, or the number itself if it is stored in binary32. `factor`
     (float32) multiplies the numbers of the codes of each block; if the format has no `decode`, it
-    divides them.
+    divides them. Codes and scales are of the numbers after the steps before the blocks (BLF-011),
+    and `dequantize` goes back. If a step keeps columns, `kept` has their `columns`, counted from 0,
+    and their `codes`.
 
     >>> import mor_ref, numpy as np
     >>> record = mor_ref.quantize(np.float32([[0.3, -1.1]]), "mxfp8")
@@ -48,6 +59,25 @@ class BlockQuantized(Dequantizable):
     scales: Mapping[str, NDArray[Any]]
     factor: NDArray[np.float32]
     block_format: BlockFormat
+    kept: Kept = NOTHING_KEPT
+
+    @public
+    def dequantize(
+        self,
+        dtype: "np.typing.DTypeLike" = np.float32,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Return the numbers that the codes stand for: float32, or rounded from it to bfloat16.
+
+        They go to `out`, if it is given. The steps before the blocks are undone.
+        """
+        before = self.block_format.before
+        if not before:
+            return super().dequantize(dtype, out=out, threads=threads)
+        y = undone(super().dequantize(threads=threads), before, self.kept)
+        return stored_as(y, dtype, out, threads)
 
     @property
     @public
@@ -69,11 +99,18 @@ class BlockQuantized(Dequantizable):
         """Return the codes, and the factor of each block (GEM-003).
 
         Instructions take the codes of the last scale, if `decode` is its number, or its product
-        with a factor of the tensor or of rows.
+        with a factor of the tensor or of rows. After Hadamard matrices, codes are of the product
+        with these; a product of two such records is that of x.
         """
         from mor_ref.engine.dot_operands import numbers_of  # imports Numba
 
-        fmt = self.fmt
+        fmt, before = self.fmt, self.block_format.before
+        if not all(isinstance(step, Hadamard) for step in before):
+            raise TypeError(
+                f"block format {self.block_format.name!r} has {in_words(before)} before its "
+                "blocks, so its codes lack the kept columns; give dequantize(), or use profile "
+                "f32_fma or f32_pairwise, which take y"
+            )
         if isinstance(fmt, TableFormat):
             raise TypeError(
                 f"codes of the table {fmt.name!r} are no numbers that products take; give "
@@ -195,10 +232,40 @@ def record_in_blocks(block_format: BlockFormat) -> "RecordOf[BlockQuantized]":
             factor = blocks.encode if block_format.decode is None else blocks.decode
             yield np.asarray(factor).view(np.float32)
             yield block_format
+            yield NOTHING_KEPT
 
         return made_later(BlockQuantized, {"codes": codes}, values)
 
     return record
+
+
+def quantized_after_steps(
+    numbers: Numbers,
+    block_format: BlockFormat,
+    units: Partition,
+    threads: int | None,
+    given: GivenScales = NO_SCALES_GIVEN,
+    random_bits: object = None,
+    n_random_bits: object = None,
+    out: Bits | None = None,
+) -> OutcomeOfValues:
+    """Quantize a tensor to a block format with steps before its blocks (BLF-011).
+
+    Its error sums are those of x and y of the units. Codes go to `out`.
+    """
+    from mor_ref.engine.measuring import measure
+
+    shape, before = numbers.shape, block_format.before
+    after_steps = stepped(numbers, before)
+    z = numbers_from(after_steps.z.reshape(shape), "x")
+    in_formulas: BlockQuantized = quantized_whole(
+        z, block_format, record_in_blocks(block_format), random_bits, n_random_bits, out, threads,
+        given,
+    )  # fmt: skip
+    coded = replace(in_formulas, source=numbers.described, kept=after_steps.kept)
+    y = numbers_from(coded.dequantize(threads=threads), "y")
+    sums = measure(numbers, y, units, threads)
+    return OutcomeOfValues(replace(coded, error=error_sums(sums)), y, sums)
 
 
 def block_quantized(
@@ -207,7 +274,13 @@ def block_quantized(
     units: Partition,
     out: Bits | None,
     threads: int | None,
-) -> OutcomeOfCodes[BlockQuantized]:
+) -> OutcomeOfCodes[BlockQuantized] | OutcomeOfValues:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16."""
+    if block_format.before:
+        outcome = quantized_after_steps(numbers, block_format, units, threads)
+        if out is not None:
+            y = outcome.y.bits.view(np.float32)
+            out[:] = encode(y, "bf16", overflow="ieee", threads=threads)
+        return outcome
     record_of = record_in_blocks(block_format)
     return outcome_of(numbers, block_format, units, out, threads, record_of)

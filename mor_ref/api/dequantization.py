@@ -212,13 +212,23 @@ class WithY(NumbersRecord):
 
         The numbers go to `out`, if it is given.
         """
-        wanted = dequantized_dtype(dtype)
-        if wanted == np.float32:
-            return copied_to(out, self.y)
-        room, store = room_for(out, self.y.shape, wanted, [self.y])
-        bits = room.view(np.uint16)
-        encode(self.y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
-        return store(room)
+        return stored_as(self.y, dtype, out, threads)
+
+
+def stored_as(
+    y: NDArray[np.float32],
+    dtype: "np.typing.DTypeLike",
+    out: NDArray[Any] | None,
+    threads: int | None,
+) -> NDArray[Any]:
+    """Return a copy of y in `out`, if it is given: as float32, or rounded from it to bfloat16."""
+    wanted = dequantized_dtype(dtype)
+    if wanted == np.float32:
+        return copied_to(out, y)
+    room, store = room_for(out, y.shape, wanted, [y])
+    bits = room.view(np.uint16)
+    encode(y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
+    return store(room)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,9 +249,12 @@ class Values(WithY):
 
 
 class OutcomeOfValues(NamedTuple):
-    """Values, with y and the error sums as the engine has them."""
+    """Values, with y and the error sums as the engine has them.
 
-    record: Values
+    The record may have codes and scales as well, from which y does not follow block by block.
+    """
+
+    record: Any
     y: Numbers
     sums: NDArray[np.uint64]
 

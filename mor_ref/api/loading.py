@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from mor_ref import metrics, representations
+from mor_ref.api.before_blocks import check_kept
 from mor_ref.api.block_formats import BlockQuantized
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
@@ -18,6 +19,7 @@ from mor_ref.api.mx import Mx
 from mor_ref.api.nvfp4 import Nvfp4
 from mor_ref.api.policies import MorResult
 from mor_ref.api.quantization import Quantized
+from mor_ref.definitions.before_blocks import Hadamard, KeptColumns
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.dot import DotProfile
@@ -37,6 +39,8 @@ def _checked(kind: type[_Checked], **fields: Any) -> _Checked:
     """Return a record whose fields go together: kernels read where its tiles say."""
     record = kind(**fields)
     check_fields(record)
+    if isinstance(record, BlockQuantized):
+        check_kept(record.shape, record.block_format.before, record.kept)
     return record
 
 
@@ -55,7 +59,7 @@ def _dataclasses_in(modules: Iterable[ModuleType]) -> tuple[type[Any], ...]:
 _RECORDS = CodedBlocks, DotChunks, ErrorSums, MorResult, Transposed, Values
 _FIELDS = (
     *(BlockFormat, BlockScale, DotProfile, Format, Nvfp4Profile, Partition, Policy, Rung),
-    TableFormat,
+    *(Hadamard, KeptColumns, TableFormat),
 )
 _OF_RUNGS = _dataclasses_in([metrics, representations])
 _OF_SCHEMES = _dataclasses_in(

@@ -90,6 +90,8 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
         for side in (a, b):
             check_array(side, profile)
         return product(_binary32_operand(a), _binary32_operand(b), profile, threads)
+    a.check_steps("A", b)
+    b.check_steps("B", a)
     for side in (a, b):
         side.check_blocks(profile)
     if profile.family == "exact":

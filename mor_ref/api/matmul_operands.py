@@ -13,6 +13,8 @@ from mor_ref.api.dot import codes_from, dtype_kind
 from mor_ref.api.encoding import encode
 from mor_ref.api.policies import MorResult
 from mor_ref.arrays import Bits, codes_in
+from mor_ref.definitions.before_blocks import Step, in_words, kept_by
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.dot import INT8, DotProfile, operand_format
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -27,6 +29,8 @@ class Side:
     """An operand: its rungs by index, and the choice of each unit.
 
     `as_bf16` and `as_f32` return the numbers of all units as codes. Each segment of K asks again.
+    `before` are the steps before the blocks of a record, which run along its rows (BLF-011); it
+    `is_flipped` if these are the columns here.
     """
 
     name: str
@@ -37,6 +41,8 @@ class Side:
     is_plain: bool
     as_bf16: Callable[[], Bits]
     as_f32: Callable[[], Bits]
+    before: tuple[Step, ...] = ()
+    is_flipped: bool = False
 
     @property
     def is_mixed(self) -> bool:
@@ -55,6 +61,8 @@ class Side:
             self.is_plain,
             lambda: self.as_bf16().T,
             lambda: self.as_f32().T,
+            self.before,
+            not self.is_flipped,
         )
 
     def rung(self, choice: int) -> CodedBlocks | None:
@@ -74,6 +82,24 @@ class Side:
                 f"{profile.name} needs; give a record of mor, quantize, quantize_mx or "
                 "quantize_nvfp4; or use profile f32_fma or f32_pairwise, which take y"
             )
+
+    def check_steps(self, argument: str, other: "Side") -> None:
+        """Refuse steps before the blocks that do not cancel in the product (BLF-011)."""
+        before, there = in_words(self.before), in_words(other.before)
+        if self.is_mixed and self.before:
+            problem = f"{argument} is a record of mor that has {before} before the blocks of a rung"
+        elif kept_by(self.before) is not None:
+            problem = f"{argument} has {before} before its blocks, so its codes lack kept columns"
+        elif self.before and self.is_flipped:
+            problem = f"{argument} has {before} before its blocks, and not along K"
+        elif self.before and self.before != other.before:
+            problem = f"{argument} has {before} before its blocks, and the other one has {there}"
+        else:
+            return
+        raise ValueError(
+            f"{problem}; give two records with the same Hadamard matrices along K, or use profile "
+            "f32_fma or f32_pairwise, which take y"
+        )
 
     @property
     def ends_of_units(self) -> range:
@@ -118,15 +144,17 @@ def side_of(x: Any, argument: str) -> Side:
             cache(lambda: _recoded(codes, fmt, _BF16)), cache(lambda: _recoded(codes, fmt, _F32)),
         )  # fmt: skip
     if isinstance(x, MorResult):
-        rungs = tuple(_blocks_of(x.quantized.get(name)) for name in x.ladder)
+        records = [x.quantized.get(name) for name in x.ladder]
+        rungs = tuple(map(_blocks_of, records))
         return Side(
             type(x).__name__, rungs, x.choice, x.units.block, (rows, columns), False,
             lambda: x.output, lambda: x.output.astype(np.uint32) << np.uint32(16),
+            next(filter(None, map(_steps_of, records)), ()),
         )  # fmt: skip
     return Side(
         type(x).__name__, (_blocks_of(x),), none, whole, (rows, columns), False,
         cache(lambda: encode(x.dequantize(), "bf16", overflow="ieee")),
-        lambda: x.dequantize().view(np.uint32),
+        lambda: x.dequantize().view(np.uint32), _steps_of(x),
     )  # fmt: skip
 
 
@@ -156,4 +184,11 @@ def _format_of(x: Any, argument: str) -> Format:
 def _blocks_of(x: Any) -> CodedBlocks | None:
     """Return the codes and scales of a record (GEM-003); None if it does not say them."""
     is_table = isinstance(getattr(x, "fmt", None), TableFormat)
-    return x.in_blocks() if isinstance(x, Coded) and not is_table else None
+    is_whole = not is_table and kept_by(_steps_of(x)) is None
+    return x.in_blocks() if isinstance(x, Coded) and is_whole else None
+
+
+def _steps_of(x: Any) -> tuple[Step, ...]:
+    """Return the steps before the blocks of a record (BLF-011)."""
+    block_format = getattr(x, "block_format", None)
+    return block_format.before if isinstance(block_format, BlockFormat) else ()

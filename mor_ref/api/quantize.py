@@ -4,7 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from mor_ref.api.block_formats import BlockQuantized, quantized_whole, record_in_blocks
+from mor_ref.api.block_formats import (
+    BlockQuantized,
+    quantized_after_steps,
+    quantized_whole,
+    record_in_blocks,
+)
 from mor_ref.api.border import public
 from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
 from mor_ref.api.plans import Plans
@@ -13,7 +18,7 @@ from mor_ref.argument_checks import UnknownNameError, spelling
 from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.block_formulas import scaled_formulas
-from mor_ref.definitions.blocks import CutLike, partition
+from mor_ref.definitions.blocks import CutLike, in_one_block, partition
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.definitions.formats import FormatLike, as_format
 from mor_ref.definitions.scales import (
@@ -178,6 +183,13 @@ def _in_block_format(
 ) -> BlockQuantized:
     numbers = numbers_from(x, "x")
     given = given_by_name(block_format, amax, scale, numbers.shape)
+    if block_format.before:
+        units = in_one_block(numbers.shape)
+        outcome = quantized_after_steps(
+            numbers, block_format, units, threads, given, random_bits, n_random_bits, out
+        )
+        record: BlockQuantized = outcome.record
+        return record
     record_of = record_in_blocks(block_format)
     return quantized_whole(
         numbers, block_format, record_of, random_bits, n_random_bits, out, threads, given

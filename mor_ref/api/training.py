@@ -1,6 +1,7 @@
 """Delayed scales, random words and stochastic rounding, for training."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +64,13 @@ def delayed_scale(
         exponent = int(np.frexp(ideal)[1]) - 1 - margin
         return float(np.ldexp(1.0, min(max(exponent, -126), 127)))
     return float(ideal / np.float32(2.0**margin))
+
+
+def hadamard_sums(z: Any) -> None:
+    """Replace runs along the second of three axes by their sums and differences (TRN-009).
+
+    `z` is an array, or a tensor of torch on any device, whose numbers lie in order.
+    """
+    from mor_ref.engine.before_blocks import add_and_subtract  # imports Numba
+
+    add_and_subtract(z)

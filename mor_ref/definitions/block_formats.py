@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from mor_ref.argument_checks import check_name, known_name
+from mor_ref.definitions.before_blocks import Step, step_of, table_of_step, wrong_steps
 from mor_ref.definitions.blocks import Cut, as_cut, in_parameters
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
@@ -93,7 +94,8 @@ class BlockFormat:
     of least error is stored, and the first of equals. `error` is that of a number x whose code
     stands for v, and y; a block adds it up in binary32, from the left, and then the rows in halves.
     With `drops_sign_of_zero`, a scaled -0 has the code 0. `functions` has the digests of functions
-    of a user that its formulas call; it is found if it is not given.
+    of a user that its formulas call; it is found if it is not given. `before` are the steps before
+    the blocks, in their order (BLF-011).
 
     >>> scale = BlockScale("s", (1, 32), "amax / 448", "e8m0", "rtp")
     >>> BlockFormat("mine", "e4m3", (scale,), decode="s").block
@@ -111,12 +113,14 @@ class BlockFormat:
     error: str = "square(y - x)"
     drops_sign_of_zero: bool = False
     functions: Mapping[str, str] = FrozenTable({})
+    before: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "element", as_element_format(self.element))
         object.__setattr__(self, "scales", tuple(self.scales))
         object.__setattr__(self, "tries", tuple(self.tries))
+        object.__setattr__(self, "before", _steps(self.before))
         for problem in (_wrong_field(self), _wrong_scales(self), _wrong_formula(self)):
             if problem:
                 raise BlockFormatError(f"block format {self.name!r} cannot exist: {problem}")
@@ -149,6 +153,11 @@ class BlockFormat:
     def digest(self) -> str:
         """The SHA-256 of the text (BLF-006)."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def _steps(given: object) -> tuple[Any, ...]:
+    """Return steps as a tuple; one alone may be given."""
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
 
 
 def formulas_of(record: BlockFormat) -> Iterator[str]:
@@ -278,6 +287,8 @@ def block_format_of(table: Mapping[str, Any]) -> BlockFormat:
     if not isinstance(scales, list | tuple):
         raise BlockFormatError(f"scales is {scales!r}; give tables, as [[scales]] of TOML")
     given["element"] = _element_of(given.get("element"))
+    if isinstance(given.get("before"), list | tuple):
+        given["before"] = tuple(map(step_of, given["before"]))
     return BlockFormat(scales=tuple(map(_scale_of, scales)), **given)
 
 
@@ -367,7 +378,9 @@ def _asinline_toml(value: object) -> object:
     if isinstance(value, TableFormat):
         limits = {} if value.limits is None else {"limits": list(value.limits)}
         return {"name": value.name, "values": list(value.values), **limits}
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, Step):
+        return {key: _asinline_toml(own) for key, own in table_of_step(value).items()}
+    return list(map(_asinline_toml, value)) if isinstance(value, tuple) else value
 
 
 def inline_toml(value: object) -> str:
@@ -416,7 +429,7 @@ def _wrong_choice(record: BlockFormat) -> str | None:
         return "it has no tries; give ('t',) for one"
     if not isinstance(record.functions, Mapping):
         return f"functions is {record.functions!r}; give a table of names and digests, or omit it"
-    return None
+    return wrong_steps(record.before)
 
 
 def _wrong_scales(record: BlockFormat) -> str | None:

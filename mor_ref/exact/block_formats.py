@@ -38,6 +38,7 @@ from mor_ref.definitions.formulas import (
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, NOTHING_GIVEN, GivenScales
 from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.before_blocks import Stepped, stepped, undone
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.columns import (
     AT_ONCE,
@@ -74,11 +75,15 @@ class Scales:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The elements of a tensor, row by row, and each scale by its name."""
+    """The elements of a tensor, row by row, and each scale by its name.
+
+    `codes` and scales are of the numbers that the steps before the blocks return: `after_steps`.
+    """
 
     codes: Sequence[int]
     y: Column
     scales: dict[str, Scales]
+    after_steps: Stepped
 
 
 @step
@@ -92,6 +97,9 @@ def quantize(
 
     A given amax or scale is one number, or has one for each part, row by row (BLF-008).
     """
+    columns, before = shape[1], formulas.before
+    after_steps = stepped(x, columns, before)
+    x = after_steps.z
     scales: dict[str, Scales] = {}
     above: Scales | None = None
     elements: Elements | None = None
@@ -115,7 +123,8 @@ def quantize(
         scales[scale.name] = above
     if elements is None:  # the scale of the elements is given
         elements = elements_of(formulas, in_order, order, scales[scale.name].numbers)
-    return Blocks(order.put_back(elements.codes), order.put_back(elements.y), scales)
+    y = undone(order.put_back(elements.y), columns, before, after_steps)
+    return Blocks(order.put_back(elements.codes), y, scales, after_steps)
 
 
 def _for_each_part(given: float | Sequence[float], count: int) -> list[float]:
@@ -128,7 +137,7 @@ def elements(x: Rows, formulas: BlockFormat) -> list[list[Element]]:
     blocks = quantize(numbers, (len(x), columns), formulas)
     scale = blocks.scales[formulas.scales[-1].name]
     order = InBlocks(scale.parts)
-    xs = order.put_back(_scaled(order.taken(numbers), order, scale.numbers))
+    xs = order.put_back(_scaled(order.taken(blocks.after_steps.z), order, scale.numbers))
     elements = map(Element, xs, blocks.codes, blocks.y)
     return [list(islice(elements, columns)) for _ in x]
 

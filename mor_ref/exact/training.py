@@ -8,7 +8,8 @@ from typing import NamedTuple
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
-from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
+from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient
+from mor_ref.exact.before_blocks import scaled_sums
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.nvfp4 import nvfp4
@@ -93,13 +94,8 @@ def signs(purpose: Purpose) -> tuple[int, ...]:
 @step
 def hadamard(numbers: Sequence[float], signs: Sequence[int]) -> list[int]:
     """Return the bfloat16 codes of sixteen transformed numbers (TRN-009)."""
-    sums = [product(x, float(sign)) for x, sign in zip(numbers, signs, strict=True)]
-    for distance in (1, 2, 4, 8):
-        for i in range(_GROUP):
-            if not i & distance:
-                a, b = sums[i], sums[i + distance]
-                sums[i], sums[i + distance] = total(a, b), difference(a, b)
-    return [to_bf16(product(x, 0.25)) for x in sums]
+    one_run = [[product(x, float(sign))] for x, sign in zip(numbers, signs, strict=True)]
+    return [to_bf16(number) for (number,) in scaled_sums(one_run)]
 
 
 # ---------------------------------------------------------------------- measures

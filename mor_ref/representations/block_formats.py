@@ -4,14 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mor_ref.definitions.before_blocks import kept_by
 from mor_ref.definitions.block_formats import BlockFormat, parameters_of_blocks
-from mor_ref.definitions.blocks import Cut, Partition, partition
+from mor_ref.definitions.blocks import Cut, Partition, partition, rows_and_columns
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.representations.optional_members import Asked, StoredBits, with_scales
 
 if TYPE_CHECKING:
     from mor_ref.api.block_formats import BlockQuantized
-    from mor_ref.api.dequantization import OutcomeOfCodes
+    from mor_ref.api.dequantization import OutcomeOfCodes, OutcomeOfValues
     from mor_ref.arrays import Bits, Numbers
     from mor_ref.cuda import launching, measuring
     from mor_ref.exact.blocks import Rows
@@ -40,19 +41,35 @@ class FormulaBlocks:
         """The bits of an element."""
         return self.block_format.fmt.bits
 
-    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits:
-        """Return the bits of all codes and of all scales (ERR-009)."""
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> StoredBits | None:
+        """Return the bits of all codes and of all scales (ERR-009); None if numbers decide."""
         del scaling
-        shape = parts.rows, parts.columns
-        scales = (
+        if kept_by(self.block_format.before) is not None:
+            return None
+        return with_scales(self.bits, parts, self._bits_of_scales((parts.rows, parts.columns)))
+
+    def stored_bits_of(self, numbers: "Numbers") -> StoredBits:
+        """Return the bits of all codes and of all scales; kept columns have their own (BLF-013)."""
+        rows, columns = rows_and_columns(numbers.shape)
+        codes, step = self.bits * rows * columns, kept_by(self.block_format.before)
+        if step is not None:
+            from mor_ref.api.before_blocks import COLUMNS, stepped
+
+            kept = stepped(numbers, self.block_format.before).kept[COLUMNS].size
+            codes += (step.fmt.bits - self.bits) * rows * kept + columns
+        return StoredBits(codes, self._bits_of_scales((rows, columns)))
+
+    def _bits_of_scales(self, shape: tuple[int, int]) -> int:
+        return sum(
             scale.fmt.bits * math.prod(partition(shape, scale.over).grid)
             for scale in self.block_format.scales
         )
-        return with_scales(self.bits, parts, sum(scales))
 
     def rows_together(self, shape: tuple[int, ...]) -> int | None:
-        """Return how many rows share scales; None if all do."""
+        """Return how many rows share scales; None if all do, or decide about columns."""
         del shape
+        if kept_by(self.block_format.before) is not None:
+            return None
         outermost = self.block_format.scales[0].over
         if isinstance(outermost, str):
             return 1 if outermost == "row" else None
@@ -77,7 +94,7 @@ class FormulaBlocks:
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
-    ) -> "OutcomeOfCodes[BlockQuantized]":
+    ) -> "OutcomeOfCodes[BlockQuantized] | OutcomeOfValues":
         """Quantize with the engine."""
         from mor_ref.api.block_formats import block_quantized
 

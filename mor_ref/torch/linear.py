@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from mor_ref.api.training import random_words
+from mor_ref.api.training import hadamard_sums, random_words
 from mor_ref.torch.layers import SIGNS, Layer
 from mor_ref.torch.operator import check_dtype
 
@@ -86,9 +86,7 @@ def transformed(x: torch.Tensor, signs: int) -> torch.Tensor:
     z = torch.nn.functional.pad(x.float(), (0, 0, 0, -rows % _GROUP))
     factors = torch.tensor([-1.0 if signs >> i & 1 else 1.0 for i in range(_GROUP)])
     z = z.reshape(-1, _GROUP, columns) * factors.to(x.device)[:, None]
-    for distance in (1, 2, 4, 8):
-        a, b = z.reshape(-1, _GROUP // (2 * distance), 2, distance, columns).unbind(2)
-        z = torch.stack((a + b, a - b), 2)
+    hadamard_sums(z)
     return (z * 0.25).reshape(-1, columns).to(torch.bfloat16)
 
 

@@ -43,9 +43,14 @@ def find_columns(words, columns, least, outliers):
 
 
 def by_column(words: Words, limit: float) -> Selected:
-    """Return the columns with an outlier (SEL-002)."""
+    """Return which numbers are in a column with an outlier (SEL-002)."""
+    return np.broadcast_to(outlier_columns(words, limit), words.shape).copy()
+
+
+def outlier_columns(words: Words, limit: float) -> Selected:
+    """Return which columns have an outlier (SEL-002)."""
     outliers = np.zeros(words.shape[1], _B)
     if words.size:
         least = np.float32(limit).view(_U)
         find_columns(words.reshape(-1), words.shape[1], least, outliers)
-    return np.broadcast_to(outliers.view(np.bool_), words.shape).copy()
+    return outliers.view(np.bool_)
