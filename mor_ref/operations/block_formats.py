@@ -3,13 +3,15 @@
 import functools
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import mor_ref
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.before_blocks import KeptColumns, Step, kept_by
 from mor_ref.definitions.block_formats import BlockFormat, block_format_of, parameters_of_blocks
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
@@ -25,7 +27,7 @@ from mor_ref.operations.bits import (
     tensor_of,
 )
 from mor_ref.operations.call import Arrays, Call, Parameters, Results
-from mor_ref.operations.fields import expected, given
+from mor_ref.operations.fields import Field, FieldsOfEach, expected, given
 from mor_ref.operations.operation import Operation, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.way_back import coded_with, restored
@@ -47,6 +49,7 @@ def exact(call: Call) -> Results:
     block_format = block_format_in(call["block_format"])
     blocks = quantize(call.flat(), call.shape, block_format)
     outer, last = block_format.scales[0], block_format.scales[-1]
+    aside = blocks.after_steps
 
     def codes(name: str, fmt: Format) -> Any:
         scale = blocks.scales[name]
@@ -60,7 +63,14 @@ def exact(call: Call) -> Results:
         "factor": f32_array(blocks.scales[last.name].numbers[factor_of(block_format)]),
         "code": codes_array(blocks.codes, block_format.fmt),
         "y": f32_array(blocks.y),
+        **({"selected": aside.selected, "kept": aside.kept} if tried(call.parameters) else {}),
     }
+
+
+def tried(parameters: Parameters) -> tuple[str, ...]:
+    """Return the step of the block format that has fields of its own, if there is one (BLF-013)."""
+    step = kept_by(block_format_in(parameters["block_format"]).before)
+    return () if step is None else (step.name,)
 
 
 def engine(call: Call) -> Results:
@@ -79,7 +89,18 @@ def engine(call: Call) -> Results:
         "factor": bits32(record.factor),
         "code": record.codes,
         "y": record.dequantize(),
+        **_kept(record, call.shape),
     }
+
+
+def _kept(record: mor_ref.BlockQuantized, shape: tuple[int, int]) -> dict[str, Any]:
+    """Return the fields of a step that keeps columns, if the block format has one (BLF-013)."""
+    if not record.kept:
+        return {}
+    selected, kept = np.zeros(shape, np.uint8), np.zeros(shape, np.uint32)
+    selected[:, record.kept["columns"]] = 1
+    kept[:, record.kept["columns"]] = record.kept["codes"]
+    return {"selected": selected, "kept": kept}
 
 
 # ---------------------------------------------------------------------- the way back
@@ -96,11 +117,12 @@ def fields_of_scales(block_format: BlockFormat) -> dict[str, str]:
 def _needed_for_y(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from: the factor stands for the scales that it names."""
     block_format = block_format_in(parameters["block_format"])
+    aside = (("selected",), ("kept",)) if tried(parameters) else ()
     known = fields_of_scales(block_format)
     named = dict.fromkeys(names_in(parsed(_formula_of_factor(block_format))))
     if any(name not in known for name in named):
-        return ("code",), ("factor",)
-    return ("code",), *((known[name], "factor") for name in named)
+        return ("code",), ("factor",), *aside
+    return ("code",), *((known[name], "factor") for name in named), *aside
 
 
 def _formula_of_factor(block_format: BlockFormat) -> str:
@@ -108,12 +130,37 @@ def _formula_of_factor(block_format: BlockFormat) -> str:
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
-    """Return y: the numbers of codes with the factor of their block (BLF-004)."""
+    """Return y: the numbers of codes with the factor of their block (BLF-004, BLF-011)."""
     block_format, code = block_format_in(parameters["block_format"]), arrays["code"]
     tile = partition(code.shape, as_cut(parameters["block"])).block
     factor = _factors(block_format, parameters, arrays, code.shape)[factor_of(block_format)]
     both = (factor, None) if block_format.decode is None else (None, factor)
-    return restored(code, block_format.fmt, tile, *both)
+    y = restored(code, block_format.fmt, tile, *both)
+    before = block_format.before
+    if not before:
+        return y
+    from mor_ref.engine.before_blocks import undone
+
+    places, codes = None, None
+    if "kept" in arrays:
+        places = np.flatnonzero(arrays["selected"].any(axis=0))
+        codes = _kept_codes(arrays["kept"][:, places], before)
+    back: NDArray[np.uint32] = undone(y.view(np.float32), before, places, codes).view(np.uint32)
+    return back
+
+
+def _kept_codes(codes: Unsigned, before: Sequence[Step]) -> Unsigned:
+    """Return the codes of kept columns; refuse those that their format does not have."""
+    step = kept_by(before)
+    largest = int(codes.max(initial=0))
+    if step is None:
+        return codes
+    if largest >= step.fmt.code_count:
+        raise ValueError(
+            f"kept has {largest}; codes of {step.fmt.name} are 0 to {step.fmt.code_count - 1}; "
+            "give the recipe that made them"
+        )
+    return codes.astype(code_dtype(step.fmt))
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -206,8 +253,20 @@ def admit(parameters: Parameters) -> None:
 
 
 def needs_all(parameters: Parameters) -> bool:
-    """Return whether rows share a scale above those of their blocks."""
-    return parameters["group"] not in ("row", parameters["block"])
+    """Return whether rows share a scale above those of their blocks, or decide about columns."""
+    return bool(tried(parameters)) or parameters["group"] not in ("row", parameters["block"])
+
+
+def _has_no_steps(parameters: Parameters) -> bool:
+    return not block_format_in(parameters["block_format"]).before
+
+
+def _fields_of_step(_: str) -> tuple[Field, ...]:
+    """Return the fields of a step that keeps columns."""
+    return (
+        expected("selected u8 rc", "1 for a number of a column that is kept aside", "BLF-013"),
+        expected("kept u32 rc", "the code of such a number, and 0 for any other", "BLF-013"),
+    )
 
 
 BLOCKS = Operation(
@@ -229,7 +288,8 @@ BLOCKS = Operation(
             "BLF-004",
         ),
         expected("code u32 rc", "the code", "BLF-004", views="transposed packed"),
-        expected("y f32 rc", "what it stands for", "BLF-004"),
+        expected("y f32 rc", "what it stands for", "BLF-004 BLF-011"),
+        FieldsOfEach(lambda: (KeptColumns.name,), _fields_of_step),
     ),
     model=exact,
     function=engine,
@@ -238,6 +298,7 @@ BLOCKS = Operation(
     optional=kinds(RECIPE),
     needs_all=needs_all,
     rounded=None,
-    way_back=WayBack(_needed_for_y, restore, coded),
+    way_back=WayBack(_needed_for_y, restore, coded, is_by_number=_has_no_steps),
+    tried=tried,
     codes=codes,
 )

@@ -57,6 +57,11 @@ def _never(_: Parameters) -> bool:
     return False
 
 
+def _always(_: Parameters) -> bool:
+    """Return that numbers do not depend on each other."""
+    return True
+
+
 def _nothing(_: Parameters) -> tuple[str, ...]:
     """Return that no representations are tried."""
     return ()
@@ -92,7 +97,8 @@ class WayBack:
     with its own scales, which are the fields that it takes. `neutral` are the bits of scales that
     change nothing, if their format does not say so. `known` returns, for each number of a tensor,
     what a field follows from next to its scales. Fields that are `chosen` follow from the choice
-    of a unit instead of scales.
+    of a unit instead of scales. `is_by_number` says whether codes and y follow from one number
+    each, and not from several.
     """
 
     takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
@@ -101,6 +107,7 @@ class WayBack:
     neutral: Mapping[str, int] = field(default_factory=dict)
     known: Callable[[Parameters, Arrays, str], Arrays] = _no_arrays
     chosen: tuple[str, ...] = ()
+    is_by_number: Callable[[Parameters], bool] = _always
 
     def followed(self, parameters: Parameters, field: str) -> list[str]:
         """Return the code that y follows from, or a field of x, and the scales or the choice."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from mor_ref.definitions.before_blocks import in_words
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale, percentiles_of
 from mor_ref.definitions.blocks import NamedCut
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
@@ -60,11 +61,16 @@ def header(record: BlockFormat) -> str:
 
 
 def _element_of(record: BlockFormat) -> Format:
-    """Return the format of the elements; refuse a table, and functions of a user."""
+    """Return the format of the elements; refuse a table, functions of a user, and steps."""
     if record.functions:
         raise ValueError(
             f"block format {record.name!r} calls {' and '.join(record.functions)}, which "
             "is code of its author; write the header of one whose formulas have no functions"
+        )
+    if record.before:
+        raise ValueError(
+            f"block format {record.name!r} has {in_words(record.before)} before its blocks, which "
+            "headers do not have; write the header of one without steps, and apply them before"
         )
     if isinstance(record.fmt, TableFormat):
         raise TypeError(

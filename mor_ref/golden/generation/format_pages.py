@@ -12,11 +12,13 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+from mor_ref.definitions.before_blocks import Hadamard, KeptColumns, Step, kept_by
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale, percentiles_of
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
+from mor_ref.exact.before_blocks import factor_of
 from mor_ref.exact.block_formats import InBlocks, block_errors, elements_of, quantize
 from mor_ref.exact.columns import Column, products, quotients
 from mor_ref.exact.encoding import encode
@@ -25,6 +27,7 @@ from mor_ref.golden.model.views import axes_of
 from mor_ref.golden.store.suite_files import file_of
 from mor_ref.golden.suites.block_formats import format_in_words, part_in_words
 from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.schemes.selection.exact import rounded_limit
 
 _ELEMENTS = 8  # of the worked example
 _COLUMNS = 100  # of the text
@@ -36,6 +39,12 @@ _ROUNDINGS = {
     "rtp": "up, toward +infinity",
     "rtn": "down, toward -infinity",
     "rto": "to odd",
+}
+_TOO_LARGE = {
+    "ieee": "what is too large is an infinity, and so is an infinity",
+    "fn": "what is too large, and an infinity, is NaN",
+    "fnuz": "what is too large, and an infinity, is NaN",
+    "none": "what is too large, and an infinity, is the largest number",
 }
 _COUNTED = {
     "finite": "finite numbers",
@@ -177,12 +186,16 @@ def _page(block_format: BlockFormat, suite: Suite, cases: Sequence[Case]) -> Ite
 
 def _rules(block_format: BlockFormat) -> Iterator[tuple[str, list[_Piece]]]:
     yield "Formulas", list(_of_formulas(block_format))
+    if block_format.before:
+        yield "Steps before the blocks", list(_of_steps(block_format.before))
     for scale in block_format.scales:
         yield f"Scale {scale.name}", list(_of_scale(block_format, scale))
     yield "Factors", list(_of_factors(block_format))
     yield "Elements", list(_of_elements(block_format))
     if len(block_format.tries) > 1:
         yield "Choice", list(_of_choice(block_format))
+    if block_format.before:
+        yield "The way back", list(_of_way_back(block_format.before))
 
 
 def _formulas(block_format: BlockFormat) -> list[str]:
@@ -221,6 +234,72 @@ def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
             "to binary32, come from one implementation, and nothing else says that they are right "
             "(BLF-010)."
         )
+
+
+def _of_steps(before: Sequence[Step]) -> Iterator[_Piece]:
+    names = " and then ".join(step.name for step in before)
+    yield (
+        f"Before it is cut into blocks, a tensor goes through {names} (BLF-011). Everything else "
+        "is about the numbers that come out. The last rule says how y goes back. Axes before the "
+        "last one are folded into rows."
+    )
+    for step in before:
+        yield from _of_hadamard(step) if isinstance(step, Hadamard) else _of_kept(step)
+
+
+def _of_hadamard(step: Hadamard) -> Iterator[_Piece]:
+    size = step.size
+    signs = f"Where bit i of 0x{step.signs:X} is 1, a[i] is negated first. " if step.signs else ""
+    rounded = (
+        ""
+        if step.fmt == formats["f32"]
+        else " The result MUST be rounded to bfloat16, to nearest, ties to even."
+    )
+    yield (
+        f"{step.name} (BLF-012): from the left of each row on, {size} numbers a[0] to "
+        f"a[{size - 1}] are a run. What is left of a row stays as it is. {signs}Then, for h = 1, "
+        f"2, 4 and so on below {size}, and for each i whose bit h is 0, these two MUST be computed "
+        "of the old numbers:"
+    )
+    yield _Code("a[i]     = a[i] + a[i + h]\na[i + h] = a[i] - a[i + h]")
+    factor = factor_of(size)
+    yield (
+        f"In the end each number of a run MUST be multiplied by {_number(factor)}, whose bits are "
+        f"{_bits(factor)}.{rounded}"
+    )
+
+
+def _of_kept(step: KeptColumns) -> Iterator[_Piece]:
+    limit = rounded_limit(step.limit)
+    stored = (
+        "A number of such a column MUST be kept as it is, in binary32; its code is its bits."
+        if step.fmt == formats["f32"]
+        else f"A number of such a column MUST be stored as its code in {step.fmt.name}, rounded "
+        f"{_ROUNDINGS['rne']}; {_TOO_LARGE[step.fmt.specials]}."
+    )
+    yield (
+        f"{step.name} (BLF-013): a column is kept if it has a number whose magnitude is at least "
+        f"{_number(limit)}, or an infinity; a NaN keeps no column (SEL-002). {stored} In the "
+        "tensor, 0 MUST take its place."
+    )
+
+
+def _of_way_back(before: Sequence[Step]) -> Iterator[_Piece]:
+    yield "The numbers y of the elements go back through the steps, the last one first (BLF-011)."
+    for step in reversed(before):
+        if isinstance(step, Hadamard):
+            negated = (
+                f", and then each a[i] is negated for which bit i of 0x{step.signs:X} is 1"
+                if step.signs
+                else ""
+            )
+            rounded = "" if step.fmt == formats["f32"] else " Nothing is rounded to bfloat16."
+            yield (
+                f"{step.name}: each run goes through the same sums, differences and product, "
+                f"without signs before it{negated}.{rounded}"
+            )
+        else:
+            yield f"{step.name}: y of a kept column MUST be the number of its code."
 
 
 def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:
@@ -293,7 +372,13 @@ def _formats_of(block_format: BlockFormat) -> list[ElementFormat]:
         for word in words_in(formula)
         if word in formats
     )
-    found = (block_format.fmt, *(scale.fmt for scale in block_format.scales), *named)
+    kept = kept_by(block_format.before)
+    found = (
+        block_format.fmt,
+        *(scale.fmt for scale in block_format.scales),
+        *named,
+        *([] if kept is None else [kept.fmt]),
+    )
     return [fmt for fmt in dict.fromkeys(found) if fmt != formats["f32"]]
 
 
@@ -350,13 +435,16 @@ def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[_Piec
     case = _case_of_example(block_format, cases)
     x, shape = numbers_of(case.arrays["x"], case.parameters["source"]), case.arrays["x"].shape
     last = block_format.scales[-1]
-    found = quantize(x, shape, block_format).scales[last.name]
+    whole = quantize(x, shape, block_format)
+    found, x = whole.scales[last.name], list(whole.after_steps.z)
+    formulas = replace(block_format, before=())
     order, numbers = InBlocks(found.parts), found.numbers
     rows, columns = found.parts.block
     block = next(iter(order.blocks(order.taken(x))))
+    of_steps = " after the steps" if block_format.before else ""
     yield (
-        f"The first block of case {case.name}, a tensor of {shape[0]} x {shape[1]} numbers: rows 0 "
-        f"to {rows - 1}, columns 0 to {columns - 1}."
+        f"The first block of case {case.name}, a tensor of {shape[0]} x {shape[1]} numbers"
+        f"{of_steps}: rows 0 to {rows - 1}, columns 0 to {columns - 1}."
     )
     lines: list[tuple[str, ...]] = []
     for scale in block_format.scales:
@@ -366,13 +454,16 @@ def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[_Piec
             number = numbers[scale.name][0]
             lines.append((scale.name, _number(number), _bits(number)))
     yield _Table([("", "number", "bits"), *lines])
-    yield _Table(_tried(block_format, x, shape, order))
+    yield _Table(_tried(formulas, x, shape, order))
     code = f"0x{found.codes[0]:X}" if found.codes else _bits(numbers[last.name][0])
     yield (
         f"The block takes {last.name} = {_number(numbers[last.name][0])}, stored as {code}. Its "
         "first numbers:"
     )
     yield _Table(_elements(block_format, block[:_ELEMENTS], numbers, case))
+    if block_format.before:
+        yield "The same places of the tensor, before the steps, and behind the way back:"
+        yield _Table(_behind_steps(case))
 
 
 def _case_of_example(block_format: BlockFormat, cases: Sequence[Case]) -> Case:
@@ -420,7 +511,8 @@ def _elements(
     }
     xs = products(x, factors["encode"]) if "encode" in factors else quotients(x, factors["decode"])
     codes = case.arrays["code"][0, : len(x)].tolist()
-    ys = numbers_of(case.arrays["y"][0, : len(x)], "f32")
+    v = list(map(block_format.fmt.value, codes))
+    ys = products(v, factors["decode"]) if "decode" in factors else quotients(v, factors["encode"])
     rows = [
         (
             _bits(number),
@@ -432,6 +524,17 @@ def _elements(
         for number, scaled, code, y in zip(x, xs, codes, ys, strict=False)
     ]
     return [("bits of x", "x", "xs", "code", "v", "y", "bits of y"), *rows]
+
+
+def _behind_steps(case: Case) -> list[tuple[str, ...]]:
+    """Return x and y of the first numbers of a tensor."""
+    pairs = zip(
+        numbers_of(case.arrays["x"][0, :_ELEMENTS], case.parameters["source"]),
+        numbers_of(case.arrays["y"][0, :_ELEMENTS], "f32"),
+        strict=True,
+    )
+    rows = [(_bits(x), _number(x), _number(y), _bits(y)) for x, y in pairs]
+    return [("bits of x", "x", "y", "bits of y"), *rows]
 
 
 def _number(number: float) -> str:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
+from mor_ref.definitions.before_blocks import Hadamard, kept_by
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     BlockScale,
@@ -14,6 +16,7 @@ from mor_ref.definitions.block_formats import (
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
+from mor_ref.golden.inputs.before_steps import before_steps, in_runs, next_to_limits
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
 from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_lanes, with_specials
 from mor_ref.golden.model.suite import Case, Size, Suite, suite
@@ -33,19 +36,26 @@ _SPECIALS = {
 def suite_of(block_format: BlockFormat) -> Suite:
     """Return the suite of a block format, with its name; its fields say what their codes mean."""
     _refuse_formats_of_rows(block_format)
+    aside = () if kept_by(block_format.before) is None else ("selected", "kept")
     has_outer, calls_functions = len(block_format.scales) > 1, bool(block_format.functions)
     of_functions = ", whose functions have one implementation" if calls_functions else ""
     made = suite(
         block_format.name,
         f"Tensors in the block format {block_format.name}{of_functions}",
         OPERATION,
-        ("BLF-002", *(["BLF-010"] if calls_functions else [])),
+        ("BLF-002", *(["BLF-010"] if calls_functions else []), *_rules_of_steps(block_format)),
         partial(_cases, block_format),
-        (*(["outer_scale"] if has_outer else []), "scale", "factor", "code", "y"),
+        (*(["outer_scale"] if has_outer else []), "scale", "factor", "code", *aside, "y"),
         normative=False,
     )
     fields = tuple(_described(block_format, field) for field in made.fields)
     return replace(made, fields=fields)
+
+
+def _rules_of_steps(block_format: BlockFormat) -> list[str]:
+    """Return the rules of the steps before the blocks (BLF-011), other than those of fields."""
+    is_turned = any(isinstance(step, Hadamard) for step in block_format.before)
+    return ["BLF-012"] if is_turned else []
 
 
 def block_format_of_suite(name: str, entry: Mapping[str, Any]) -> BlockFormat | None:
@@ -99,8 +109,13 @@ def _described(block_format: BlockFormat, field: Field) -> Field:
         return replace(field, meaning=f"{meaning}: {getattr(block_format, name)}")
     if field.name == "code":
         views = field.views if block_format.fmt.bits == _NIBBLE else ("transposed",)
-        meaning = f"the code of each number in {format_in_words(block_format.fmt)}"
+        of_steps = ", after the steps before the blocks," if block_format.before else ""
+        meaning = f"the code of each number{of_steps} in {format_in_words(block_format.fmt)}"
         return replace(field, meaning=meaning, views=views)
+    step = kept_by(block_format.before)
+    if field.name == "kept" and step is not None:
+        meaning = f"the code of a kept number in {format_in_words(step.fmt)}, and 0 for any other"
+        return replace(field, meaning=meaning)
     return field
 
 
@@ -123,8 +138,19 @@ def _refuse_formats_of_rows(block_format: BlockFormat) -> None:
 
 
 def _cases(block_format: BlockFormat, size: Size) -> Iterator[Case]:
-    parameters = parameters_of_blocks(block_format)
-    for made in (next_to_turns, next_to_choices, in_each_shape, with_specials, with_lanes):
-        for tensor in made(block_format, size):
-            own = {**parameters, "source": tensor.source}
-            yield Case(tensor.name, own, {"x": tensor.x})
+    parameters, before = parameters_of_blocks(block_format), block_format.before
+    formulas = replace(block_format, before=())
+    tensors = (
+        before_steps(tensor, before, keeps=keeps)
+        for keeps, made in (
+            (False, next_to_turns),
+            (False, next_to_choices),
+            (True, in_each_shape),
+            (True, with_specials),
+            (False, with_lanes),
+        )
+        for tensor in made(formulas, size)
+    )
+    for tensor in chain(tensors, in_runs(before, size), next_to_limits(before, size)):
+        own = {**parameters, "source": tensor.source}
+        yield Case(tensor.name, own, {"x": tensor.x})

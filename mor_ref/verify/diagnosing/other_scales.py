@@ -121,7 +121,7 @@ def _field(e: Entries) -> ScaledField | None:
     operation = OPERATIONS[e.samples[0].operation]
     parameters = [one.question.parameters for one in e.samples]
     way = operation.way_back
-    if way is None or way.coded is None:
+    if way is None or way.coded is None or not all(map(way.is_by_number, parameters)):
         return None
     first, *_ = way.takes(parameters[0])
     if e.field not in (*_CODES, "y", *first, *way.chosen):
