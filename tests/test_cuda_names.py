@@ -14,7 +14,7 @@ from mor_ref.definitions.nvfp4 import BLOCK_SCALE_RULES
 
 OF_BLOCK_FORMATS = {
     *("BlockFormat", "BlockFormatError", "BlockQuantized", "BlockScale"),
-    *("FormulaFunction", "TableFormat", "formula_functions"),
+    *("FormulaFunction", "Hadamard", "KeptColumns", "TableFormat", "formula_functions"),
 }
 OF_UNITS = {"Cosine", "LargestByRow", "RelativeFrobenius", "Role", "Sqnr", "Unit"}
 OF_ONE_NUMBER = {"ExplainedEncoding", "Neighbours", "explain", "neighbours"}
