@@ -61,22 +61,14 @@ class BlockQuantized(Dequantizable):
     block_format: BlockFormat
     kept: Kept = NOTHING_KEPT
 
-    @public
-    def dequantize(
-        self,
-        dtype: "np.typing.DTypeLike" = np.float32,
-        *,
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
+    def _dequantized(
+        self, dtype: "np.typing.DTypeLike", out: NDArray[Any] | None, threads: int | None
     ) -> NDArray[Any]:
-        """Return the numbers that the codes stand for: float32, or rounded from it to bfloat16.
-
-        They go to `out`, if it is given. The steps before the blocks are undone.
-        """
+        """Return the numbers of the codes with their scales, with the steps before undone."""
         before = self.block_format.before
         if not before:
-            return super().dequantize(dtype, out=out, threads=threads)
-        y = undone(super().dequantize(threads=threads), before, self.kept)
+            return super()._dequantized(dtype, out, threads)
+        y = undone(super()._dequantized(np.float32, None, threads), before, self.kept)
         return stored_as(y, dtype, out, threads)
 
     @property

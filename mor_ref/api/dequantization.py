@@ -85,6 +85,12 @@ class Dequantizable(NumbersRecord):
 
         They go to `out`, if it is given.
         """
+        return self._dequantized(dtype, out, threads)
+
+    def _dequantized(
+        self, dtype: "np.typing.DTypeLike", out: NDArray[Any] | None, threads: int | None
+    ) -> NDArray[Any]:
+        """Return the numbers of the codes with their scales."""
         from mor_ref.engine.dequantization import dequantize  # imports Numba
 
         wanted, codes = dequantized_dtype(dtype), self.codes
