@@ -14,6 +14,7 @@ from test_block_formats import FORMATS
 from test_block_formulas import OWN
 
 from mor_ref.cli import main
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import ArrayEntry, array_file, metadata_of
@@ -24,6 +25,7 @@ from mor_ref.schemes.mixed.representation import mixture
 from mor_ref.verify.own_inputs import from_arrays
 
 THREE = FORMATS["three scales"]
+WIDE = Format("e5m8", exponent_bits=5, mantissa_bits=8, bias=15, specials="ieee")
 RECIPES = [
     "e4m3:gam:8x16",
     "e5m2:fp32:row",
@@ -34,6 +36,7 @@ RECIPES = [
     "nvfp4:te:16x16",
     "mor:three_way",
     OWN.text,
+    replace(OWN, name="wide", element=WIDE, tries=("t",)).text,
 ]
 BLOCK_FORMATS = (
     OWN,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import code_dtype
 from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Arrays, Parameters
@@ -32,7 +33,7 @@ def restored(
         for scale in (encode, decode)
     )
     scales = TileScales(Sides(*tile), *plain)
-    words = np.ascontiguousarray(code, np.uint8).reshape(-1)
+    words = np.ascontiguousarray(code, code_dtype(fmt)).reshape(-1)
     rows, columns = code.shape
     y = np.empty(code.shape, np.uint32)
     dequantize(words, fmt, scales, (rows, columns), y.reshape(-1))
