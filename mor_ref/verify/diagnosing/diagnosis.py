@@ -219,7 +219,11 @@ class _Search:
 
     @property
     def _has_structure(self) -> bool:
-        return any(one.is_of_all or one.is_of_most for one in self._structures[:1])
+        """Whether the first structure has the bits of all entries that differ, or of most."""
+        return any(
+            one.is_of_all or one.is_of_most or (bool(one.words) and one.explained == one.of)
+            for one in self._structures[:1]
+        )
 
     def _guessed(self) -> list[Explanation]:
         """Return guesses, or the deviation with moved entries if it explains more."""
