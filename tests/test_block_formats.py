@@ -24,6 +24,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.engine.formulas import nearest_binary32
 from mor_ref.exact import block_formats as exact
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.errors import error_sum
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import sha256_128x128
 from mor_ref.golden.suites import SUITES
@@ -521,6 +522,49 @@ def test_a_rung_of_a_policy_can_be_a_block_format() -> None:
     assert result.choice.tolist() == [[0]]
     whole = mor_ref.quantize(x, OWN).dequantize(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(result.output, whole.view(np.uint16))
+
+
+def without_numbers(element: str, number: str, stored: str = "f32", **more: Any) -> BlockFormat:
+    scale = BlockScale("s", (1, 32), number, stored)
+    return BlockFormat(f"zero_{element}", element, (scale,), **{"decode": "s", **more})
+
+
+@pytest.mark.parametrize(
+    "block_format",
+    [
+        without_numbers("e4m3", "amax / 448"),
+        without_numbers("e4m3", "amax / 448", encode="1 / s"),
+        without_numbers("e5m2", "0", "bf16", counted="all"),
+        without_numbers("e4m3", "amax / 448", drops_sign_of_zero=True, tries=("t", "2 * t")),
+        without_numbers("e2m1", "amax / 6"),
+        # factors that do not belong together: finite numbers have the code of NaN
+        *(without_numbers(name, "amax", decode="s or 1", encode="s / s")
+          for name in ("e4m3", "e2m1", "int8_mx")),
+    ],
+    ids=lambda own: f"{own.fmt.name}, {own.scales[0].number}, {own.encode}",
+)  # fmt: skip
+def test_a_zero_whose_y_is_nan_is_lost(block_format: BlockFormat) -> None:
+    """ERR-003: blocks of zeros whose scale is 0, or that have another NaN instead of a number."""
+    x = np.random.default_rng(0).standard_normal((4, 64), dtype=np.float32)
+    x[1], x[2, :32], x[3, 5] = 0, -0.0, np.inf
+    record = mor_ref.quantize(x, block_format)
+    y = exact.quantize(x.reshape(-1).tolist(), x.shape, block_format).y
+    np.testing.assert_array_equal(record.dequantize().reshape(-1), y)
+    pairs = list(zip(x.reshape(-1).tolist(), y, strict=True))
+    got = record.error
+    of_blocks = [error_sum(pairs[start : start + 32]) for start in range(0, x.size, 32)]
+    for name in ("sum", "nonzero", "nonfinite"):
+        expected = sum(getattr(own, name) for own in of_blocks)
+        assert int(getattr(got, name).sum()) == expected, name
+    policy = mor_ref.Policy(
+        "mine", (mor_ref.Rung(block_format, mor_ref.MeanRelativeError(1)),), "block", block=(1, 32)
+    )
+    decided = mor_ref.mor(x, policy)
+    lost = [own.nonfinite > 0 for own in of_blocks]
+    assert not (decided.choice.reshape(-1) == 0)[lost].any()
+    is_taken = np.repeat(decided.choice, 32, axis=1) == 0
+    as_bf16 = mor_ref.encode(record.dequantize(), "bf16", overflow="ieee")
+    np.testing.assert_array_equal(decided.output[is_taken], as_bf16[is_taken])
 
 
 def test_the_exact_model_of_the_representation_has_the_elements() -> None:

@@ -27,10 +27,13 @@ def error_terms(x, y):
 
 @step
 def error_of(bits, y):
-    """ERR-001 to ERR-003: u, and a count of one if it counts or if it is lost; y is a magnitude."""
+    """ERR-001 to ERR-003: u, and a count of one if it counts or if it is lost.
+
+    y is negative where its sign is not that of the number.
+    """
     magnitude = _U(bits & _MAGNITUDE)
     _, _, u = error_terms(float_of(magnitude), y)
-    return counted(magnitude, u, bits_of(y))
+    return counted(magnitude, u, _U(bits_of(y) & _MAGNITUDE))
 
 
 @step

@@ -37,6 +37,7 @@ class Grid(NamedTuple):
     signs_of_zero: Any  # None if zeros have the sign bit as all others do
     twos_complement_mask: Any  # that of the codes' bits, or None for a sign and a magnitude
     nan_code: Any
+    nan: Any  # the number of that code
     below_zero: Any  # what a negative number counts as without a sign, or None with one
     limits: Any = None  # which a table has
 
@@ -75,6 +76,7 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
         "nan_code": 0 if is_integer else nan_code,
     }
     words: dict[str, Any] = {name: _U(number) for name, number in numbers.items()}
+    words["nan"] = _F(fmt.value(int(words["nan_code"])))
     words["signs_of_zero"] = words["twos_complement_mask"] = None
     words["below_zero"] = _F(0) if fmt.sign == "none" else None
     if is_integer:

@@ -46,10 +46,15 @@ _MAGNITUDE, _SIGN = _U(0x7FFFFFFF), _U(0x80000000)
 
 @step
 def quantized(bits, scaled, grid):
-    """QNT-001: the code of a number, given its scaled magnitude, and the magnitude of the code."""
+    """QNT-001: the code of a number, given its scaled magnitude, and the value of the code.
+
+    The value has the sign of the code times that of the number. A factor that is 0 or not finite
+    makes a NaN of a finite number; the code of NaN has no sign, and need not be a NaN.
+    """
     scaled = one_sided(scaled, bits, grid.below_zero)
     code, value = nearest(scaled, grid)
-    return with_sign(code, scaled, bits, grid), value
+    nan = float_of(_U(bits_of(grid.nan) | _U(bits & _SIGN)))
+    return with_sign(code, scaled, bits, grid), value if scaled == scaled else nan
 
 
 @step
@@ -92,8 +97,8 @@ def quantize_row(x, strip, grid, codes, out, sums, counts):
         sums[i] = _U(sums[i] + u)
         counts[i] = _U(counts[i] + count)
         if out is not None:
-            sign = sign_of_bf16(bits) if code != _U(0) else _U(0)  # the code 0 is +0
-            out[i] = _U(as_bf16(bits_of(y)) | sign)
+            signed = _U(bits ^ bits_of(y)) if code != _U(0) else _U(0)  # the code 0 is +0
+            out[i] = _U(as_bf16(_U(bits_of(y) & _MAGNITUDE)) | sign_of_bf16(signed))
 
 
 @step
