@@ -226,6 +226,14 @@ def test_vectors_are_made_with_the_function_and_verified_without_it(tmp_path):
     assert manifest["title"].endswith("whose functions have one implementation")
     verified = run("verify", "kernel:run", "--vectors", "v")
     assert "own: match" in verified.stdout, verified.stdout + verified.stderr
+    text = (tmp_path / "kernel.py").read_text()
+    (tmp_path / "kernel.py").write_text(text.replace("/ 3", "/ 3.5"))
+    wrong = run("verify", "kernel:run", "--vectors", "v", "--json")
+    assert wrong.returncode == 1, wrong.stderr
+    (diagnosis,) = json.loads(wrong.stdout)["diagnosis"]["suites"]
+    assert (diagnosis["lacks"], diagnosis["explanations"]) == ("third", [])
+    told = run("verify", "kernel:run", "--vectors", "v").stdout
+    assert "a function third of their author, which is not here, so no deviation was" in told
     checked = run("golden", "check", "v")
     assert "function third of its author, which is not here" in checked.stdout
     assert run("--rows", "words", "golden", "check", "v").returncode == 0

@@ -52,6 +52,18 @@ class BlockFormatError(ValueError):
 class MissingFunctionError(ValueError):
     """Formulas call a function of their author that is not here."""
 
+    def __init__(self, block_format: str, function: str) -> None:
+        super().__init__(block_format, function)
+        self.function = function
+
+    def __str__(self) -> str:
+        block_format, function = self.args
+        return (
+            f"block format {block_format!r} calls a function {function} of its author, which is "
+            "not here; import the module that gives it to mor_ref.formula_functions, in commands "
+            "with --rows MODULE"
+        )
+
 
 @dataclass(frozen=True)
 class BlockScale:
@@ -173,11 +185,7 @@ def check_functions(record: BlockFormat) -> None:
     for name, digest in record.functions.items():
         own = formula_functions.known(name)
         if own is None:
-            raise MissingFunctionError(
-                f"block format {record.name!r} calls a function {name} of its author, which is not "
-                "here; import the module that gives it to mor_ref.formula_functions, in commands "
-                "with --rows MODULE"
-            )
+            raise MissingFunctionError(record.name, name)
         if own.digest != digest:
             raise ValueError(_other_function(record, name, digest, own.digest))
 

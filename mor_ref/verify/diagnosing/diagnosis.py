@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from mor_ref.definitions.block_formats import MissingFunctionError
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.mistakes import mistakes_of
 from mor_ref.operations.block_formats import block_format_in
@@ -74,22 +75,40 @@ def diagnose(
     searched = set[str]()
     for evidence in sorted(found, key=lambda one: (is_large(one), not is_of_rows(one))):
         on_suite(evidence.suite)
-        search = _Search(evidence)
-        if search.of_reference and not search.differing:
-            diagnoses.append(
-                SuiteDiagnosis(evidence.suite, 0, (), of_reference=search.of_reference)
-            )
-        elif search.differing:
-            those = search.explaining(known)
-            one = None if those else search.diagnosis([], matching)
-            if one is not None and one.is_large and evidence.operation not in searched:
-                one, those = _by_parts(evidence, search, one, known)
-            searched.add(evidence.operation)
-            known += [together for together in those if together not in known]
-            one = one or search.diagnosis(those, matching)
-            size = size_of(evidence) if evidence.is_of_parts else one.of_parts
-            diagnoses.append(replace(one, of_parts=size))
+        try:
+            one = _of_suite(evidence, matching, known, searched)
+        except MissingFunctionError as error:
+            one = _not_computed(evidence, error.function)
+        diagnoses += [] if one is None else [one]
     return Diagnosis(tuple(diagnoses))
+
+
+def _of_suite(
+    evidence: Evidence,
+    matching: Sequence[Evidence],
+    known: list[Together],
+    searched: set[str],
+) -> SuiteDiagnosis | None:
+    """Return the diagnosis of a suite; what explains it is added to what is known."""
+    search = _Search(evidence)
+    if not search.differing:
+        count = search.of_reference
+        return SuiteDiagnosis(evidence.suite, 0, (), of_reference=count) if count else None
+    those = search.explaining(known)
+    one = None if those else search.diagnosis([], matching)
+    if one is not None and one.is_large and evidence.operation not in searched:
+        one, those = _by_parts(evidence, search, one, known)
+    searched.add(evidence.operation)
+    known += [together for together in those if together not in known]
+    one = one or search.diagnosis(those, matching)
+    size = size_of(evidence) if evidence.is_of_parts else one.of_parts
+    return replace(one, of_parts=size)
+
+
+def _not_computed(evidence: Evidence, lacks: str) -> SuiteDiagnosis | None:
+    """Return the diagnosis of a suite whose model needs a function of a user that is not here."""
+    mismatches = sum(one.count for found in evidence.comparisons.values() for one in found)
+    return SuiteDiagnosis(evidence.suite, mismatches, (), lacks=lacks) if mismatches else None
 
 
 def _by_parts(

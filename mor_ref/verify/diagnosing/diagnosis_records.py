@@ -112,7 +112,8 @@ class SuiteDiagnosis:
     Large tensors are compared with the explanations of other suites, and with explanations of their
     parts, which have `of_parts` numbers. `leaders` are the deviations that were paired with every
     other one. The search ends after a fixed number of elements; `untried` counts the pairs that it
-    did not try, and `untried_alone` the single deviations. `structures` say where entries differ,
+    did not try, and `untried_alone` the single deviations. Nothing is tried if a function of a
+    user is missing that formulas call, which `lacks` names. `structures` say where entries differ,
     and which bits they have instead. `of_reference` counts further entries in which the candidate
     has the bits of the reference: there, the expected values are wrong.
     """
@@ -127,6 +128,7 @@ class SuiteDiagnosis:
     of_parts: int = 0
     untried_alone: int = 0
     of_reference: int = 0
+    lacks: str = ""
 
     @property
     def is_explained(self) -> bool:

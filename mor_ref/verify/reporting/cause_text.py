@@ -29,6 +29,11 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     if not diagnosis.mismatches:
         return of_reference(diagnosis)
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    if diagnosis.lacks:
+        return (
+            f"no cause of the {of} was searched for: formulas call a function {diagnosis.lacks} of "
+            "their author, which is not here, so no deviation was tried"
+        )
     is_tried = not diagnosis.is_large or diagnosis.of_parts
     known = "known deviation" if is_tried else "deviation that explains another suite"
     if diagnosis.is_displaced:

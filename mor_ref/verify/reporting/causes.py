@@ -87,7 +87,7 @@ def _alike(one: Found) -> tuple[object, ...]:
         return "structure", *((s.fields, s.words) for s in of.structures if s.words)
     if of is not None and of.explanations:
         return "guess", of.explanations[0].deviations
-    return "unknown", of is not None and of.is_large
+    return "unknown", of is not None and of.is_large, of.lacks if of else ""
 
 
 def _clearest_first(suites: Sequence[Found]) -> tuple[Found, ...]:
