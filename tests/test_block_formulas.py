@@ -276,6 +276,37 @@ def test_a_formula_is_refused_with_its_part_that_is_wrong(formula: str, has: str
         BlockFormat("own", "e4m3", (BlockScale("s", (1, 32), formula),), decode="s")
 
 
+_BEYOND = "which is far beyond the numbers of binary32"
+
+
+@pytest.mark.parametrize(
+    ("formula", "has"),
+    [
+        ("amax / 2**1000000000", f"has 2 ** 1000000000, {_BEYOND}"),
+        ("9**9**9", f"has 9 ** 9 ** 9, {_BEYOND}"),
+        ("1**-1000000000", f"has 1 ** (-1000000000), {_BEYOND}"),
+        ("0**-1", f"has 0 ** (-1), {_BEYOND}"),
+        ("MAX**3", f"has MAX ** 3, {_BEYOND}"),
+        ("1e999999999 * amax", f"has 1e999999999, {_BEYOND}"),
+        ("1e-999999999 * amax", f"has 1e-999999999, {_BEYOND}"),
+        ("percentile(1e999999999)", f"has 1e999999999, {_BEYOND}"),
+        ("+".join(["amax"] * 5000), "has 24,999 characters; give at most 2,000"),
+        ("+".join(["amax"] * 300), "more than 100 operators one in the other"),
+        ("-" * 1900 + "amax", "more than 100 operators one in the other"),
+        ("amax\0", "cannot be read"),
+    ],
+    ids=lambda text: text[:16],
+)
+def test_a_formula_that_is_too_long_to_compute_is_refused(formula: str, has: str) -> None:
+    with pytest.raises(BlockFormatError, match=f"^[^;]*number of scale s: .*{re.escape(has)}"):
+        BlockFormat("own", "e4m3", (BlockScale("s", (1, 32), formula),), decode="s")
+
+
+def test_the_ends_of_literals() -> None:
+    for formula in ("1e99", "1e-100", "2**-149", "0e999999999", "0**0", "(-2)**3", "1**3"):
+        BlockFormat("own", "e4m3", (BlockScale("s", (1, 32), f"amax or {formula}"),), decode="s")
+
+
 @pytest.mark.parametrize(
     ("fields", "has"),
     [

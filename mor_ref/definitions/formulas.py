@@ -11,6 +11,7 @@ import ast
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from mor_ref.definitions.formats import formats
@@ -18,6 +19,10 @@ from mor_ref.definitions.formula_functions import PERCENTILE, RESERVED, WORDS, f
 
 MAX = Fraction(2**24 - 1) * 2**104  # the largest number of binary32
 _CONSTANTS = {"MAX": MAX}
+_LARGEST, _SMALLEST = Fraction(10) ** 100, Fraction(1, 10**100)  # far beyond binary32
+_MOST_BITS = 10_000  # of a power, before it is known to be within these
+_DEEPEST = 100
+_LONGEST = 2_000  # characters
 _PERCENTS = 10_000  # of one percent, at most: so that a rank is a product of 64 bits
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">",
@@ -81,11 +86,35 @@ def parsed(text: "str | Formula") -> Formula:
     """
     if not isinstance(text, str):
         return text
+    if len(text) > _LONGEST:
+        raise FormulaError(
+            f"formula {text[:20]!r}... has {len(text):,} characters; give at most {_LONGEST:,}"
+        )
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise FormulaError(f"formula {text!r} cannot be read: {error.msg}") from None
+    except (RecursionError, MemoryError):  # of Python's own reader
+        raise _too_deep(text) from None
+    except ValueError as error:
+        raise FormulaError(f"formula {text!r} cannot be read: {error}") from None
+    _check_depth(tree, text)
     return _formula(tree, text)
+
+
+def _check_depth(tree: ast.expr, text: str) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    if level:
+        raise _too_deep(text)
+
+
+def _too_deep(text: str) -> FormulaError:
+    return FormulaError(
+        f"formula {text[:20]!r}... has more than {_DEEPEST} operators one in the other, as in a "
+        "sum of as many terms; give a shorter one"
+    )
 
 
 def nodes_of(formula: Formula) -> Iterator[Formula]:
@@ -249,14 +278,7 @@ def _constant(node: ast.expr, text: str) -> Fraction | None:
     """Return the number that a literal, a power of literals or a named constant is, or None."""
     match node:
         case ast.Constant(value=int() | float()):
-            literal = (ast.get_source_segment(text.strip(), node) or "").replace("_", "")
-            try:
-                return Fraction(literal)
-            except ValueError:
-                raise FormulaError(
-                    f"formula {text!r} has {literal}, which is no decimal number; give one such as "
-                    "16 or 0.25"
-                ) from None
+            return _literal(ast.get_source_segment(text.strip(), node) or "", text)
         case ast.Name(id=name):
             return _CONSTANTS.get(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -265,5 +287,35 @@ def _constant(node: ast.expr, text: str) -> Fraction | None:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             base, exponent = _constant(left, text), _constant(right, text)
             if base is not None and exponent is not None and exponent.denominator == 1:
-                return base ** int(exponent)
+                return _power(base, int(exponent), ast.unparse(node), text)
     return None
+
+
+def _literal(literal: str, text: str) -> Fraction:
+    try:
+        number = Decimal(literal.replace("_", ""))
+    except ArithmeticError:
+        raise FormulaError(
+            f"formula {text!r} has {literal}, which is no decimal number; give one such as "
+            "16 or 0.25"
+        ) from None
+    if number and not -100 <= number.adjusted() < 100:
+        raise _beyond_binary32(literal, text)
+    return Fraction(number) if number else Fraction(0)
+
+
+def _power(base: Fraction, exponent: int, literal: str, text: str) -> Fraction:
+    bits = max(abs(base.numerator), base.denominator).bit_length() * abs(exponent)
+    if bits > _MOST_BITS or (base == 0 and exponent < 0):
+        raise _beyond_binary32(literal, text)
+    number = base**exponent
+    if number and not _SMALLEST <= abs(number) < _LARGEST:
+        raise _beyond_binary32(literal, text)
+    return number
+
+
+def _beyond_binary32(literal: str, text: str) -> FormulaError:
+    return FormulaError(
+        f"formula {text!r} has {literal}, which is far beyond the numbers of binary32; give 0, or "
+        "one from 1e-100 to 1e100"
+    )
