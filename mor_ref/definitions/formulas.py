@@ -8,6 +8,7 @@ magnitude of the part of a scale, as amax is. A function of a user is a word as 
 """
 
 import ast
+import difflib
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,11 @@ def parsed(text: "str | Formula") -> Formula:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise FormulaError(f"formula {text!r} cannot be read: {error.msg}") from None
+        before = len(text) - len(text.lstrip())
+        column = before + (error.offset or len(text.strip()) + 1)  # 0 is the end
+        raise FormulaError(
+            f"formula {text!r} cannot be read at column {column}: {error.msg}"
+        ) from None
     except (RecursionError, MemoryError):  # of Python's own reader
         raise _too_deep(text) from None
     except ValueError as error:
@@ -185,7 +190,8 @@ def check_formula(
     for name in names_in(formula):
         if name not in known:
             raise FormulaError(
-                f"{place} is a formula {text!r} that has {name!r}; give one of {', '.join(known)}"
+                f"{place} is a formula {text!r} that has {name!r}; {_near(name, known)}give one "
+                f"of {', '.join(known)}"
             )
     if not of_part and any(percentiles_in(formula)):
         raise FormulaError(
@@ -194,11 +200,18 @@ def check_formula(
         )
     for call in _own_calls(formula):
         _check_call(place, text, call, functions)
-    for operator in _lost_nans(formula):
+    for call in _losing_nans(text):
         raise FormulaError(
-            f"{place} is a formula {text!r} that loses a NaN, as {operator} keeps that of its "
+            f"{place} is a formula {text!r} that loses a NaN in {call}, which keeps that of its "
             "first argument alone; exchange its arguments"
         )
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """Return a question for the name that somebody means, if there is one like it."""
+    return "".join(
+        f"did you mean {near}? " for near in difflib.get_close_matches(name, known, 1, 0.7)
+    )
 
 
 def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) -> None:
@@ -206,10 +219,11 @@ def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) 
     name, count = call.operator, len(call.arguments)
     own = formula_functions.known(name)
     if own is None and name not in functions:
-        words = ", ".join((*WORDS, PERCENTILE, *formula_functions))
+        known = (*WORDS, PERCENTILE, *formula_functions)
+        hint = _near(name, (*known, *formats))
         raise FormulaError(
-            f"{place} is a formula {text!r} that calls {name!r}; give {words} or the name of a "
-            f"format, or add your function: "
+            f"{place} is a formula {text!r} that calls {name!r}; {hint}give {', '.join(known)} or "
+            f"the name of a format, or add your function: "
             f"mor_ref.formula_functions[{name!r}] = mor_ref.FormulaFunction({name})"
         )
     if own is not None and own.count != count:
@@ -218,13 +232,16 @@ def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) 
         )
 
 
-def _lost_nans(formula: Formula) -> Iterator[str]:
-    """Yield each min and max whose second argument alone depends on a tensor."""
-    for node in _applied(formula):
+def _losing_nans(text: str) -> Iterator[str]:
+    """Yield each min and max whose second argument alone depends on a tensor, as it is written."""
+    source = text.strip()
+    for node in ast.walk(ast.parse(source, mode="eval")):
         match node:
-            case Apply("min" | "max" as operator, (first, second)):
-                if _depends_on_a_tensor(second) and not _depends_on_a_tensor(first):
-                    yield operator
+            case ast.Call(func=ast.Name(id="min" | "max"), args=[first, second]):
+                if _depends_on_a_tensor(_formula(second, text)) and not _depends_on_a_tensor(
+                    _formula(first, text)
+                ):
+                    yield ast.get_source_segment(source, node) or ""
 
 
 def _depends_on_a_tensor(formula: Formula) -> bool:
