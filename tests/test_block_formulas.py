@@ -32,6 +32,7 @@ from mor_ref.exact.errors import error_sum
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import f32_bits
+from mor_ref.recipes import as_block_format
 
 _SUITES = (
     "mx",
@@ -326,6 +327,13 @@ def test_the_ends_of_literals() -> None:
         ({"decode": None, "encode": None}, "neither decode nor encode"),
         ({"counted": "some"}, "counted is 'some'"),
         ({"tries": ()}, "it has no tries"),
+        ({"tries": "1.5 * t"}, "tries is '1.5 * t'; give a list of formulas, such as ['t', '1.5"),
+        ({"tries": 3}, "tries is 3; give a list"),
+        ({"drops_sign_of_zero": "no"}, "drops_sign_of_zero is 'no'; give true or false"),
+        ({"drops_sign_of_zero": []}, "drops_sign_of_zero is []; give true or false"),
+        ({"scales": BlockScale("s", "row", "1")}, "scales is BlockScale("),
+        ({"scales": ("s",)}, "scales is ('s',); give a tuple of BlockScale"),
+        ({"scales": (BlockScale(3, "row", "amx"),)}, "a scale has the name 3"),
         ({"tries": ("u",)}, "a try is a formula 'u' that has 'u'"),
         ({"error": "y - z"}, "error is a formula 'y - z' that has 'z'"),
         (
@@ -362,6 +370,27 @@ def test_a_block_format_that_cannot_exist_is_refused(fields: dict[str, Any], has
 def test_a_scale_is_refused_with_a_rounding_that_its_format_lacks(rounding: Rounding) -> None:
     with pytest.raises(ValueError, match="rounding is"):
         BlockScale("s", "row", "amax", "e8m0", rounding)
+
+
+def test_a_rounding_of_a_scale_that_is_not_rounded_is_refused() -> None:
+    assert BlockScale("s", "row", "amax", "f32", "rne") == BlockScale("s", "row", "amax")
+    with pytest.raises(BlockFormatError, match="scale 's' has the rounding 'rtz', but it is"):
+        BlockScale("s", "row", "amax", "f32", "rtz")
+
+
+@pytest.mark.parametrize(
+    ("table", "has"),
+    [
+        ('{ name = "z" }', "a format has no exponent_bits; give name, exponent_bits, mantissa_"),
+        ('{ name = "z", exponent_bit = 5 }', "'exponent_bit', which is not known; did you mean"),
+    ],
+)
+def test_a_format_in_a_text_lacks_a_key_or_has_another(table: str, has: str) -> None:
+    text = 'name = "own"\nelement = {}\ndecode = "s"\n[[scales]]\nname = "s"\nover = "row"\n'
+    text += 'number = "amax"\nstored = {}\n'
+    for element, stored in ((table, '"f32"'), ('"e4m3"', table)):
+        with pytest.raises(ValueError, match=re.escape(has)):
+            as_block_format(text.replace("{}", element, 1).replace("{}", stored))
 
 
 def test_a_negative_factor_is_refused() -> None:

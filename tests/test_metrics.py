@@ -24,6 +24,7 @@ from mor_ref.exact import unit_sums as exact
 from mor_ref.metrics import FunctionMetric, MeanRelativeError, Unit
 from mor_ref.metrics.metric import accepts
 from mor_ref.policies import POLICIES
+from mor_ref.recipes import as_tensor_recipe
 
 LARGEST, SMALLEST = np.finfo(np.float32).max, np.float32(2.0**-149)
 UNIT = Fraction(2) ** 298
@@ -348,6 +349,7 @@ def test_a_tensor_without_a_threshold_is_refused():
         ("weights", "did you mean 'weight'[?] "),
         ("Gradient", "did you mean 'gradient'[?] "),
         ("grad", "did you mean 'gradient'[?] "),
+        ("wieght", "did you mean 'weight'[?] "),
         ("layers.*:activations", "did you mean 'activation'[?] "),
         ("", ""),
         (3, ""),
@@ -358,6 +360,18 @@ def test_a_kind_with_a_slip_is_no_pattern_of_layers(key, meant):
     with pytest.raises((TypeError, ValueError), match=f"has the key {key!r}; {meant}give a kind"):
         Sqnr({"*": 20, key: 30})
     assert Sqnr({"*": 20, "[w]eights": 30, "lm_head": 40, "a:fire:w": 10}).threshold["*"] == 20
+
+
+def test_an_empty_table_of_thresholds_names_no_rung():
+    """MOR-005: also in a text, where no threshold is the usual."""
+    for read in (
+        POLICIES["nvfp4"].with_threshold,
+        lambda t: mor_ref.mor([[1]], "nvfp4", threshold=t),
+    ):
+        with pytest.raises(ValueError, match="threshold is {}, which names no rung"):
+            read({})
+    with pytest.raises(ValueError, match="threshold is {}, which names no rung"):
+        as_tensor_recipe('representation = "mor"\npolicy = "nvfp4"\nthreshold = {}')
 
 
 def test_thresholds_by_rung_and_role():

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
@@ -87,6 +87,11 @@ class BlockScale:
         object.__setattr__(self, "stored", as_format(self.stored))
         rounding = rounding_for(self.fmt, self.rounding, SpecialCases())
         known_name("rounding", rounding, DETERMINISTIC_ROUNDINGS)
+        if self.fmt == formats["f32"] and rounding != "rne":
+            raise BlockFormatError(
+                f"scale {self.name!r} has the rounding {rounding!r}, but it is stored in f32, as "
+                "numbers of formulas are, so that nothing is rounded; omit it, or give a format"
+            )
         object.__setattr__(self, "rounding", rounding)
 
     @property
@@ -130,13 +135,18 @@ class BlockFormat:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "element", as_element_format(self.element))
+        self._check(_no_sequence, _no_truth)
         object.__setattr__(self, "scales", tuple(self.scales))
         object.__setattr__(self, "tries", tuple(self.tries))
         object.__setattr__(self, "before", _steps(self.before))
-        for problem in (_wrong_field(self), _wrong_scales(self), _wrong_formula(self)):
+        self._check(_wrong_field, _wrong_scales, _wrong_formula)
+        object.__setattr__(self, "functions", FrozenTable(_digests(self)))
+
+    def _check(self, *faults: "Callable[[BlockFormat], str | None]") -> None:
+        for fault in faults:
+            problem = fault(self)
             if problem:
                 raise BlockFormatError(f"block format {self.name!r} cannot exist: {problem}")
-        object.__setattr__(self, "functions", FrozenTable(_digests(self)))
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -312,6 +322,7 @@ def parameters_of_blocks(record: BlockFormat) -> dict[str, Any]:
 _NEEDED: Mapping[type, tuple[str, ...]] = {
     BlockFormat: ("name", "element", "scales"),
     BlockScale: ("name", "over", "number"),
+    Format: ("name", "exponent_bits", "mantissa_bits", "bias"),
     TableFormat: ("name", "values"),
 }
 
@@ -353,7 +364,7 @@ def _element_of(given: object) -> ElementFormat:
 def _format_of(given: object) -> Format:
     """Return the format of a name or a table."""
     if isinstance(given, Mapping):
-        return Format(**given)
+        return Format(**_keys_checked("a format", given, Format))
     return as_format(given)
 
 
@@ -406,6 +417,26 @@ def _key(name: str) -> str:
 
 
 # ---------------------------------------------------------------------- what cannot exist
+
+
+def _no_sequence(record: BlockFormat) -> str | None:
+    """Return the fault of scales and tries that are no sequences of their kind."""
+    scales, tries = record.scales, record.tries
+    if not _is_sequence(scales) or not all(isinstance(scale, BlockScale) for scale in scales):
+        return f"scales is {scales!r}; give a tuple of BlockScale"
+    if not _is_sequence(tries):
+        return f"tries is {tries!r}; give a list of formulas, such as ['t', '1.5 * t']"
+    return None
+
+
+def _is_sequence(given: object) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+
+
+def _no_truth(record: BlockFormat) -> str | None:
+    if not isinstance(record.drops_sign_of_zero, bool):
+        return f"drops_sign_of_zero is {record.drops_sign_of_zero!r}; give true or false"
+    return None
 
 
 def _wrong_field(record: BlockFormat) -> str | None:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ Threshold = float | str | Decimal | Fraction
 ByTensor = Mapping[str, Threshold]  # by kinds, patterns of layers, or PATTERN:KIND (MOR-015)
 
 _SHORT_KINDS = {"act": ("activation",), "acts": ("activation",), "grad": ("gradient",)}
+_ALIKE = 0.8
 _SMALLEST = -30  # as an exponent of ten
 _NO_FRACTION = Fraction(0)
 
@@ -90,6 +92,11 @@ def _check_key(key: object) -> None:
     is_text = isinstance(key, str) and key != ""
     kind = str(key).rpartition(":")[2]
     meant = hint_of(kind, KINDS, _SHORT_KINDS) if is_text and kind not in KINDS else ""
+    if (
+        is_text and kind.isalpha() and kind not in KINDS and not meant
+    ):  # two letters exchanged, as in wieght
+        near = get_close_matches(kind, KINDS, 1, _ALIKE)
+        meant = "".join(f"did you mean {one!r}? " for one in near)
     if not is_text or meant:
         raise (ValueError if is_text else TypeError)(
             f"threshold has the key {key!r}; {meant}give a kind ({', '.join(KINDS)}), a pattern "

@@ -155,7 +155,7 @@ class Mor(_InBlocks):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy with its thresholds, for the role of a tensor if it is known."""
         rules = self.rules
-        rules = rules.with_threshold(self.threshold) if self.threshold else rules
+        rules = rules.with_threshold(self.threshold) if self.threshold != "" else rules
         return rules if situation.role is None else rules.for_tensor(situation.role)
 
     def for_tensor(self, role: Role) -> "Mor":
