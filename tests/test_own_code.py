@@ -244,6 +244,67 @@ def test_the_digest_is_of_what_decides(before, after, is_same, tmp_path):
     assert (changed == first) is is_same
 
 
+ELSEWHERE = """
+import functools
+from decimal import Decimal
+from functools import partial
+from types import SimpleNamespace
+
+first, metric_of_line = (lambda u: u.x + 1), (lambda u: u.x + 2)
+names = SimpleNamespace(limit=3)
+ratio = Decimal("0.25")
+
+class Own:
+    limits = (0.5, 4)
+
+    @functools.cached_property
+    def most(self):
+        return 6
+
+@functools.lru_cache
+def cached(x):
+    return x * 7
+
+def made(step):
+    def metric(unit, *, step=step):
+        return unit.x < step
+    return metric
+
+by_key_word = made(8)
+
+def metric(unit):
+    return unit.x < cached(names.limit) * Own.limits[0] * ratio, Own().most
+
+bound = [partial(max, 10), partial(max, 11)]
+
+def with_bound(unit):
+    return bound
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("metric", "limit=3", "limit=4"),
+        ("metric", "0.25", "0.5"),
+        ("metric", "(0.5, 4)", "(0.5, 5)"),
+        ("metric", "return 6", "return 7"),
+        ("metric", "x * 7", "x * 8"),
+        ("by_key_word", "made(8)", "made(9)"),
+        ("with_bound", "(max, 11)", "(max, 12)"),
+    ],
+)
+def test_the_digest_is_of_what_decides_elsewhere(name, before, after, tmp_path):
+    first = code_digest(function_of(ELSEWHERE, tmp_path, name))
+    assert first == code_digest(function_of(ELSEWHERE, tmp_path, name))
+    assert first != code_digest(function_of(ELSEWHERE.replace(before, after), tmp_path, name))
+
+
+def test_two_functions_on_a_line_have_two_digests(tmp_path):
+    both = [function_of(ELSEWHERE, tmp_path, name) for name in ("first", "metric_of_line")]
+    assert len(set(map(code_digest, both))) == 2
+
+
 def test_the_digest_of_what_has_no_source():
     def made(text):
         names = {}
@@ -252,6 +313,7 @@ def test_the_digest_of_what_has_no_source():
 
     assert made("def f(x):\n    return x + 1") == made("def f(x):\n    return x + 1")
     assert made("def f(x):\n    return x + 1") != made("def f(x):\n    return x + 2")
+    assert made("f = lambda u: u.sqnr") != made("f = lambda u: u.cosine")
 
     def of_closure(limit):
         return code_digest(lambda unit: unit.sqnr > limit)

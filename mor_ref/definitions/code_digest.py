@@ -5,12 +5,15 @@ import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 _OURS = __name__.partition(".")[0]
-_PLAIN = (bool, int, float, str, bytes, type(None))
+_PLAIN = (bool, int, float, complex, Fraction, Decimal, range, str, bytes, type(None))
+_VALUES = (*_PLAIN, Mapping, list, tuple, set, frozenset, SimpleNamespace, MethodType, partial)
 _DIGITS = 16
 
 
@@ -20,18 +23,18 @@ def code_digest(row: object) -> str:
     A function counts with its source, the values that it encloses, and the functions and plain
     values of its module that it names. What is of other modules does not count, nor do comments.
     """
-    text = "\n".join(_parts(row, set()))
+    text = "\n".join(_parts(row, {}))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[str]:
+def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
     value = _unwrapped(value)
     if isinstance(value, _PLAIN):
         yield repr(value)
         return
     if id(value) in seen:
         return
-    seen.add(id(value))
+    seen[id(value)] = value  # which keeps the id of what was made here its own
     if isinstance(value, FunctionType):
         yield from _function(value, seen)
     elif _is_array(value):
@@ -53,15 +56,20 @@ def _parts(value: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return the function that Numba compiles, and what a method or a partial function binds."""
+    """Return the function that Numba compiles or that a cache calls, and what others bind.
+
+    These are methods and partial functions.
+    """
     if isinstance(value, MethodType):
         return (value.__func__, value.__self__)
     if isinstance(value, partial):
         return (value.func, value.args, value.keywords)
-    return getattr(value, "py_func", value)
+    if isinstance(value, FunctionType | type):
+        return value
+    return getattr(value, "py_func", getattr(value, "__wrapped__", value))
 
 
-def _fields(value: Any, seen: set[int]) -> Iterator[str]:
+def _fields(value: Any, seen: dict[int, Any]) -> Iterator[str]:
     if is_dataclass(value):
         own = {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
     else:
@@ -71,33 +79,44 @@ def _fields(value: Any, seen: set[int]) -> Iterator[str]:
         yield from _parts(content, seen)
 
 
-def _class(cls: type, seen: set[int]) -> Iterator[str]:
+def _class(cls: type, seen: dict[int, Any]) -> Iterator[str]:
     """Yield the name of a class, and the functions and the plain values of one of a user."""
     yield cls.__qualname__
     for base in cls.__mro__:
         if base is object or base.__module__.partition(".")[0] in (_OURS, "typing", "abc"):
             continue
         for name, member in sorted(vars(base).items()):
-            function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            function = _function_of(member)
             is_of_user = (
                 isinstance(function, FunctionType) and function.__module__ == base.__module__
             )
-            if is_of_user or (isinstance(member, _PLAIN) and not name.startswith("__")):
+            if is_of_user or (_is_value(member) and not name.startswith("__")):
                 yield name
                 yield from _parts(function, seen)
 
 
-def _function(function: FunctionType, seen: set[int]) -> Iterator[str]:
+def _function_of(member: Any) -> Any:
+    """Return the function of a method, a property or another member of a class."""
+    if isinstance(member, FunctionType):
+        return member
+    found = (getattr(member, name, None) for name in ("fget", "__func__", "func", "py_func"))
+    return next((own for own in found if isinstance(own, FunctionType)), member)
+
+
+def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
     if (function.__module__ or "").partition(".")[0] == _OURS:
         yield f"{function.__module__}.{function.__qualname__}"
         return
     yield from _code(function.__code__)
     yield from _parts(function.__defaults__ or (), seen)
+    yield from _parts(function.__kwdefaults__ or {}, seen)
     for cell in function.__closure__ or ():
-        yield from _parts(cell.cell_contents, seen)
+        try:
+            yield from _parts(cell.cell_contents, seen)
+        except ValueError:  # it is empty as yet
+            continue
     for name in sorted(_names(function.__code__)):
-        named = function.__globals__.get(name)
-        plain = getattr(named, "py_func", named)
+        plain = _unwrapped(function.__globals__.get(name))
         if _counts(plain, str(function.__module__)):
             yield name
             yield from _parts(plain, seen)
@@ -113,27 +132,39 @@ def _counts(value: object, module: str) -> bool:
     """Return whether what a module names is its own, or a value."""
     if isinstance(value, FunctionType | type):
         return value.__module__ == module
-    is_value = isinstance(
-        value, (*_PLAIN, Mapping, list, tuple, set, frozenset, MethodType, partial)
-    )
-    return (
-        is_value or _is_array(value) or type(value).__module__.partition(".")[0] in (module, _OURS)
-    )
+    of = type(value).__module__
+    return _is_value(value) or of == module or of.partition(".")[0] in (module, _OURS)
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, _VALUES) or _is_array(value)
 
 
 def _code(code: CodeType) -> Iterator[str]:
-    """Yield the source of a function without comments; its compiled code if there is no source."""
-    try:
-        import ast
+    """Yield the source of a function without comments; its compiled code if there is no source.
 
-        source = textwrap.dedent(inspect.getsource(code))
-        yield ast.dump(ast.parse(source))
+    The source of a lambda is that of its lines, which may have others: then both count.
+    """
+    import ast
+
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
     except (OSError, TypeError, SyntaxError):
-        yield code.co_code.hex()
-        yield repr([each for each in code.co_consts if not isinstance(each, CodeType)])
-        for each in code.co_consts:
-            if isinstance(each, CodeType):
-                yield from _code(each)
+        yield from _compiled(code)
+        return
+    yield ast.dump(tree)
+    lambdas = sum(isinstance(node, ast.Lambda) for node in ast.walk(tree))
+    if code.co_name == "<lambda>" and lambdas > 1:
+        yield from _compiled(code)
+
+
+def _compiled(code: CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames))
+    yield repr([each for each in code.co_consts if not isinstance(each, CodeType)])
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _compiled(each)
 
 
 def _names(code: CodeType) -> set[str]:
