@@ -115,6 +115,21 @@ def fault_of_name(given: object) -> str | None:
     return f"name is {given!r}; give a letter, and then letters, digits, _ or -"
 
 
+def lacking(given: object, members: Sequence[str]) -> str:
+    """Return which members an object has and lacks, if it has some of them.
+
+    >>> lacking(1, ["real", "imag", "phase"])
+    ', which has real and imag but no phase'
+    """
+    has = [name for name in members if hasattr(given, name)]
+    lacks = [name for name in members if name not in has]
+    return f", which has {_and(has)} but no {_and(lacks)}" if has and lacks else ""
+
+
+def _and(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
+
+
 def check_name(given: object) -> None:
     """Refuse a name that a new row cannot have."""
     fault = fault_of_name(given)

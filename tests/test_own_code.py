@@ -133,6 +133,50 @@ def test_what_is_missing_is_named():
         as_representation(Half())
     with pytest.raises(TypeError, match="representation is 3; give a name"):
         as_representation(3)
+    with pytest.raises(TypeError, match="which has name, bits and engine but no exact and cuda; g"):
+        Operand(Half())
+    with pytest.raises(TypeError, match="which has name, bits and engine but no exact and cuda; g"):
+        REPRESENTATIONS["half"] = Half()
+    with pytest.raises(ValueError, match="is a function whose name is '<lambda>'; give it another"):
+        as_representation(lambda x: x)
+
+
+@pytest.mark.usefixtures("row")
+def test_an_operand_takes_a_block_format_and_the_function_of_a_row():
+    own = mor_ref.BlockFormat(
+        "own", "e4m3", (mor_ref.BlockScale("s", (1, 32), "amax / 448 or 1"),), decode="s"
+    )
+    assert Operand(own).row == as_tensor_recipe(own)
+    function = REPRESENTATIONS["quarters"].function
+    assert Operand(function) == Operand(REPRESENTATIONS["quarters"])
+
+    def eighths(x):
+        return x
+
+    made = re.escape("REPRESENTATIONS['eighths'] = mor_ref.representations.FunctionRepresentation(")
+    with pytest.raises(ValueError, match=f"which is no row yet; add it first: .*{made}eighths"):
+        Operand(eighths)
+    with pytest.raises(TypeError, match="a function; give a Format, or its values as a TableForm"):
+        mor_ref.BlockFormat("own", eighths, own.scales, decode="s")
+
+
+def test_a_metric_of_numba_is_called_as_it_is_written():
+    """MOR-014: Numba knows no units."""
+    metric = numba.njit(lambda unit: unit.sqnr > 20)
+    assert mor_ref.mor(np.ones((2, 2)), Policy("p", (Rung("e4m3", metric),))).choice == 0
+
+
+def test_a_state_that_could_be_left_out_is_given():
+    """MOR-016."""
+
+    def metric(_, state=None):
+        return state == {}
+
+    policy = Policy("p", (Rung("e4m3", metric),))
+    assert policy.has_state
+    assert mor_ref.mor(np.ones((2, 2)), policy).choice == 0
+    with pytest.raises(TypeError, match="give a function of .unit., or of .unit, state."):
+        Rung("e4m3", lambda _, *, state=None: state is None)
 
 
 # ---------------------------------------------------------------------- digests

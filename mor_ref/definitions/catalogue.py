@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from mor_ref.argument_checks import OtherNames, fault_of_name, known_name
+from mor_ref.argument_checks import OtherNames, fault_of_name, known_name, lacking
 
 
 class Named(Protocol):
@@ -72,8 +72,12 @@ class Catalogue(MutableMapping[str, Row]):
 
     def __setitem__(self, name: str, row: Row) -> None:
         if isinstance(row, type) or not isinstance(row, self._kind):
+            members = [own for own in vars(self._kind) if not own.startswith("_")]
+            is_protocol = getattr(self._kind, "_is_protocol", False) and not isinstance(row, type)
+            lacks = lacking(row, members) if is_protocol else ""
             raise TypeError(
-                f"{self.noun} {name!r} is given {row!r}, which is not a row of this catalogue; "
+                f"{self.noun} {name!r} is given {row!r}"
+                f"{lacks or ', which is not a row of this catalogue'}; "
                 f"give a {self._kind.__name__}"
             )
         self._refuse_specified(name)

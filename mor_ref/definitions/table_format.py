@@ -111,6 +111,12 @@ ElementFormat = Format | TableFormat
 
 def as_element_format(fmt: object) -> ElementFormat:
     """Return a table itself, or the format of a name or a dtype."""
+    if callable(fmt) and not isinstance(fmt, type):
+        raise TypeError(
+            f"element is {fmt!r}, a function; give a Format, or its values as a TableFormat: a "
+            "function of x that returns y is a representation, "
+            "mor_ref.representations.FunctionRepresentation(function)"
+        )
     return fmt if isinstance(fmt, TableFormat) else as_format(fmt)
 
 

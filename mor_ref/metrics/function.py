@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
+_STATE = "state"
+
 
 @dataclass(frozen=True)
 class FunctionMetric(Metric):
@@ -52,11 +54,12 @@ class FunctionMetric(Metric):
         del errors, amax, amin
         role = Role() if self.role is None else self.role
         unit = replace(own, role=role)
+        function = getattr(self.function, "py_func", self.function)  # Numba knows no units
         if not self.has_state:
-            return self.function(unit)
+            return function(unit)
         row, column = unit.index
         key = f"{unit.representation} {row} {column}"
-        return self.function(unit, role.memory.setdefault(key, {}))
+        return function(unit, role.memory.setdefault(key, {}))
 
 
 def _arguments(function: Callable[..., object]) -> int:
@@ -65,12 +68,14 @@ def _arguments(function: Callable[..., object]) -> int:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # of a function without a signature, as some of C are
         return 1
-    needed = [p for p in parameters if p.kind in _POSITIONAL and p.default is p.empty]
+    taken = [p for p in parameters if p.kind in _POSITIONAL]
+    needed = [p for p in taken if p.default is p.empty]
     if len(needed) not in (1, 2) or any(
-        p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters
+        p.kind is p.KEYWORD_ONLY and (p.default is p.empty or p.name == _STATE) for p in parameters
     ):
         names = ", ".join(p.name for p in parameters)
         raise TypeError(
             f"metric is a function of ({names}); give a function of (unit), or of (unit, state)"
         )
-    return len(needed)
+    is_state_given = len(taken) > 1 and taken[1].name == _STATE  # also if it could be left out
+    return 2 if is_state_given else len(needed)

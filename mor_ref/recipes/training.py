@@ -6,13 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import known_name, lacking
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.roles import Kind, Role
 from mor_ref.former_names import FormerAttribute
+from mor_ref.recipes.block_formats import Blocks
 from mor_ref.recipes.recipe_tables import GIVE, table_of, tensor_recipe_from
 from mor_ref.recipes.row import Row
 from mor_ref.recipes.tensor_recipe import TensorRecipe
-from mor_ref.representations import REPRESENTATIONS, Representation
+from mor_ref.representations import (
+    MEMBERS,
+    REPRESENTATIONS,
+    FunctionRepresentation,
+    Representation,
+    as_representation,
+    is_function,
+)
 
 OperandName = Literal["input", "weight", "grad_output"]
 OPERANDS: tuple[OperandName, ...] = ("input", "weight", "grad_output")
@@ -32,7 +41,8 @@ class Operand:
 
     `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
     Without `column`, it is quantized once, and both products read the same numbers. In place of a
-    recipe, a representation may be given that is a row of `REPRESENTATIONS`.
+    recipe, a block format may be given, or a representation or a function that is a row of
+    `REPRESENTATIONS`.
     """
 
     row: TensorRecipe
@@ -41,13 +51,20 @@ class Operand:
     def __post_init__(self) -> None:
         for axis in AXES:
             given: object = getattr(self, axis)
-            if isinstance(given, Representation) and not isinstance(given, TensorRecipe):
+            if isinstance(given, BlockFormat):
+                object.__setattr__(self, axis, Blocks(block_format=given))
+            elif is_function(given) or (
+                isinstance(given, Representation) and not isinstance(given, TensorRecipe | type)
+            ):
                 object.__setattr__(self, axis, _recipe_of_row(axis, given))
         for axis, tensor_recipe in zip(AXES, (self.row, self.column), strict=True):
             if not isinstance(tensor_recipe, TensorRecipe) and (
                 axis == "row" or tensor_recipe is not None
             ):
-                raise TypeError(f"{axis} is {tensor_recipe!r}; give a recipe such as Mor('tensor')")
+                raise TypeError(
+                    f"{axis} is {tensor_recipe!r}{lacking(tensor_recipe, MEMBERS)}; give a recipe "
+                    "such as Mor('tensor')"
+                )
 
     @property
     def quantized(self) -> Literal["once", "each"]:
@@ -64,14 +81,23 @@ class Operand:
         return self.row if axis == "row" or self.column is None else self.column
 
 
-def _recipe_of_row(axis: str, given: Representation) -> Row:
-    """Return the recipe of a representation, which has to be a row: texts have its name alone."""
-    if REPRESENTATIONS.known(given.name) != given:
+def _recipe_of_row(axis: str, given: Any) -> Row:
+    """Return the recipe of a representation, which has to be a row: texts have its name alone.
+
+    A function may be the function of a row.
+    """
+    row, made = as_representation(given), "..."
+    known = REPRESENTATIONS.known(row.name)
+    is_row = known == row
+    if isinstance(row, FunctionRepresentation) and row is not given:
+        made = f"mor_ref.representations.FunctionRepresentation({row.name})"
+        is_row = isinstance(known, FunctionRepresentation) and known.function is row.function
+    if not is_row:
         raise ValueError(
             f"{axis} is {given!r}, which is no row yet; add it first: "
-            f"mor_ref.representations.REPRESENTATIONS[{given.name!r}] = ..."
+            f"mor_ref.representations.REPRESENTATIONS[{row.name!r}] = {made}"
         )
-    return Row(given.name)
+    return Row(row.name)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from mor_ref.argument_checks import check_name, known_name
+from mor_ref.argument_checks import check_name, known_name, lacking
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
@@ -68,7 +68,7 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
 )
 
 
-_MEMBERS = ("name", "bits", "exact", "engine", "cuda")
+MEMBERS = ("name", "bits", "exact", "engine", "cuda")
 
 # Names in other software: of formats, and of several formats at once.
 OTHER_REPRESENTATIONS = {**OTHER_NAMES, "mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2")}
@@ -92,22 +92,18 @@ def as_representation(given: RepresentationLike) -> Representation:
     if isinstance(given, Representation) and not isinstance(given, type):
         check_name(given.name)
         return given
-    members = [name for name in _MEMBERS if hasattr(given, name)]
-    if callable(given) and not members and not isinstance(given, type):
+    if is_function(given):
         return as_representation(FunctionRepresentation(given))
-    missing = [name for name in _MEMBERS if name not in members]
-    lacks = (
-        f", which has {_listed(members)} but no {_listed(missing)}" if members and missing else ""
-    )
     raise TypeError(
-        f"representation is {given!r}{lacks}; give a name, a Format, a BlockFormat, a function of "
-        "x that returns y, or a record such as MxBlocks('e4m3')"
+        f"representation is {given!r}{lacking(given, MEMBERS)}; give a name, a Format, a "
+        "BlockFormat, a function of x that returns y, or a record such as MxBlocks('e4m3')"
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return names as words of a sentence."""
-    return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
+def is_function(given: object) -> bool:
+    """Return whether something is called as it is, and has no member of a representation."""
+    is_alone = not any(hasattr(given, name) for name in MEMBERS)
+    return callable(given) and is_alone and not isinstance(given, type)
 
 
 def known_names() -> tuple[str, ...]:

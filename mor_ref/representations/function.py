@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 
@@ -38,8 +39,15 @@ class FunctionRepresentation:
 
     def __post_init__(self) -> None:
         """Take the name of the function if none is given."""
-        if not self.name:
-            object.__setattr__(self, "name", getattr(self.function, "__name__", "function"))
+        if self.name:
+            return
+        name = getattr(self.function, "__name__", "function")
+        if fault_of_name(name):
+            raise ValueError(
+                f"representation is a function whose name is {name!r}; give it another as "
+                "mor_ref.representations.FunctionRepresentation(function, 'mine')"
+            )
+        object.__setattr__(self, "name", name)
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Return the elements of a tensor, by the function: there is one implementation."""
