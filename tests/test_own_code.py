@@ -73,7 +73,12 @@ def test_a_function_is_compared_and_is_a_recipe(row):
     (found,) = compare(x, ["quarters"]).values()
     d = (x - quarters(x)).astype(np.float64)
     assert found.measures.mse == pytest.approx((d**2).mean())
-    assert found.bits is None
+    assert (found.bits_per_number, found.bits_by_author) == (6, True)
+    del REPRESENTATIONS["quarters"]
+    REPRESENTATIONS["quarters"] = FunctionRepresentation(quarters)
+    (unsaid,) = compare(x, ["quarters"]).values()
+    assert unsaid.bits is None
+    REPRESENTATIONS["quarters"] = row
     each = Operand(row, row)
     assert each == Operand(Row("quarters"), Row("quarters"))
     recipe = Recipe("r", each, each, each)

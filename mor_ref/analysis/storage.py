@@ -7,6 +7,7 @@ from mor_ref.definitions.blocks import Cut, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
 from mor_ref.policies import Policy
+from mor_ref.representations import FunctionRepresentation, Representation
 from mor_ref.representations import stored_bits as bits_of
 
 
@@ -41,9 +42,13 @@ def stored_bits(
 def is_said_by_author(policy: Policy | None, taken: Mapping[str, int]) -> bool:
     """Return whether a representation of a user took numbers: its bits are those that it says."""
     return policy is not None and any(
-        taken.get(rung.name) and type(rung.representation).__module__.partition(".")[0] != _OURS
-        for rung in policy.ladder
+        taken.get(rung.name) and _is_of_author(rung.representation) for rung in policy.ladder
     )
+
+
+def _is_of_author(one: Representation) -> bool:
+    is_ours = type(one).__module__.partition(".")[0] == _OURS
+    return not is_ours or isinstance(one, FunctionRepresentation)
 
 
 _OURS = __name__.partition(".")[0]

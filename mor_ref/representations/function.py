@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from mor_ref.exact.quantization import Element
 
 
+_OF_Y = 32
+
+
 @dataclass(frozen=True)
 class FunctionRepresentation:
     """Numbers as a function of a matrix returns them (MOR-017).
 
     The function is given x as a matrix of float32, and returns y: a matrix of float32 of the same
-    shape. It may be of NumPy or of Numba. `bits` are those of a code, as its author says.
+    shape. It may be of NumPy or of Numba. `bits` are those of a number with its share of scales, as
+    its author says. The 32 of y say nothing of what is stored.
 
     >>> import mor_ref
     >>> def whole(x):
@@ -35,7 +39,7 @@ class FunctionRepresentation:
 
     function: Callable[["NDArray[np.float32]"], Any]
     name: str = ""
-    bits: int = 32
+    bits: int = _OF_Y
 
     def __post_init__(self) -> None:
         """Take the name of the function if none is given."""
@@ -48,6 +52,12 @@ class FunctionRepresentation:
                 "mor_ref.representations.FunctionRepresentation(function, 'mine')"
             )
         object.__setattr__(self, "name", name)
+
+    def stored_bits(self, scaling: Scaling, parts: Partition) -> tuple[int, int] | None:
+        """Return the bits of all codes (ERR-009), if the author says them."""
+        del scaling
+        is_said = self.bits != _OF_Y
+        return (self.bits * parts.rows * parts.columns, 0) if is_said else None
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Return the elements of a tensor, by the function: there is one implementation."""
