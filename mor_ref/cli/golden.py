@@ -30,6 +30,7 @@ from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.block_formats import block_format_of_suite
 from mor_ref.mistakes import Shown, mistakes_of
+from mor_ref.policies import POLICIES
 from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
@@ -158,6 +159,8 @@ def _asked(names: list[str]) -> list[Asked]:
 
     A suite of the user's own is known once its module is.
     """
+    for name in names:
+        _refuse_policy(name)
     formats = {name: _block_format(name) for name in names if _is_format(name)}
     others = [name for name in names if name not in formats]
     try:
@@ -172,6 +175,23 @@ def _asked(names: list[str]) -> list[Asked]:
     if twice:
         raise ValueError(f"two block formats have the name {twice[0]!r}; give them other names")
     return [*suites, *own]
+
+
+def _refuse_policy(name: str) -> None:
+    """Refuse a policy, and name its rungs that are block formats."""
+    head, _, policy = name.partition(":")
+    if name in SUITES or head != "mor" or policy not in POLICIES:
+        return
+    rungs = [rung for rung in POLICIES[policy].names[:-1] if _is_block_format(rung)]
+    instead = f"one of its rungs: {', '.join(rungs)}" if rungs else "the file of one"
+    raise ValueError(f"SUITE is {name!r}, a policy; vectors are of block formats: give {instead}")
+
+
+def _is_block_format(recipe: str) -> bool:
+    try:
+        return as_block_format(recipe).name not in SUITES
+    except ValueError:
+        return False
 
 
 def _is_format(name: str) -> bool:
