@@ -4,6 +4,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import tomllib
 from fractions import Fraction
 from typing import Any
 
@@ -565,6 +566,20 @@ def test_a_zero_whose_y_is_nan_is_lost(block_format: BlockFormat) -> None:
     is_taken = np.repeat(decided.choice, 32, axis=1) == 0
     as_bf16 = mor_ref.encode(record.dequantize(), "bf16", overflow="ieee")
     np.testing.assert_array_equal(decided.output[is_taken], as_bf16[is_taken])
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "mxfp8", "te", "e4m3", "int8", "mx9", "mor"])
+def test_a_block_format_cannot_have_the_name_of_another_representation(name: str) -> None:
+    """MOR-007: tables and pictures would have two recipes of one name."""
+    own = dataclasses.replace(OWN, name=name)
+    for given in (own, own.text):
+        with pytest.raises(ValueError, match=f"block format has the name '{name}', which is that"):
+            as_tensor_recipe(given)
+
+
+def test_quantize_takes_the_table_of_a_block_format() -> None:
+    table = tomllib.loads(OWN.text)
+    assert mor_ref.quantize(X, table) == mor_ref.quantize(X, OWN)
 
 
 def test_the_exact_model_of_the_representation_has_the_elements() -> None:

@@ -136,8 +136,8 @@ _plans = Plans(_plan)
 
 def block_format_given(fmt: object) -> BlockFormat | None:
     """Return the block format that is given, by itself or by a text; None if it is a format."""
-    if isinstance(fmt, BlockFormat):
-        return fmt
+    if isinstance(fmt, BlockFormat | Mapping):
+        return as_block_format(fmt)
     try:
         as_format(fmt)
     except UnknownNameError as error:

@@ -1,12 +1,15 @@
 """Block formats as representations."""
 
 import math
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mor_ref.definitions.before_blocks import kept_by
 from mor_ref.definitions.block_formats import BlockFormat, parameters_of_blocks
 from mor_ref.definitions.blocks import Cut, Partition, partition, rows_and_columns
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 from mor_ref.representations.optional_members import Asked, StoredBits, with_scales
 
@@ -17,6 +20,16 @@ if TYPE_CHECKING:
     from mor_ref.cuda import launching, measuring
     from mor_ref.exact.blocks import Rows
     from mor_ref.exact.quantization import Element
+
+
+@lru_cache
+def _is_specified(name: str) -> bool:
+    from mor_ref.schemes import in_schemes
+
+    for _ in in_schemes("representation"):  # so that the names of each are known
+        pass
+    names = NAMES_OF_REPRESENTATIONS
+    return names.is_specified(name) or re.fullmatch(names.reserved, name) is not None
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,14 @@ class FormulaBlocks:
     """
 
     block_format: BlockFormat
+
+    def __post_init__(self) -> None:
+        """Refuse a name that recipes and tables have for something else (MOR-007)."""
+        if _is_specified(self.block_format.name):
+            raise ValueError(
+                f"block format has the name {self.block_format.name!r}, which is that of a "
+                "representation of the specification; give it another"
+            )
 
     @property
     def name(self) -> str:
