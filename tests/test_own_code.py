@@ -140,7 +140,9 @@ def test_what_is_missing_is_named():
         as_representation(3)
     with pytest.raises(TypeError, match="which has name, bits and engine but no exact and cuda; g"):
         Operand(Half())
-    with pytest.raises(TypeError, match="which has name, bits and engine but no exact and cuda; g"):
+    with pytest.raises(
+        TypeError, match="which has name, bits and engine but no exact and cuda, so it"
+    ):
         REPRESENTATIONS["half"] = Half()
     with pytest.raises(ValueError, match="is a function whose name is '<lambda>'; give it another"):
         as_representation(lambda x: x)

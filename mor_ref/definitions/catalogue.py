@@ -1,7 +1,7 @@
 """Catalogues: rows by name, those of the specification and those that a user adds."""
 
 import re
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -38,14 +38,15 @@ class Catalogue(MutableMapping[str, Row]):
         rows: Iterable[Row],
         other_names: OtherNames | None = None,
         namespace: "Namespace | None" = None,
+        members: Sequence[str] = (),
     ) -> None:
         """`noun` is the word for a row in errors, and `kind` its class or its protocol.
 
         `other_names` are names in other software, for hints. Catalogues of one `namespace` share no
-        names.
+        names. `members` are those of a row, where it is a protocol.
         """
         self.noun = noun
-        self._kind = kind
+        self._kind, self._members = kind, members
         self._given = rows
         self._other_names = other_names
         self._namespace = Namespace() if namespace is None else namespace
@@ -72,13 +73,10 @@ class Catalogue(MutableMapping[str, Row]):
 
     def __setitem__(self, name: str, row: Row) -> None:
         if isinstance(row, type) or not isinstance(row, self._kind):
-            members = [own for own in vars(self._kind) if not own.startswith("_")]
-            is_protocol = getattr(self._kind, "_is_protocol", False) and not isinstance(row, type)
-            lacks = lacking(row, members) if is_protocol else ""
+            lacks = "" if isinstance(row, type) else lacking(row, self._members)
             raise TypeError(
-                f"{self.noun} {name!r} is given {row!r}"
-                f"{lacks or ', which is not a row of this catalogue'}; "
-                f"give a {self._kind.__name__}"
+                f"{self.noun} {name!r} is given {row!r}{lacks}{', so it' if lacks else ', which'} "
+                f"is not a row of this catalogue; give a {self._kind.__name__}"
             )
         self._refuse_specified(name)
         fault = fault_of_name(row.name)

@@ -200,9 +200,9 @@ def check_formula(
         )
     for call in _own_calls(formula):
         _check_call(place, text, call, functions)
-    for call in _losing_nans(text):
+    for losing in _losing_nans(text):
         raise FormulaError(
-            f"{place} is a formula {text!r} that loses a NaN in {call}, which keeps that of its "
+            f"{place} is a formula {text!r} that loses a NaN in {losing}, which keeps that of its "
             "first argument alone; exchange its arguments"
         )
 

@@ -55,6 +55,8 @@ __all__ = [
     "words_of",
 ]
 
+MEMBERS = ("name", "bits", "exact", "engine", "cuda")
+
 # The names that no format, no profile and no kind has (MOR-007).
 REPRESENTATIONS: Catalogue[Representation] = Catalogue(
     "representation",
@@ -65,10 +67,9 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
         *(MxBlocks(element) for element in STANDARD_NAMES),
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
+    members=MEMBERS,
 )
 
-
-MEMBERS = ("name", "bits", "exact", "engine", "cuda")
 
 # Names in other software: of formats, and of several formats at once.
 OTHER_REPRESENTATIONS = {**OTHER_NAMES, "mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2")}
