@@ -14,7 +14,6 @@ from mor_ref.definitions.integer_grids import IntegerGrid, integer_grid
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Parameters
 from mor_ref.operations.fields import Field
-from mor_ref.schemes.affine.definition import affine_profile
 
 _GIVE = "give bit patterns as unsigned integers"
 
@@ -101,6 +100,8 @@ def grid_of(field: Field, parameters: Parameters) -> IntegerGrid | None:
     """
     if not field.signed or "grid" not in parameters:
         return None
+    from mor_ref.schemes.affine.definition import affine_profile  # whose fields alone have a grid
+
     profile, is_symmetric = affine_profile(parameters["profile"]), parameters.get("symmetric", True)
     if profile.sign_by_numbers and is_symmetric:
         return None

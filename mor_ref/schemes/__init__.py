@@ -4,6 +4,8 @@
 and records. All directories have the same names of files, as far as they need them: `definition`,
 `exact`, `engine`, `functions` (what users call), `cuda`, `representation`, `recipe`, `operation`,
 `suites`, `inputs` and `deviations`. A second file of a name has a word more, as `exact_groups`.
+
+No scheme needs another, but for `selection`: its rest is quantized by `affine` or `levels`.
 """
 
 import functools
