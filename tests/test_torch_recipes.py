@@ -19,7 +19,7 @@ from mor_ref.recipes import (
     Unquantized,
 )
 from mor_ref.recipes.training import Operand, Recipe
-from mor_ref.recipes.training_recipes import recipes
+from mor_ref.recipes.training_recipes import recipes, training_recipe
 
 PLAIN = Operand(Unquantized())
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
@@ -128,6 +128,7 @@ PLAIN_TEXT = str(recipes["bf16"])
         ),
         (lambda: Recipe("x", PLAIN, PLAIN, PLAIN, matmul="exact"), "matmul is 'exact'"),
         (lambda: Recipe("x", PLAIN, Unquantized(), PLAIN), "weight is .*; give an Operand"),
+        (lambda: training_recipe("paper.toml"), "the name of a file; give its text, as pathlib"),
         (lambda: Operand("mor"), "row is 'mor'; give a recipe such as"),
         (lambda: Mor("tensors"), "did you mean 'tensor'"),
         (lambda: Mor(block=(0, 1)), "a side of block is 0"),

@@ -70,6 +70,11 @@ def _read(given: RecipeLike, level: int) -> TensorRecipe:
                     f"recipe is {given!r}, where {word!r} is of one tensor; omit it, as training "
                     "quantizes many tensors, in both directions"
                 ) from None
+        if given.endswith(".toml"):
+            raise UnknownNameError(
+                f"recipe is {given!r}, the name of a file; give its text, as "
+                f"pathlib.Path({given!r}).read_text()"
+            ) from None
         if is_recipe(given) or ":" in given:
             raise UnknownNameError(str(error)) from None
         try:
