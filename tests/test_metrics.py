@@ -34,7 +34,7 @@ def seen(x, y):
     """Return the numbers of a unit as the engine has them, given y."""
     x, y = (np.atleast_2d(np.float32(numbers)) for numbers in (x, y))
 
-    class Given:
+    class Given(engine.NumbersOfUnit):
         rows, columns = (
             [engine.unit_sums(*pair) for pair in zip(*turned, strict=True)]
             for turned in (
@@ -45,7 +45,8 @@ def seen(x, y):
         sums = engine.unit_sums(x.view(np.uint32), y.view(np.uint32))
 
     Given.x, Given.y = x, y
-    return Given
+    Given._bits = x.view(np.uint32), y.view(np.uint32)
+    return Given(None, (0, 0))
 
 
 def by_fractions(x, y):
@@ -181,6 +182,25 @@ def test_decisions_of_the_engine_are_those_of_the_exact_model(policy):
 def test_decisions_where_they_turn(metric, x, y, accepted):
     """MOR-010, MOR-011, MOR-012, MOR-013: equality, one step off, zeros, infinite errors."""
     assert decided(metric, x, y) is accepted
+
+
+@given(
+    st.lists(st.tuples(FINITE, FINITE), min_size=2, max_size=12).filter(lambda p: len(p) % 2 == 0),
+    st.fractions(Fraction(1, 1 << 20), 1),
+    st.booleans(),
+)
+def test_the_largest_errors_by_row_are_compared_exactly(pairs, limit, is_equal):
+    """MOR-013: also with a threshold that is the ratio of a row, where binary64 is in doubt."""
+    x, y = (np.float32(part).reshape(2, -1) for part in zip(*pairs, strict=True))
+    with np.errstate(over="ignore"):
+        d, amax = np.abs(x - y).max(axis=1), np.abs(x).max(axis=1)
+    if is_equal and np.isfinite(d[0]) and 0 < d[0] <= amax[0]:
+        limit = Fraction(float(d[0])) / Fraction(float(amax[0]))
+    expected = all(
+        np.isfinite(a) and (a == 0 or Fraction(float(a)) < limit * Fraction(float(b)))
+        for a, b in zip(d, amax, strict=True)
+    )
+    assert seen(x, y).has_small_errors(limit) is expected
 
 
 def test_the_ratio_of_decibels_is_the_nearest_integer():

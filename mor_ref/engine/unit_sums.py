@@ -5,6 +5,7 @@ added to a sum of 640 bits, 32 of them in each of 20 words.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
@@ -29,6 +30,7 @@ _LOW = _I(0xFFFFFFFF)
 _EXPONENTS = 512  # of products
 _SIGNAL, _NOISE, _ENERGY, _PRODUCT, _NEGATIVE = range(5)
 _KINDS = 5  # of sums; a product below 0 is subtracted
+_DOUBT = 2.0**-40  # of a comparison in binary64
 _BETWEEN_CARRIES = 1 << 16  # products of 48 bits, whose sum fits 64 bits
 
 
@@ -178,6 +180,27 @@ class NumbersOfUnit:
     def rows(self) -> tuple[UnitSums, ...]:
         """The sums of each row."""
         return tuple(map(unit_sums, *self._bits))
+
+    def has_small_errors(self, limit: Fraction) -> bool:
+        """Return whether the largest d of each row is below a part of its amax (MOR-013).
+
+        Rows whose ratio is not next to the limit in binary64 need no exact comparison.
+        """
+        x, y = (bits.view(np.float32) for bits in self._bits)
+        with np.errstate(all="ignore"):
+            d = np.abs(x - y)
+        if not np.isfinite(d).all():
+            return False
+        largest = d.max(axis=1, initial=0).astype(np.float64)
+        bound = float(limit) * np.abs(x).max(axis=1, initial=0).astype(np.float64)
+        if (largest > bound * (1 + _DOUBT)).any():
+            return False
+        in_doubt = (largest != 0) & (largest >= bound * (1 - _DOUBT))
+        amax = np.abs(x[in_doubt]).max(axis=1, initial=0)
+        return all(
+            Fraction(float(a)) < limit * Fraction(float(b))
+            for a, b in zip(largest[in_doubt], amax, strict=True)
+        )
 
     @cached_property
     def columns(self) -> tuple[UnitSums, ...]:

@@ -73,6 +73,12 @@ class NumbersOfUnit:
     def _pairs(self) -> list[list[tuple[float, float]]]:
         return [list(zip(*rows, strict=True)) for rows in zip(self.x, self.y, strict=True)]
 
+    def has_small_errors(self, limit: Fraction) -> bool:
+        """Return whether the largest d of each row is below a part of its amax (MOR-013)."""
+        from mor_ref.exact.metrics import has_small_errors
+
+        return has_small_errors(self.rows, limit)
+
     def _in_rows(self, number: Callable[[int, int], float]) -> list[list[float]]:
         rows: dict[int, list[float]] = {}
         for i, j in self.places:

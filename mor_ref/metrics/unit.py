@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mor_ref.definitions.roles import Kind, Role
@@ -38,6 +39,9 @@ class NumbersOfUnit(Protocol):
     @property
     def columns(self) -> Sequence[UnitSums]:
         """The sums of each column."""
+
+    def has_small_errors(self, limit: Fraction) -> bool:
+        """Return whether the largest d of each row is below a part of its amax (MOR-013)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +102,10 @@ class Unit:
     def columns(self) -> Sequence[UnitSums]:
         """The sums of each column."""
         return self._known.columns
+
+    def has_small_errors(self, limit: Fraction) -> bool:
+        """Return whether the largest d of each row is below a part of its amax (MOR-013)."""
+        return self._known.has_small_errors(limit)
 
     @property
     def error(self) -> float:
