@@ -105,7 +105,6 @@ def numbers_from(
     if not (flags.c_contiguous and flags.aligned):
         array = in_order(array)
     bits = (array if len(shape) == 1 else array.reshape(-1)).view(word)
-    bits.setflags(write=False)  # so that a kernel is compiled for one kind of array
     return Numbers(bits, array.dtype, shape)
 
 
@@ -217,13 +216,12 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
     """Return integers of at most so many bits (DEC-004), in order, with that dtype."""
     array = x if type(x) is np.ndarray else _array_from(x, argument, np.integer, _CODES)
     given = array.dtype
-    if given.kind != "u" or 8 * given.itemsize > bits:
-        _check_codes(array, bits, argument, is_list=isinstance(x, list | tuple))
-    if given is not dtype:
+    if given is not dtype or 8 * dtype.itemsize > bits:
+        if given.kind != "u" or 8 * given.itemsize > bits:
+            _check_codes(array, bits, argument, is_list=isinstance(x, list | tuple))
         array = array.astype(dtype, copy=False)
-    words: Bits = in_order(array).reshape(array.shape)
-    words.setflags(write=False)
-    return words
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else in_order(array)
 
 
 def _check_codes(array: NDArray[Any], bits: int, argument: str, *, is_list: bool) -> None:

@@ -1,5 +1,6 @@
 """Dot products: the engine is the exact model, profile by profile, with every field of a chunk."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +11,8 @@ import mor_ref
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
-from mor_ref.engine.dot_operands import exponents_of, operand_of, rows_of
+from mor_ref.engine.dot_operands import NO_SCALES, binary32_of, forms_of, rows_of_pairs
+from mor_ref.engine.dot_rounding import Pairs
 from mor_ref.exact import dot as exact_dot
 
 ANY_FORMAT = ("e4m3", "e5m2", "e2m1", "bf16", "f16", "f32", "e3m2", "e4m3fnuz", "int8_mx", "e8m0")
@@ -161,24 +163,38 @@ def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
     check(*pair, arguments)
 
 
-@pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e2m1", "e4m3fnuz", "bf16"])
-def test_numbers_that_are_looked_up_are_those_of_single_codes(fmt):
-    """DOT-004, DOT-005: in more than one strip of codes, each with its exponent."""
-    own, row = formats[fmt], DOT_PROFILES["exact"]
-    codes = np.arange(own.code_count)
-    codes = np.resize(codes, (100, max(own.code_count // 50, 400))).astype(code_dtype(own))
-    found = operand_of(codes, own, row)
-    few = operand_of(codes[:1, :3], own, row)
-    numbers = values(np.arange(own.code_count), own)
-    np.testing.assert_array_equal(found.numbers, numbers[codes])
-    assert found.codes is not None
-    assert (few.codes is None) == (own.bits > 8)  # a table of 65,536 is made for many codes
-    has_wholes = own.bits <= 8  # those of bf16 do not fit a word
-    rows, computed = (
-        rows_of(operand, row, has_wholes)
-        for operand in (found, found._replace(value=found.numbers, codes=None))
-    )
-    exponent = rows.exponent.reshape(codes.shape)
-    with_search = exponents_of(found.numbers, own.smallest_exponent, exponent.min())
-    np.testing.assert_array_equal(exponent, with_search)
-    np.testing.assert_array_equal(rows.whole, computed.whole)
+@numba.njit
+def rows_made(entries, scales, forms, pairs):
+    a, _ = rows_of_pairs(entries, entries, scales, scales, forms, pairs)
+    return a.value, a.exponent, a.whole, a.special
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e2m1", "e4m3fnuz", "int8_mx", "bf16", "f16"])
+def test_rows_have_the_numbers_of_their_codes(fmt):
+    """DOT-003 to DOT-005: by a table and from binary32; the last chunk ends with zeros."""
+    own, row = formats[fmt], DOT_PROFILES["blackwell_fp8"]
+    codes = np.arange(own.code_count, dtype=code_dtype(own))
+    codes = np.resize(codes, (3, own.code_count + 5))
+    right = values(codes, own)
+    is_finite = np.isfinite(right)
+    ways = {False: binary32_of(codes, own)} | ({True: codes} if own.bits <= 8 else {})
+    for has_codes, entries in ways.items():
+        has_wholes = own.bits <= 8  # those of bf16 do not fit a word
+        forms = forms_of(own, own, row, has_wholes=has_wholes, has_codes=has_codes)
+        made = rows_made(entries, NO_SCALES, forms, Pairs(1, 3, 1, 3, 0))
+        value, exponent, whole = (part.reshape(len(part), made[0][0].size) for part in made[:3])
+        columns = right.shape[1]
+        np.testing.assert_array_equal(value[:, :columns], right[1:])
+        assert not value[:, columns:].any()
+        finite = is_finite[1:] & (right[1:] != 0)
+        logs = np.frexp(right[1:][finite])[1] - 1
+        with_search = np.maximum(logs, own.smallest_exponent)
+        np.testing.assert_array_equal(exponent[:, :columns][finite], with_search)
+        assert (exponent[value == 0] == exponent.min()).all()
+        if has_wholes:
+            unit = 2.0 ** (own.smallest_exponent - own.mantissa_bits)
+            np.testing.assert_array_equal(
+                whole[:, :columns] * unit * is_finite[1:], np.where(is_finite, right, 0)[1:]
+            )
+        chunks = np.isfinite(value).reshape(2, -1, row.chunk).all(axis=2)
+        np.testing.assert_array_equal(made[3], ~chunks)

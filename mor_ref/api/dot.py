@@ -1,9 +1,8 @@
 """Dot products of rows of codes: the public functions and their record."""
 
-import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,13 @@ from mor_ref.definitions.formats import FormatLike
 from mor_ref.records import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
-    from mor_ref.engine.dot import Sums
+    from mor_ref.engine.dot import Loop
+    from mor_ref.engine.dot_operands import Scales
+    from mor_ref.engine.dot_rounding import Chunks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,8 +79,8 @@ def dot(
     (array([1.0009766], dtype=float32), array([1.], dtype=float32))
     """
     own = a, b, c, formats, scales, scale_format, block, profile
-    sums, shape, _ = _summed(*own, keeps=False, threads=threads)
-    return sums.c.reshape(shape)
+    sums, _, _ = _summed(*own, keeps=False, threads=threads)
+    return sums
 
 
 @public
@@ -102,43 +105,58 @@ def dot_chunks(
     (<1 dot products by hopper_fp8, of 2 chunks>, [[32.0, 40.0]], [[0, 5]], [[262144, 10240]])
     """
     own = a, b, c, formats, scales, scale_format, block, profile
-    sums, rows, rule = _summed(*own, keeps=True, threads=threads)
-    shape = *rows, sums.chunks.c.shape[1]
+    sums, chunks, rule = _summed(*own, keeps=True, threads=threads)
+    shape = *sums.shape, chunks.c.shape[1]
     return DotChunks(
         rule,
-        sums.chunks.exponent.reshape(shape) if rule.is_cut else None,
-        sums.chunks.cut_sum.reshape(shape) if rule.has_sums else None,
-        sums.chunks.c.reshape(shape),
+        chunks.exponent.reshape(shape) if rule.is_cut else None,
+        chunks.cut_sum.reshape(shape) if rule.has_sums else None,
+        chunks.c.reshape(shape),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Scales:
-    """The codes of the scales of both operands, if there are any."""
-
-    fmt: Format | None = None
-    codes: tuple[Bits | None, Bits | None] = (None, None)
-    block: int = 1
+_ROWS_AND_COLUMNS, _NUMBER, _NO_SCALES = 2, np.dtype(np.float32), (None, None, None)
 
 
-_NO_SCALES = _Scales()
-_ROWS_AND_COLUMNS = 2
+class _Summing(NamedTuple):
+    """The loop of the engine, and the scales of both operands as it takes them."""
+
+    loop: "Loop"
+    scales: "tuple[Scales, Scales]"
 
 
-def _plan(formats: Formats, profile: str | DotProfile) -> tuple[DotProfile, Format, Format]:
+class _Plan(NamedTuple):
+    """What follows from the formats and the profile, and how operands without scales are summed.
+
+    None are summed if the profile needs scales.
+    """
+
+    rule: DotProfile
+    a: Format
+    b: Format
+    unscaled: _Summing | None
+
+
+def _plan(formats: Formats, profile: str | DotProfile) -> _Plan:
+    from mor_ref.engine.dot import loop_of  # imports Numba
+    from mor_ref.engine.dot_operands import NO_SCALES
+
     rule = checks.dot_profile(profile)
-    return rule, *checks.operand_formats(formats, rule)
+    both = checks.operand_formats(formats, rule)
+    if rule.needs_scales:
+        return _Plan(rule, *both, None)
+    return _Plan(rule, *both, _Summing(loop_of(rule, *both), (NO_SCALES, NO_SCALES)))
 
 
 _plans = Plans(_plan)
 
 
 @cache
-def _engine() -> tuple[Any, Any]:
-    from mor_ref.engine.dot import dot  # imports Numba
-    from mor_ref.engine.dot_operands import operand_of
+def _engine() -> "tuple[Callable[..., Chunks], Callable[..., Bits]]":
+    from mor_ref.engine.dot import add_up  # imports Numba
+    from mor_ref.engine.dot_operands import binary32_of
 
-    return dot, operand_of
+    return add_up, binary32_of
 
 
 def _summed(
@@ -153,38 +171,45 @@ def _summed(
     *,
     keeps: bool,
     threads: int | None,
-) -> "tuple[Sums, Shape, DotProfile]":
-    """Return the results of the engine, the shape of the results of `dot`, and the profile."""
-    rule, fmt_a, fmt_b = _plans(formats, profile)
+) -> "tuple[NDArray[np.float32], Chunks, DotProfile]":
+    """Return the sums in their shape, the chunks of the engine, and the profile."""
+    rule, fmt_a, fmt_b, summing = _plans(formats, profile)
     codes_a, codes_b = codes_from(a, fmt_a, "a"), codes_from(b, fmt_b, "b")
     shape = codes_a.shape
     checks.check_shapes(shape, codes_b.shape)
-    start, own = _start(c, shape[:-1], rule), _NO_SCALES
-    if rule.needs_scales or (scales, scale_format, block) != (None, None, None):
+    sums = np.zeros(shape[:-1], _NUMBER) if c is None else _start(c, shape[:-1], rule)
+    if summing is None or (scales, scale_format, block) != _NO_SCALES:
         arguments = DotArguments(a, b, c, formats, scales, scale_format, block, profile)
-        own = _scales(arguments, shape)
-        checks.check_terms(rule, (fmt_a, fmt_b), own.fmt)
-    add_up, operand_of = _engine()
+        if arguments.has_scales or summing is None:
+            summing = _with_scales(arguments, shape, fmt_a, fmt_b)
+    flat = sums
     if len(shape) != _ROWS_AND_COLUMNS:
-        whole = rows_and_columns(shape)
+        flat, whole = sums.reshape(-1), rows_and_columns(shape)
         codes_a, codes_b = codes_a.reshape(whole), codes_b.reshape(whole)
-    (scales_a, scales_b), of_scales = own.codes, (own.fmt, own.block)
-    operand_a = operand_of(codes_a, fmt_a, rule, scales_a, *of_scales)
-    operand_b = operand_of(codes_b, fmt_b, rule, scales_b, *of_scales)
-    sums = add_up(operand_a, operand_b, start, rule, keeps=keeps, threads=threads)
-    return sums, shape[:-1], rule
+    add_up, binary32_of = _engine()
+    loop, of_both = summing
+    if not loop.has_codes:
+        codes_a = binary32_of(codes_a, fmt_a, rule.ignored_bits)
+        codes_b = binary32_of(codes_b, fmt_b, rule.ignored_bits)
+    return sums, add_up(loop, codes_a, codes_b, of_both, flat, keeps=keeps, threads=threads), rule
 
 
-def _scales(arguments: DotArguments, shape: Shape) -> _Scales:
-    """Return the scales of rows of this shape."""
-    if not arguments.has_scales:
-        return _Scales()
-    fmt = checks.scale_format_of(arguments.scale_format, arguments.rule)
+def _with_scales(arguments: DotArguments, shape: Shape, fmt_a: Format, fmt_b: Format) -> _Summing:
+    """Return the loop and the scales of rows of this shape."""
+    from mor_ref.engine.dot import loop_of  # imports Numba
+    from mor_ref.engine.dot_operands import range_of, scale_numbers, scales_of
+
+    rule = arguments.rule
+    fmt = checks.scale_format_of(arguments.scale_format, rule)
     codes_a, codes_b = (codes_from(x, fmt, f"scales[{n}]") for n, x in enumerate(arguments.scales))
     checks.check_scale_shapes(codes_a.shape, codes_b.shape, shape[:-1])
     block = arguments.block_of(codes_a.shape[-1], fmt, shape[-1])
-    whole = rows_and_columns(codes_a.shape)
-    return _Scales(fmt, (codes_a.reshape(whole), codes_b.reshape(whole)), block)
+    checks.check_terms(rule, (fmt_a, fmt_b), fmt)
+    whole, lowest = rows_and_columns(codes_a.shape), fmt.smallest_exponent
+    numbers = (scale_numbers(codes.reshape(whole), fmt) for codes in (codes_a, codes_b))
+    scales_a, scales_b = (scales_of(own, block, lowest) for own in numbers)
+    loop = loop_of(rule, fmt_a, fmt_b, range_of(fmt), range_of(fmt))
+    return _Summing(loop, (scales_a, scales_b))
 
 
 def codes_from(x: object, fmt: Format, argument: str) -> Bits:
@@ -216,13 +241,8 @@ def dtype_kind(x: object) -> str | None:
     return getattr(getattr(x, "dtype", None), "kind", None)
 
 
-def _start(
-    c: "ArrayLike | None", shape: tuple[int, ...], profile: DotProfile
-) -> NDArray[np.float32]:
+def _start(c: "ArrayLike", shape: tuple[int, ...], profile: DotProfile) -> NDArray[np.float32]:
     """Return c for each row, which the format of the result has (DOT-001)."""
-    size = math.prod(shape)
-    if c is None:
-        return np.zeros(size, np.float32)
     if type(c) is int and abs(c) < 1 << 128 and float(c) == c:
         c = float(c)
     numbers = numbers_from(c, "c")
@@ -240,4 +260,4 @@ def _start(
         )
     if profile.family in WITHOUT_C and (start.any() or np.signbit(start).any()):
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")
-    return np.broadcast_to(start.astype(np.float32), size).copy()
+    return np.broadcast_to(start.astype(np.float32), shape).copy()

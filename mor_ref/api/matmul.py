@@ -17,7 +17,7 @@ from mor_ref.api.matmul_segments import (
     in_segments,
 )
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.dot_arguments import check_terms, dot_profile
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.matmul import BINARY32_FAMILIES, OUTPUTS, TO_QUANTIZE
@@ -121,33 +121,36 @@ def _plain_operand(side: Side, profile: DotProfile) -> "Operand":
 
 def _binary32_operand(side: Side) -> "Operand":
     """Return an operand as binary32 numbers: y of records (GEM-002)."""
-    from mor_ref.engine.dot_operands import Operand, numbers_of
+    from mor_ref.engine.dot_operands import Operand, binary32_of
 
     (rung,) = side.rungs if side.is_plain else (None,)
-    if rung is not None:
-        return Operand(numbers_of(rung.codes, rung.fmt), rung.fmt)
-    return Operand(numbers_of(side.as_f32(), formats["f32"]), formats["f32"])
+    of_codes = (side.as_f32(), formats["f32"]) if rung is None else (rung.codes, rung.fmt)
+    return Operand(binary32_of(*of_codes), formats["f32"])
 
 
 def _exact_operand(side: Side) -> "Operand":
     """Return an operand whose scales lie in blocks as long as all blocks of K share (GEM-003)."""
-    from mor_ref.engine.dot_operands import Operand, numbers_of
+    from mor_ref.engine.dot_operands import Operand, Range, binary32_of, operand_of, scales_of
 
     rows, columns = side.shape
     rungs = {int(n): _or_bf16(side.rungs[n], side) for n in np.unique(side.choice)}
     block = math.gcd(side.unit[1], *(rung.tile[1] for rung in rungs.values()))
     starts = np.arange(0, columns, block)
     choice = np.array([side.chosen(int(k)) for k in starts], np.uint8).reshape(starts.size, rows).T
-    value, scale = np.zeros(side.shape), np.ones((rows, starts.size))
+    words, scale = np.zeros(side.shape, np.uint32), np.ones((rows, starts.size))
     for index, rung in rungs.items():
         takes = choice == index
         scale[takes] = _factors(rung, starts)[takes]
         everywhere = np.repeat(takes, block, axis=1)[:, :columns]
-        value[everywhere] = numbers_of(rung.codes, rung.fmt)[everywhere]
-    fmt = next(iter(rungs.values())).fmt if len(rungs) == 1 else formats["f32"]
+        words[everywhere] = binary32_of(rung.codes, rung.fmt)[everywhere]
+    operand = Operand(words, formats["f32"])
+    if len(rungs) == 1:  # whose numbers have fewer bits
+        (rung,) = rungs.values()
+        operand = operand_of(rung.codes, rung.fmt, DOT_PROFILES["exact"])
     if all(rung.scale is None for rung in rungs.values()):
-        return Operand(value, fmt)
-    return Operand(value, fmt, scale, block, *_RANGE_OF_SCALES)
+        return operand
+    scales = scales_of(scale, block, 0)
+    return Operand(operand.entries, operand.fmt, scales, Range(*_RANGE_OF_SCALES))
 
 
 def _factors(rung: CodedBlocks, starts: NDArray[Any]) -> NDArray[np.float64]:

@@ -135,18 +135,18 @@ def _piece(
     is_upcast: bool,
 ) -> "Piece":
     """Return some rows in a segment of K, with their scales."""
-    from mor_ref.engine.dot_operands import numbers_of
+    from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import Piece
 
     part = slice(*where)
     if is_upcast or rung is None:
         codes = np.ascontiguousarray(side.as_bf16()[rows, part])
         ones = np.ones(rows.size, np.float32)
-        return Piece(numbers_of(codes, formats["bf16"]), formats["bf16"], ones)
+        return Piece(operand_of(codes, formats["bf16"], profile), ones)
     codes = np.ascontiguousarray(rung.codes[rows, part])
     scale = np.ones(len(rung.codes))
     if rung.scale is not None:
         scale = rung.spread_to_rows(rung.scale[:, where[0] // rung.tile[1]])
     with np.errstate(over="ignore"):
         factor = (scale * rung.overall_by_row().astype(np.float64)).astype(np.float32)
-    return Piece(numbers_of(codes, rung.fmt, profile.ignored_bits), rung.fmt, factor[rows])
+    return Piece(operand_of(codes, rung.fmt, profile), factor[rows])

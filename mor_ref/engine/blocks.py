@@ -101,6 +101,7 @@ def for_each_part(
 def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
     if numbers.dtype not in WIDENED:
+        numbers.bits.setflags(write=False)  # so that a kernel is compiled for one kind of array
         return Words(numbers.bits, Place(0, 0, columns))
     bits = numbers.bits
     width = part.right - part.left

@@ -6,26 +6,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arrays import Bits, in_order
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.engine.dot_amd import gtr_fdpa, tr_fdpa
 from mor_ref.engine.dot_binary32 import f32_fma, f32_pairwise, ftz_mul_add, integers
-from mor_ref.engine.dot_exact import ScalesOfTerms, accumulator_for, e_fdpa, exact, scales_of_terms
+from mor_ref.engine.dot_exact import accumulator_for, e_fdpa, exact
 from mor_ref.engine.dot_nvidia import cut_rule, gst_fdpa, t_fdpa
-from mor_ref.engine.dot_operands import Operand, chunk_count, rows_of
+from mor_ref.engine.dot_operands import (
+    NO_RANGE,
+    TABLE_BITS,
+    Operand,
+    Range,
+    Scales,
+    chunk_count,
+    forms_of,
+)
 from mor_ref.engine.dot_rounding import Chunks, Pairs
 from mor_ref.engine.kernel import Direct
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.processor_modes import check_processor
 
-_SLICE = 1 << 20  # products of a slice, about
+_SLICE = 1 << 17  # products of a slice, about: rows that are made for a kernel stay in the cache
+_TILE, _SHORTEST, _LONGEST = 1 << 16, 16, 256  # numbers of rows that cross others, and such rows
 
 
-class Sums(NamedTuple):
-    """The results of pairs of rows, and the fields of their chunks if they were asked for."""
+class Loop(NamedTuple):
+    """The loop of a family with its last arguments, and whether it takes codes of a byte."""
 
-    c: NDArray[np.float32]
-    chunks: Chunks
+    run: Direct
+    profile: DotProfile
+    has_codes: bool
 
 
 def dot(
@@ -35,29 +46,58 @@ def dot(
     profile: DotProfile,
     *,
     crossed: bool = False,
+    threads: int | None = None,
+) -> None:
+    """DOT-001: add the products of pairs of rows of operands to c."""
+    loop = loop_of(profile, a.fmt, b.fmt, a.range, b.range)
+    both = (a.entries, b.entries) if loop.has_codes else (a.in_binary32, b.in_binary32)
+    entries_a, entries_b = map(in_order, both)
+    scales = a.scales, b.scales
+    add_up(loop, entries_a, entries_b, scales, c, crossed=crossed, threads=threads)
+
+
+def add_up(
+    loop: Loop,
+    a: Bits,
+    b: Bits,
+    scales: tuple[Scales, Scales],
+    c: NDArray[np.float32],
+    *,
+    crossed: bool = False,
     keeps: bool = False,
     threads: int | None = None,
-) -> Sums:
-    """DOT-001: add the products of pairs of rows to c, (n,), which is not changed.
+) -> Chunks:
+    """DOT-001: add the products of pairs of rows to c, (n,); return the chunks if they are kept.
 
-    A pair is row n of a with row n of b. If `crossed`, it is each row of a with each row of b.
+    A pair is row n of a with row n of b. If `crossed`, it is each row of a with each row of b. Rows
+    lie in order, as codes of a byte or as the bits of binary32, as the loop takes them.
     """
-    loop = _loop(profile, a.fmt, b.fmt, scales_of_terms(a, b))
-    rows = rows_of(a, profile, loop.has_wholes), rows_of(b, profile, loop.has_wholes)
-    columns = a.shape[1]
-    sums = c.copy()
-    chunks = room_for_chunks(c.size, chunk_count(profile, columns)) if keeps else _NO_CHUNKS
-    pairs_of_slice = max(1, _SLICE // max(columns, 1))
+    rows, columns = a.shape
+    chunks = room_for_chunks(c.size, chunk_count(loop.profile, columns)) if keeps else _NO_CHUNKS
+    kind = a.flags.num, b.flags.num
 
-    def work(first: int) -> None:
+    def work(pairs: Pairs) -> None:
         check_processor()  # as kernels do that are not called directly
-        last = min(first + pairs_of_slice, sums.size)
-        pairs = Pairs(first, last, b.shape[0] if crossed else 0)
-        loop.run(_MADE_HERE, *rows, sums, pairs, chunks)
+        loop.run(kind, a, b, *scales, c, pairs, chunks)
 
-    starts = range(0, sums.size, pairs_of_slice)
-    for_each(work, starts, thread_count(threads, sums.size * columns))
-    return Sums(sums, chunks)
+    pairs = _pairs(rows, len(b), columns, crossed)
+    for_each(work, pairs, thread_count(threads, c.size * columns))
+    return chunks
+
+
+@functools.lru_cache(maxsize=256)
+def _pairs(rows_a: int, rows_b: int, columns: int, crossed: bool) -> tuple[Pairs, ...]:
+    """Return the pairs of kernels, which make the rows of these pairs."""
+    if not crossed:
+        height = max(1, _SLICE // max(columns, 1))
+        ends = ((top, min(top + height, rows_a)) for top in range(0, rows_a, height))
+        return tuple(Pairs(*of_both, *of_both, 0) for of_both in ends)
+    side = max(_SHORTEST, min(_LONGEST, _TILE // max(columns, 1)))
+    return tuple(
+        Pairs(top, min(top + side, rows_a), left, min(left + side, rows_b), rows_b)
+        for top in range(0, rows_a, side)
+        for left in range(0, rows_b, side)
+    )
 
 
 def room_for_chunks(n: int, count: int) -> Chunks:
@@ -67,24 +107,29 @@ def room_for_chunks(n: int, count: int) -> Chunks:
 
 
 _NO_CHUNKS = room_for_chunks(0, 0)
-_MADE_HERE = ()  # the kind of arrays of which none is somebody's
-
-
-class Loop(NamedTuple):
-    """The loop of a family, and whether its sums are of integers, as far as one word holds them."""
-
-    run: Direct
-    has_wholes: bool
 
 
 @functools.lru_cache(maxsize=1024)
-def _loop(profile: DotProfile, a: Format, b: Format, scales: ScalesOfTerms) -> Loop:
-    """Return the loop of the family of a profile, with its last arguments."""
+def loop_of(
+    profile: DotProfile, a: Format, b: Format, range_a: Range = NO_RANGE, range_b: Range = NO_RANGE
+) -> Loop:
+    """Return the loop for operands of these formats, whose scales have these ranges."""
+    has_codes = a.bits <= TABLE_BITS and b.bits <= TABLE_BITS  # both: to have few kinds of kernels
+    loop, *rule = _loop_and_rule(profile, a, b, range_a, range_b)
+    has_wholes = profile.family in ("int32", "switchback")
+    if profile.family == "exact":
+        has_wholes = rule[0].run != 0
+    forms = forms_of(a, b, profile, has_wholes=has_wholes, has_codes=has_codes)
+    return Loop(Direct(loop, forms, *rule, reads=2), profile, has_codes)
+
+
+def _loop_and_rule(
+    profile: DotProfile, a: Format, b: Format, range_a: Range, range_b: Range
+) -> tuple[Any, ...]:
+    """Return the loop of a family, and its last arguments."""
     if profile.family in ("exact", "e_fdpa"):
-        accumulator = accumulator_for(a, b, profile, scales)
-        if profile.family == "exact":
-            return Loop(Direct(exact, accumulator), bool(accumulator.run))
-        return Loop(Direct(e_fdpa, accumulator), False)
+        accumulator = accumulator_for(a, b, profile, range_a, range_b)
+        return (exact if profile.family == "exact" else e_fdpa), accumulator
     rule = (cut_rule(profile),)
     loops: dict[str, tuple[Any, ...]] = {
         "f32_fma": (f32_fma,),
@@ -99,4 +144,4 @@ def _loop(profile: DotProfile, a: Format, b: Format, scales: ScalesOfTerms) -> L
         "int32": (integers, False),
         "switchback": (integers, True),
     }
-    return Loop(Direct(*loops[profile.family]), profile.family in ("int32", "switchback"))
+    return loops[profile.family]

@@ -4,12 +4,14 @@ import numpy as np
 
 from mor_ref.definitions.dot import RIGHT_BITS
 from mor_ref.engine.dot_nvidia import special_total
+from mor_ref.engine.dot_operands import rows_of_pairs
 from mor_ref.engine.dot_rounding import (
     canonical_c,
     exponent_of_c,
     floor_log2,
     is_finite,
     keep,
+    pair_count,
     power_of_two,
     rounded_sum,
     rows_of_pair,
@@ -94,11 +96,12 @@ def special_total_beyond(value_a, value_b, c):
 
 
 @kernel
-def tr_fdpa(a, b, c, pairs, chunks, rule):
+def tr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
     """DOT-017 for pairs of rows."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for chunk in range(a.special.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             is_special = a.special[i, chunk] or b.special[j, chunk] or not is_finite(total)
@@ -116,8 +119,8 @@ def tr_fdpa(a, b, c, pairs, chunks, rule):
                     rule.fraction_bits,
                 )
                 exponent, whole, total = joined(sum_of_products, exponent, total, rule, False)
-            keep(chunks, n, chunk, exponent, whole, total)
-        c[n] = canonical_c(total)
+            keep(chunks, at, chunk, exponent, whole, total)
+        c[at] = canonical_c(total)
 
 
 @step
@@ -132,11 +135,12 @@ def add_halves(value_a, value_b, exponent_a, exponent_b, c, rule):
 
 
 @kernel
-def gtr_fdpa(a, b, c, pairs, chunks, rule):
+def gtr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
     """DOT-018 for pairs of rows."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for chunk in range(a.special.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
@@ -146,5 +150,5 @@ def gtr_fdpa(a, b, c, pairs, chunks, rule):
                 exponent, whole, total = add_halves(
                     value_a, value_b, a.exponent[i, chunk], b.exponent[j, chunk], total, rule
                 )
-            keep(chunks, n, chunk, exponent, whole, total)
-        c[n] = canonical_c(total)
+            keep(chunks, at, chunk, exponent, whole, total)
+        c[at] = canonical_c(total)

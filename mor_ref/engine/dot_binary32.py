@@ -3,7 +3,8 @@
 import numpy as np
 
 from mor_ref.definitions.dot import STEPS_OF_INT8
-from mor_ref.engine.dot_rounding import canonical_c, fused, keep, rows_of_pair
+from mor_ref.engine.dot_operands import rows_of_pairs
+from mor_ref.engine.dot_rounding import canonical_c, fused, keep, pair_count, rows_of_pair
 from mor_ref.engine.intrinsics import bits_of
 from mor_ref.engine.kernel import kernel, step
 
@@ -16,24 +17,26 @@ _SMALLEST_NORMAL = np.float32(2.0**-126)
 
 
 @kernel
-def f32_fma(a, b, c, pairs, chunks):
+def f32_fma(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms):
     """DOT-013 for pairs of rows."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for k in range(a.value.shape[1]):
             total = fused(_D(a.value[i, k, 0] * b.value[j, k, 0]), total)
-            keep(chunks, n, k, 0, 0, canonical_c(total))
-        c[n] = canonical_c(total)
+            keep(chunks, at, k, 0, 0, canonical_c(total))
+        c[at] = canonical_c(total)
 
 
 @kernel
-def f32_pairwise(a, b, c, pairs, chunks):
+def f32_pairwise(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms):
     """DOT-014 for pairs of rows."""
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
     columns = a.value.shape[2]
     row = np.empty(columns, _F)
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
         for k in range(columns):
             row[k] = _F(_F(a.value[i, 0, k]) * _F(b.value[j, 0, k]))
         length = columns
@@ -45,9 +48,9 @@ def f32_pairwise(a, b, c, pairs, chunks):
                 row[half] = row[length - 1]
             length -= half
         if columns != 0:
-            c[n] = _F(row[0] + c[n])
-        c[n] = canonical_c(c[n])
-        keep(chunks, n, 0, 0, 0, c[n])
+            c[at] = _F(row[0] + c[at])
+        c[at] = canonical_c(c[at])
+        keep(chunks, at, 0, 0, 0, c[at])
 
 
 @step
@@ -77,11 +80,12 @@ def flushed_c(c):
 
 
 @kernel
-def ftz_mul_add(a, b, c, pairs, chunks, period):
+def ftz_mul_add(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, period):
     """DOT-016 for pairs of rows; an instruction is `period` chunks of two or four products."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for chunk in range(a.value.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             if period != 0 and chunk % period == 0:
@@ -90,8 +94,8 @@ def ftz_mul_add(a, b, c, pairs, chunks, period):
             if value_a.size == 4:
                 part = flushed(_F(part + flushed_pair(value_a, value_b, 2)))
             total = canonical_c(flushed(_F(total + part)))
-            keep(chunks, n, chunk, 0, 0, total)
-        c[n] = total if a.value.shape[1] != 0 else canonical_c(c[n])
+            keep(chunks, at, chunk, 0, 0, total)
+        c[at] = total if a.value.shape[1] != 0 else canonical_c(c[at])
 
 
 @step
@@ -104,14 +108,15 @@ def int32_sum(value_a, value_b):
 
 
 @kernel
-def integers(a, b, c, pairs, chunks, has_scales):
+def integers(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, has_scales):
     """DOT-019 and DOT-020 for pairs of rows."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
         whole = int32_sum(a.whole[i, 0], b.whole[j, 0])
         value = _F(whole)
         if has_scales and a.whole.shape[2] != 0:
             unscaled = _F(value * _UNSCALE)
             value = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
-        c[n] = canonical_c(value)
-        keep(chunks, n, 0, 0, whole, c[n])
+        c[at] = canonical_c(value)
+        keep(chunks, at, 0, 0, whole, c[at])

@@ -10,13 +10,14 @@ import numpy as np
 
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
-from mor_ref.engine.dot_operands import Operand, top_of, unit_of
+from mor_ref.engine.dot_operands import Range, rows_of_pairs, top_of, unit_of
 from mor_ref.engine.dot_rounding import (
     Result,
     block_of,
     canonical_c,
     is_finite,
     keep,
+    pair_count,
     power_of_two,
     result_of,
     rounded_sum,
@@ -43,34 +44,20 @@ _HEADROOM = 40  # bits above the largest product: for 2^40 of them
 class Accumulator(NamedTuple):
     """The range of an accumulator: word 0 is in units of 2^lowest."""
 
-    words: np.int64
-    lowest: np.int64
-    first_field: np.int64  # the exponent field whose last fraction bit is the unit
-    run: np.int64  # the number of products that are summed in one word; 0 if none is
-    unit: np.int64  # of a sum in one word
+    words: int
+    lowest: int
+    first_field: int  # the exponent field whose last fraction bit is the unit
+    run: int  # the number of products that are summed in one word; 0 if none is
+    unit: int  # of a sum in one word
     splits: bool  # whether a product has more bits than a binary64
     result: Result
 
 
-class ScalesOfTerms(NamedTuple):
-    """The scales of both operands of a term: bits of the significand, unit and top."""
-
-    bits: int
-    unit: int
-    top: int
-
-
-def scales_of_terms(a: Operand, b: Operand) -> ScalesOfTerms:
-    """Return what the scales of two operands add to the range of terms."""
-    return ScalesOfTerms(
-        a.scale_bits + b.scale_bits, a.scale_unit + b.scale_unit, a.scale_top + b.scale_top
-    )
-
-
 def accumulator_for(
-    a: Format, b: Format, profile: DotProfile, scales: ScalesOfTerms
+    a: Format, b: Format, profile: DotProfile, scales_a: Range, scales_b: Range
 ) -> Accumulator:
     """Return the range that the products of two operands and c need."""
+    scales = Range(*(of_a + of_b for of_a, of_b in zip(scales_a, scales_b, strict=True)))
     unit, top = unit_of(a) + unit_of(b), top_of(a) + top_of(b)
     bottom = min(unit + scales.unit, _UNIT_OF_C)
     lowest = bottom - _FRACTION
@@ -78,11 +65,11 @@ def accumulator_for(
     room = _WORD_BITS - (top - unit)
     bits = a.mantissa_bits + b.mantissa_bits + 2 + scales.bits
     return Accumulator(
-        _I((highest - lowest) // 32 + 3),
-        _I(lowest),
-        _I(bottom + 1023),
-        _I(1 << min(room, 30) if room >= _SHORTEST_RUN else 0),
-        _I(unit),
+        (highest - lowest) // 32 + 3,
+        lowest,
+        bottom + 1023,
+        1 << min(room, 30) if room >= _SHORTEST_RUN else 0,
+        unit,
         bits > _FRACTION + 1,
         result_of(profile),
     )
@@ -223,31 +210,33 @@ def add_products(words, a, b, i, j, chunk, accumulator):
 
 
 @kernel
-def exact(a, b, c, pairs, chunks, accumulator):
+def exact(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, accumulator):
     """DOT-012 for pairs of rows."""
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
     words = np.empty(accumulator.words, _I)
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        if a.special[i, 0] or b.special[j, 0] or not is_finite(c[n]):
-            c[n] = scaled_special_total(a, b, i, j, 0, c[n])
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        if a.special[i, 0] or b.special[j, 0] or not is_finite(c[at]):
+            c[at] = scaled_special_total(a, b, i, j, 0, c[at])
         else:
             words[:] = 0
-            add(words, _D(c[n]), accumulator.first_field)
+            add(words, _D(c[at]), accumulator.first_field)
             if accumulator.run != 0:
                 add_runs(words, a, b, i, j, accumulator)
             else:
                 add_products(words, a, b, i, j, 0, accumulator)
-            c[n] = rounded_words(words, accumulator)
-        keep(chunks, n, 0, 0, 0, c[n])
+            c[at] = rounded_words(words, accumulator)
+        keep(chunks, at, 0, 0, 0, c[at])
 
 
 @kernel
-def e_fdpa(a, b, c, pairs, chunks, accumulator):
+def e_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, accumulator):
     """DOT-015 for pairs of rows."""
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
     words = np.empty(accumulator.words, _I)
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for chunk in range(a.special.shape[1]):
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
                 total = scaled_special_total(a, b, i, j, chunk, total)
@@ -256,5 +245,5 @@ def e_fdpa(a, b, c, pairs, chunks, accumulator):
                 add(words, _D(total), accumulator.first_field)
                 add_products(words, a, b, i, j, chunk, accumulator)
                 total = rounded_words(words, accumulator)
-            keep(chunks, n, chunk, 0, 0, total)
-        c[n] = canonical_c(total)
+            keep(chunks, at, chunk, 0, 0, total)
+        c[at] = canonical_c(total)

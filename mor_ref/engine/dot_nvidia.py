@@ -7,6 +7,7 @@ import numpy as np
 
 from mor_ref.definitions.dot import GROUP, DotProfile
 from mor_ref.definitions.formats import formats
+from mor_ref.engine.dot_operands import exponent_of, rows_of_pairs
 from mor_ref.engine.dot_rounding import (
     Result,
     block_of,
@@ -15,6 +16,7 @@ from mor_ref.engine.dot_rounding import (
     fused,
     is_finite,
     keep,
+    pair_count,
     power_of_two,
     result_of,
     rounded_sum,
@@ -31,10 +33,10 @@ _S = np.int16
 class CutRule(NamedTuple):
     """The numbers of a profile that cuts terms."""
 
-    chunk: np.int64
-    fraction_bits: np.int64
-    zero_exponent: np.int64
-    first_exponent: np.int64  # of the smallest normal number of the given c
+    chunk: int
+    fraction_bits: int
+    zero_exponent: int
+    first_exponent: int  # of the smallest normal number of the given c
     result: Result
 
 
@@ -42,10 +44,10 @@ class CutRule(NamedTuple):
 def cut_rule(profile: DotProfile) -> CutRule:
     """Return the row of a profile."""
     return CutRule(
-        _I(profile.chunk),
-        _I(profile.fraction_bits),
-        _I(profile.zero_exponent),
-        _I(formats[profile.start].smallest_exponent),
+        profile.chunk,
+        profile.fraction_bits,
+        profile.zero_exponent,
+        formats[profile.start].smallest_exponent,
         result_of(profile),
     )
 
@@ -93,14 +95,15 @@ def rounded_chunk(whole, unit, result):
 
 
 @kernel
-def t_fdpa(a, b, c, pairs, chunks, rule, period):
+def t_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule, period):
     """DOT-007 and DOT-008 for pairs of rows; DOT-011 if `period` chunks are promoted at once.
 
     The loop has the steps of a chunk itself, as a call with two operands would copy both.
     """
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total, promoted = c[n], c[n]
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total, promoted = c[at], c[at]
         if period != 0:
             total = _F(0)
         for chunk in range(a.special.shape[1]):
@@ -115,14 +118,14 @@ def t_fdpa(a, b, c, pairs, chunks, rule, period):
                 whole = cut_sum(value_a, value_b, total, power_of_two(-unit))
                 total = rounded_chunk(whole, unit, rule.result)
             if period == 0:
-                keep(chunks, n, chunk, exponent, whole, total)
+                keep(chunks, at, chunk, exponent, whole, total)
             elif (chunk + 1) % period == 0:
                 k = (chunk + 1 - period) * rule.chunk
                 scale_a, scale_b = a.scale[i, block_of(a, k)], b.scale[j, block_of(b, k)]
                 promoted = add_promoted(scale_a, scale_b, total, promoted)
-                keep(chunks, n, chunk // period, 0, 0, promoted)
+                keep(chunks, at, chunk // period, 0, 0, promoted)
                 total = _F(0)
-        c[n] = canonical_c(total if period == 0 else promoted)
+        c[at] = canonical_c(total if period == 0 else promoted)
 
 
 @step
@@ -150,8 +153,9 @@ def term_of_group(a, b, i, j, chunk, first):
     total, size = sum_of_group(a.value[i, chunk, part], b.value[j, chunk, part])
     start = chunk * a.value.shape[2] + first
     block_a, block_b = block_of(a, start), block_of(b, start)
-    value = _D(_D(total * a.scale[i, block_a]) * b.scale[j, block_b])
-    exponent = _I(a.scale_exponent[i, block_a]) + _I(b.scale_exponent[j, block_b])
+    scale_a, scale_b = a.scale[i, block_a], b.scale[j, block_b]
+    value = _D(_D(total * scale_a) * scale_b)
+    exponent = _I(exponent_of(scale_a, a.lowest_scale)) + _I(exponent_of(scale_b, b.lowest_scale))
     return value, exponent if size != _D(0) else _I(-(1 << 15))
 
 
@@ -178,13 +182,14 @@ def add_groups(a, b, i, j, chunk, c, rule, values):
 
 
 @kernel
-def gst_fdpa(a, b, c, pairs, chunks, rule):
+def gst_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
     """DOT-009 for pairs of rows."""
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
     values = np.empty(rule.chunk // GROUP, _D)
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+    for n in range(pair_count(pairs)):
+        i, j, at = rows_of_pair(n, pairs)
+        total = c[at]
         for chunk in range(a.special.shape[1]):
             exponent, whole, total = add_groups(a, b, i, j, chunk, total, rule, values)
-            keep(chunks, n, chunk, exponent, whole, total)
-        c[n] = canonical_c(total)
+            keep(chunks, at, chunk, exponent, whole, total)
+        c[at] = canonical_c(total)

@@ -29,18 +29,23 @@ _NAN = _W(0x7FFFFFFF)
 class Result(NamedTuple):
     """The format of c, and how a sum is rounded to it (DOT-010)."""
 
-    kept_bits: np.int64
-    smallest_exponent: np.int64
-    largest: np.float64
+    kept_bits: int
+    smallest_exponent: int
+    largest: float
     is_nearest: bool
 
 
 class Pairs(NamedTuple):
-    """The pairs of rows of a kernel: row n with row n, or each row of a with each row of b."""
+    """The pairs of some rows of a and of b: the nth with the nth, or each with each.
 
-    first: int
-    last: int
-    columns: int  # 0 for row n with row n
+    Results of each with each lie in rows of so many columns.
+    """
+
+    first_a: int
+    last_a: int
+    first_b: int
+    last_b: int
+    columns: int  # 0 for the nth with the nth
 
 
 class Chunks(NamedTuple):
@@ -56,19 +61,27 @@ def result_of(profile: DotProfile) -> Result:
     fmt = formats[profile.result]
     is_cut = profile.result == "f32" and profile.family in ROUNDED_ONCE
     return Result(
-        _I(profile.result_bits),
-        _I(fmt.smallest_exponent),
-        _D(fmt.largest),
+        profile.result_bits,
+        fmt.smallest_exponent,
+        float(fmt.largest),
         not is_cut,
     )
 
 
 @step
-def rows_of_pair(n, columns):
-    """Return the rows of pair n."""
-    if columns == 0:
-        return n, n
-    return n // columns, n % columns
+def pair_count(pairs):
+    """Return how many pairs there are."""
+    rows = pairs.last_a - pairs.first_a
+    return rows if pairs.columns == 0 else rows * (pairs.last_b - pairs.first_b)
+
+
+@step
+def rows_of_pair(n, pairs):
+    """Return the rows of a pair, among those of the kernel, and the place of its result."""
+    if pairs.columns == 0:
+        return n, n, pairs.first_a + n
+    i, j = n // (pairs.last_b - pairs.first_b), n % (pairs.last_b - pairs.first_b)
+    return i, j, (pairs.first_a + i) * pairs.columns + pairs.first_b + j
 
 
 @step

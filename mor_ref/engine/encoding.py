@@ -272,7 +272,7 @@ def loop_for(fmt: Format, rounding: Rounding, special: SpecialCases, dtype: np.d
 
 
 def _at_random(target: Any, word: Any) -> Loop:
-    by_random_words = Direct(encode_array_at_random, target, word)
+    by_random_words = Direct(encode_array_at_random, target, word, reads=2)
 
     def encode_slice(kind: Kind, bits: Bits, out: Bits, random: Any) -> None:
         words, n = random.words, word(random.n)

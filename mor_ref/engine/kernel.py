@@ -293,8 +293,9 @@ class _KernelCache(_Cache):
 
 
 # With the error model "numpy", a division by zero follows IEEE 754 and raises nothing.
-step = numba.njit(error_model="numpy")
-"""A scalar step of a rule; it is compiled into the kernels that call it."""
+_WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+step = numba.njit(error_model="numpy", **_WITHOUT_WRAPPERS)
+"""A scalar step of a rule; it is compiled into the kernels that call it, and not for Python."""
 
 
 class _Kernel(CPUDispatcher):
@@ -320,26 +321,31 @@ class Direct:
     compiled function for each. It has their dtypes and flags, such as `x.dtype, x.flags.num`. The
     caller has just made the others, by `np.empty` or `np.zeros`, and their dtypes and dimensions
     follow from those that were given. All else that it tells is the same as well. So there is an
-    object for each place that calls, and for each row.
+    object for each place that calls, and for each row. The first arrays are those that the kernel
+    only reads, as many as `reads`.
     """
 
-    def __init__(self, kernel: Any, *row: Any) -> None:
-        self.kernel, self.row = kernel, row
+    def __init__(self, kernel: Any, *row: Any, reads: int = 1) -> None:
+        self.kernel, self.row, self._reads = kernel, row, reads
         self._functions: dict[Any, Any] = {}
 
     def __call__(self, kind: tuple[Any, ...], *arguments: Any) -> Any:
         """Run the kernel with these arguments, some of which are of that kind, and with the row."""
         function = self._functions.get(kind)
         if function is None:
-            function = compiled_for(self.kernel, (*arguments, *self.row))
+            given = arguments[: self._reads]
+            function = compiled_for(self.kernel, (*arguments, *self.row), given)
             self._functions[kind] = function
         return function(*arguments, *self.row)
 
 
-def compiled_for(kernel: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
+def compiled_for(
+    kernel: Any, arguments: Sequence[Any], given: Sequence[Any] = ()
+) -> Callable[..., Any]:
     """Return the compiled function of a kernel for arguments of these types.
 
-    What no public function gives to a kernel is refused: its loops read arrays in order.
+    What no public function gives to a kernel is refused: its loops read arrays in order. Those that
+    are given are only read, so that one function takes them whether they can be written or not.
     """
     for array in arguments:
         if not isinstance(array, np.ndarray):
@@ -350,8 +356,16 @@ def compiled_for(kernel: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
                 f"an array of dtype {dtype.str} and strides {array.strides} lies in no order that "
                 "kernels take; give a contiguous and aligned copy"
             )
-    function: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))
+    types = (_type_of(argument, given) for argument in arguments)
+    function: Callable[..., Any] = kernel.compile(tuple(types))
     return function
+
+
+def _type_of(argument: Any, given: Sequence[Any]) -> Any:
+    """Return the type of an argument; an array that is given is one that nobody writes to."""
+    own: Any = numba.typeof(argument)
+    is_given = any(argument is array for array in given)
+    return own.copy(readonly=True) if is_given and isinstance(argument, np.ndarray) else own
 
 
 _names: set[str] = set()  # of the kernels that were made

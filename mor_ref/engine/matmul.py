@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import in_order
 from mor_ref.definitions.dot import DotProfile
-from mor_ref.definitions.format import Format
 from mor_ref.engine.dot import dot
 from mor_ref.engine.dot_operands import Operand
 from mor_ref.engine.dot_rounding import canonical_c, fused
@@ -20,8 +19,7 @@ _D = np.float64
 class Piece(NamedTuple):
     """Some rows of an operand between two places of K, with a scale for each row."""
 
-    value: NDArray[np.float64]
-    fmt: Format
+    operand: Operand
     scale: NDArray[np.float32]
 
 
@@ -63,14 +61,14 @@ def product(
     a: Operand, b: Operand, profile: DotProfile, threads: int | None
 ) -> NDArray[np.float32]:
     """GEM-001: the dot product of each row of a with each row of b, from +0 on."""
-    shape = a.shape[0], b.shape[0]
-    c = np.zeros(shape[0] * shape[1], _F)
-    return dot(a, b, c, profile, crossed=True, threads=threads).c.reshape(shape)
+    c = np.zeros((len(a.entries), len(b.entries)), _F)
+    dot(a, b, c.reshape(-1), profile, crossed=True, threads=threads)
+    return c
 
 
 def add_segment(
     a: Piece, b: Piece, c: NDArray[np.float32], profile: DotProfile, threads: int | None
 ) -> None:
     """GEM-003: add the products of a segment of K, times both scales, to c."""
-    partial = product(Operand(a.value, a.fmt), Operand(b.value, b.fmt), profile, threads)
+    partial = product(a.operand, b.operand, profile, threads)
     add_scaled(partial, a.scale, b.scale, c)

@@ -48,7 +48,7 @@ def take_rung(choice, accepted, errors, rung, fallback):
             choice[n] = rung
 
 
-_accept_means, _take_rung = Direct(accept_means), Direct(take_rung)
+_accept_means, _take_rung = Direct(accept_means), Direct(take_rung, reads=0)
 
 
 def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:

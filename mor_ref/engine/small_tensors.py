@@ -113,14 +113,20 @@ class SmallTensor:
         self.which = tuple(scale.is_shared for scale in self.outer)
 
     def compile(
-        self, steps: Sequence[tuple[Any, ...]], last_step: Any, *, has_amaxes: bool
+        self,
+        steps: Sequence[tuple[Any, ...]],
+        last_step: Any,
+        given: Sequence[Any],
+        *,
+        has_amaxes: bool,
     ) -> tuple[Callable[..., Any], ...]:
         """Return a function for each step, which the arguments of a call show."""
         kernels: list[Any] = [] if has_amaxes else [find_extremes]
         for scale, rule in zip([*self.outer, self.last], self.kernels.rules, strict=True):
             kernels += [largest_of_groups, rule.run] if scale.is_shared else [rule.run]
         kernels.append(last_step)
-        return tuple(compiled_for(*step) for step in zip(kernels, steps, strict=True))
+        pairs = zip(kernels, steps, strict=True)
+        return tuple(compiled_for(kernel, step, given) for kernel, step in pairs)
 
 
 @lru_cache(maxsize=256)
@@ -179,13 +185,15 @@ def in_steps(
     blocks, sums = TileScales(small.block, encode, decode), np.zeros(small.sums, _SUM)
     rule, more, word = kernels.grid, out, None
     if random is not None:
-        rule, more, word = kernels.at_random(random.n), random.words, random.words.dtype
+        rule, more = kernels.at_random(random.n), random.words
+        word = random.words.dtype, random.words.flags.num
     steps.append((x, *small.rows, blocks, rule, room, more, sums))
     kind = x.dtype, x.flags.num, room.dtype, room.flags.num, given, small.which, word
     functions = kernels.compiled.get(kind)
     if functions is None:
         last_step = quantize_part if random is None else quantize_part_at_random
-        functions = small.compile(steps, last_step, has_amaxes=given[1] is not None)
+        read = (x,) if random is None else (x, random.words)
+        functions = small.compile(steps, last_step, read, has_amaxes=given[1] is not None)
         kernels.compiled[kind] = functions
     for function, arguments in zip(functions, steps, strict=True):
         signs = function(*arguments)

@@ -98,21 +98,24 @@ def _overall(arrays: Arrays, name: str) -> NDArray[np.float32]:
 def _exact_sums(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> NDArray[np.float32]:
     """Return exact sums of numbers times factors."""
     from mor_ref.engine.dot import dot
-    from mor_ref.engine.dot_operands import Operand, numbers_of
+    from mor_ref.engine.dot_operands import Operand, Range, binary32_of, scales_of
 
     block = parameters["scale_block"]
     operands = []
     for name in "ab":
         codes = arrays[name]
         choice = np.repeat(arrays[f"choice_{name}"], block, axis=1)[:, : codes.shape[1]]
-        value = np.zeros(codes.shape)
+        words = np.zeros(codes.shape, np.uint32)
         for index, known in enumerate(CHOICES):
             fmt = formats[known]
-            taken = numbers_of((codes & (fmt.code_count - 1)).astype(code_dtype(fmt)), fmt)
-            value = np.where(choice == index, taken, value)
+            taken = binary32_of((codes & (fmt.code_count - 1)).astype(code_dtype(fmt)), fmt)
+            words = np.where(choice == index, taken, words)
         scale = _factors(parameters, arrays, name).astype(np.float64) * _overall(arrays, name)
-        operands.append(Operand(value, formats["f32"], scale, block, *_RANGE_OF_SCALES))
-    return dot(operands[0], operands[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+        scales = scales_of(scale, block, 0)
+        operands.append(Operand(words, formats["f32"], scales, Range(*_RANGE_OF_SCALES)))
+    results = np.zeros(len(arrays["a"]), np.float32)
+    dot(operands[0], operands[1], results, profile)
+    return results
 
 
 def _scaled_by_instruction(
@@ -132,7 +135,8 @@ def _scaled_by_instruction(
         operands.append(
             operand_of(codes, element_format, profile, scales, fmt, parameters["scale_block"])
         )
-    results = dot(operands[0], operands[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+    results = np.zeros(len(arrays["a"]), np.float32)
+    dot(operands[0], operands[1], results, profile)
     overall = [arrays[f"overall_{name}"].view(np.float32) for name in "ab"]
     for n in range(results.size):
         multiply_by_scales(
@@ -157,18 +161,18 @@ def _in_pieces(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> N
         for name, fmt_name in zip("ab", taken, strict=True):
             codes = arrays[f"y_{name}" if is_upcast else name][n : n + 1, part]
             factor = np.float32(1) if is_upcast else factors[name][n, k]
-            pieces.append(_piece(codes, formats[fmt_name], factor))
+            pieces.append(_piece(codes, formats[fmt_name], factor, piece_profile))
         add_segment(pieces[0], pieces[1], results[n], piece_profile, 1)
     return results[:, 0, 0]
 
 
-def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
+def _piece(codes: NDArray[Any], fmt: Format, factor: Any, profile: DotProfile) -> "Piece":
     """Return one row in a piece of K."""
-    from mor_ref.engine.dot_operands import numbers_of
+    from mor_ref.engine.dot_operands import operand_of
     from mor_ref.engine.matmul import Piece
 
     plain = np.ascontiguousarray(codes.astype(code_dtype(fmt)))
-    return Piece(numbers_of(plain, fmt), fmt, np.array([factor], np.float32))
+    return Piece(operand_of(plain, fmt, profile), np.array([factor], np.float32))
 
 
 def cuda(call: DeviceCall) -> DeviceArrays:
