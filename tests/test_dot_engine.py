@@ -11,7 +11,7 @@ import mor_ref
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
-from mor_ref.engine.dot_operands import NO_SCALES, binary32_of, forms_of, rows_of_pairs
+from mor_ref.engine.dot_operands import NO_SCALES, binary32_of, forms_of, room_of, rows_of_pairs
 from mor_ref.engine.dot_rounding import Pairs
 from mor_ref.exact import dot as exact_dot
 
@@ -164,8 +164,8 @@ def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
 
 
 @numba.njit
-def rows_made(entries, scales, forms, pairs):
-    a, _ = rows_of_pairs(entries, entries, scales, scales, forms, pairs)
+def rows_made(entries, scales, forms, pairs, room):
+    a, _ = rows_of_pairs(entries, entries, scales, scales, forms, pairs, room)
     return a.value, a.exponent, a.whole, a.special
 
 
@@ -181,7 +181,8 @@ def test_rows_have_the_numbers_of_their_codes(fmt):
     for has_codes, entries in ways.items():
         has_wholes = own.bits <= 8  # those of bf16 do not fit a word
         forms = forms_of(own, own, row, has_wholes=has_wholes, has_codes=has_codes)
-        made = rows_made(entries, NO_SCALES, forms, Pairs(1, 3, 1, 3, 0))
+        room = room_of(4 * (entries.shape[1] + row.chunk) if has_codes else 0)
+        made = rows_made(entries, NO_SCALES, forms, Pairs(1, 3, 1, 3, 0), room)
         value, exponent, whole = (part.reshape(len(part), made[0][0].size) for part in made[:3])
         columns = right.shape[1]
         np.testing.assert_array_equal(value[:, :columns], right[1:])

@@ -22,7 +22,15 @@ from mor_ref.api.dequantization import (
 from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums
 from mor_ref.api.stochastic import words_given
-from mor_ref.arrays import Bits, Numbers, code_dtype, described, numbers_from, room_for
+from mor_ref.arrays import (
+    Bits,
+    Numbers,
+    RandomWords,
+    code_dtype,
+    described,
+    numbers_from,
+    room_for,
+)
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.before_blocks import Hadamard, in_words
 from mor_ref.definitions.block_formats import BlockFormat, split_factor
@@ -199,10 +207,11 @@ def quantized_whole(
     """
     shape, dtype = numbers.shape, code_dtype(formulas.fmt)
     units = in_one_block(shape) if cut is None else cut
-    words, inputs = None, [numbers.bits]
+    words: RandomWords | None = None
+    inputs: tuple[Bits, ...] = (numbers.bits,)
     if not random_bits is n_random_bits is None:
         words = words_given(random_bits, n_random_bits, shape)
-        inputs.append(words.words)
+        inputs += (words.words,)
     room, store = room_for(out, shape, dtype, inputs)
     tensor = _in_blocks()(numbers, formulas, units, None, threads, given, room, None, words)
     return _record(numbers, formulas, record_of, tensor, store(room))

@@ -64,10 +64,11 @@ def encode(
     """
     plan = _plans(fmt, rounding, overflow, nan, profile)
     numbers = numbers_from(x, "x", widest=np.float64)
-    words, inputs = None, [numbers.bits]
+    words: RandomWords | None = None
+    inputs: tuple[Bits, ...] = (numbers.bits,)
     if plan.rounding == "sr" or not random_bits is n_random_bits is None:
         words = _random_words(plan, random_bits, n_random_bits, numbers.shape)
-        inputs += [] if words is None else [words.words]
+        inputs += () if words is None else (words.words,)
     codes, store = room_for(out, numbers.shape, plan.dtype, inputs)
     plan.encode_into(codes, numbers, plan[numbers.dtype], words, threads)
     return store(codes)

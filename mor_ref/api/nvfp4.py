@@ -21,7 +21,7 @@ from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
-from mor_ref.records import made_later
+from mor_ref.records import Values, made_later
 from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
@@ -175,10 +175,13 @@ def _record_by(profile: Nvfp4Profile, given: AmaxOrScale = NOTHING_GIVEN) -> "Re
             zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
             scales = scales_of(zeros, formulas, 1, {name: given})
         overall = scales.codes[name].view(np.float32)
-        overall = overall[0, 0, ...] if is_one else overall.reshape(-1)
-        both = overall, decode_scales(overall)
-        encode, decode = both[::-1] if begins_with_decode else both
-        values = lambda: (*first(), tensor.scales.codes["s"], encode, decode, profile)  # noqa: E731
+        reciprocals = decode_scales(overall)  # now: a mode of the processor may change them later
+
+        def values() -> Values:
+            both = (own[0, 0, ...] if is_one else own.reshape(-1) for own in (overall, reciprocals))
+            encode, decode = (*both,)[::-1] if begins_with_decode else both
+            yield from (*first(), tensor.scales.codes["s"], encode, decode, profile)
+
         return made_later(Nvfp4, {"codes": codes}, values)
 
     return record

@@ -339,12 +339,16 @@ def _choose(
     """MOR-001: the index of the first rung that accepts each unit, the fallback's if none does."""
     fallback, note = len(policy.ladder), _engine().note_accepted
     choice = np.empty(extremes.amax.shape, np.uint8)
-    choice.fill(fallback)
     for index, rung in enumerate(policy.ladder):
         own = sums[rung.name]
         if policy.asks_by_unit and rung.metric.is_asked_by_unit:
             accepted = asked_by_unit(
-                rung.metric, own, sums, extremes, numbers=numbers, asked=choice == fallback
+                rung.metric,
+                own,
+                sums,
+                extremes,
+                numbers=numbers,
+                asked=choice == fallback if index else None,
             )
         else:
             accepted = rung.metric.engine(own, sums, extremes)

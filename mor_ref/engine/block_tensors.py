@@ -30,7 +30,8 @@ def in_blocks(
     The amaxes of the blocks may be known. Amaxes and numbers of scales may be given (BLF-008). With
     random words, codes are rounded at random (QNT-005), and there is no `out`.
     """
-    check_functions(record)
+    if record.functions:
+        check_functions(record)
     if threads is None and not given:
         small = small_tensor(record, units)
         if small is not None:

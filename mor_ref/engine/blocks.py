@@ -102,7 +102,7 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
     if numbers.dtype not in WIDENED:
         numbers.bits.setflags(write=False)  # so that a kernel is compiled for one kind of array
-        return Words(numbers.bits, Place(0, 0, columns))
+        return Words(numbers.bits, _first_place(columns))
     bits = numbers.bits
     width = part.right - part.left
     if bits.size > width * (part.bottom - part.top):
@@ -113,6 +113,11 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     _to_binary32(numbers.dtype)((bits.dtype, bits.flags.num), bits, wide, None)
     wide.setflags(write=False)
     return Words(wide, Place(part.top, part.left, width))
+
+
+@lru_cache(maxsize=1024)
+def _first_place(columns: int) -> Place:
+    return Place(0, 0, columns)
 
 
 @lru_cache

@@ -172,8 +172,13 @@ def decode(codes: Bits, fmt: ElementFormat) -> NDArray[np.float32]:
 def decode_into(
     bits: NDArray[np.uint32], codes: Bits, fmt: ElementFormat, threads: int | None
 ) -> None:
-    """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
-    loop, count = _loop_for(fmt), thread_count(threads, codes.size)
+    """Write the binary32 bits of each code."""
+    decode_with(loop_for(fmt), bits, codes, threads)
+
+
+def decode_with(loop: Direct, bits: NDArray[np.uint32], codes: Bits, threads: int | None) -> None:
+    """Write the binary32 bits of each code, with the loop of its format."""
+    count = thread_count(threads, codes.size)
     kind = codes.dtype, codes.flags.num, bits.dtype, bits.flags.num
     if count == 1:
         loop(kind, codes, bits)
@@ -186,8 +191,8 @@ def decode_into(
 
 
 @functools.lru_cache
-def _loop_for(fmt: ElementFormat) -> Direct:
-    """Return the loop of a format, with its table or its row."""
+def loop_for(fmt: ElementFormat) -> Direct:
+    """Return the loop of a format: a table is slower than the arithmetic of few bits."""
     if isinstance(fmt, TableFormat):
         return Direct(look_up, _layout_of_table(fmt).numbers)
     layout = layout_of(fmt)

@@ -15,12 +15,15 @@ from mor_ref.engine.dot_exact import accumulator_for, e_fdpa, exact
 from mor_ref.engine.dot_nvidia import cut_rule, gst_fdpa, t_fdpa
 from mor_ref.engine.dot_operands import (
     NO_RANGE,
+    NO_ROOM,
     TABLE_BITS,
     Operand,
     Range,
     Scales,
     chunk_count,
+    chunk_length,
     forms_of,
+    room_of,
 )
 from mor_ref.engine.dot_rounding import Chunks, Pairs
 from mor_ref.engine.kernel import Direct
@@ -28,6 +31,7 @@ from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.processor_modes import check_processor
 
 _SLICE = 1 << 17  # products of a slice, about: rows that are made for a kernel stay in the cache
+_LONG = 1 << 14  # numbers of a row
 _TILE, _SHORTEST, _LONGEST = 1 << 16, 16, 256  # numbers of rows that cross others, and such rows
 
 
@@ -78,7 +82,11 @@ def add_up(
 
     def work(pairs: Pairs) -> None:
         check_processor()  # as kernels do that are not called directly
-        loop.run(kind, a, b, *scales, c, pairs, chunks)
+        room = NO_ROOM
+        if columns > _LONG:
+            rows_of_both = pairs.last_a - pairs.first_a + pairs.last_b - pairs.first_b
+            room = room_of(rows_of_both * (columns + chunk_length(loop.profile)))
+        loop.run(kind, a, b, *scales, c, pairs, chunks, room)
 
     pairs = _pairs(rows, len(b), columns, crossed)
     for_each(work, pairs, thread_count(threads, c.size * columns))

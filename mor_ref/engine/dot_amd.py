@@ -96,9 +96,9 @@ def special_total_beyond(value_a, value_b, c):
 
 
 @kernel
-def tr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
+def tr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, rule):
     """DOT-017 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         total = c[at]
@@ -135,9 +135,9 @@ def add_halves(value_a, value_b, exponent_a, exponent_b, c, rule):
 
 
 @kernel
-def gtr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
+def gtr_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, rule):
     """DOT-018 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         total = c[at]

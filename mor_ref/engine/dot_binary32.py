@@ -17,9 +17,9 @@ _SMALLEST_NORMAL = np.float32(2.0**-126)
 
 
 @kernel
-def f32_fma(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms):
+def f32_fma(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms):
     """DOT-013 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         total = c[at]
@@ -30,9 +30,9 @@ def f32_fma(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms):
 
 
 @kernel
-def f32_pairwise(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms):
+def f32_pairwise(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms):
     """DOT-014 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     columns = a.value.shape[2]
     row = np.empty(columns, _F)
     for n in range(pair_count(pairs)):
@@ -80,9 +80,9 @@ def flushed_c(c):
 
 
 @kernel
-def ftz_mul_add(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, period):
+def ftz_mul_add(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, period):
     """DOT-016 for pairs of rows; an instruction is `period` chunks of two or four products."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         total = c[at]
@@ -108,9 +108,9 @@ def int32_sum(value_a, value_b):
 
 
 @kernel
-def integers(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, has_scales):
+def integers(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, has_scales):
     """DOT-019 and DOT-020 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         whole = int32_sum(a.whole[i, 0], b.whole[j, 0])

@@ -210,9 +210,9 @@ def add_products(words, a, b, i, j, chunk, accumulator):
 
 
 @kernel
-def exact(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, accumulator):
+def exact(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, accumulator):
     """DOT-012 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     words = np.empty(accumulator.words, _I)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
@@ -230,9 +230,9 @@ def exact(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, accumulator):
 
 
 @kernel
-def e_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, accumulator):
+def e_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, accumulator):
     """DOT-015 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     words = np.empty(accumulator.words, _I)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)

@@ -95,12 +95,12 @@ def rounded_chunk(whole, unit, result):
 
 
 @kernel
-def t_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule, period):
+def t_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, rule, period):
     """DOT-007 and DOT-008 for pairs of rows; DOT-011 if `period` chunks are promoted at once.
 
     The loop has the steps of a chunk itself, as a call with two operands would copy both.
     """
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
         total, promoted = c[at], c[at]
@@ -182,9 +182,9 @@ def add_groups(a, b, i, j, chunk, c, rule, values):
 
 
 @kernel
-def gst_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, forms, rule):
+def gst_fdpa(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, rule):
     """DOT-009 for pairs of rows."""
-    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs)
+    a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     values = np.empty(rule.chunk // GROUP, _D)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)

@@ -177,6 +177,27 @@ class Forms(NamedTuple):
     sees_scales: bool  # in what is special
 
 
+class Room(NamedTuple):
+    """Room for the rows of both operands, without shape; a kernel makes its own if there is none.
+
+    Room for long rows is NumPy's, in large pages.
+    """
+
+    value: NDArray[np.float64]
+    whole: NDArray[np.int64]
+    exponent: NDArray[np.int16]
+    special: NDArray[np.bool_]
+
+
+def room_of(count: int) -> Room:
+    """Return room for so many numbers, whether a rule reads all of it or not."""
+    value, whole = np.empty(count, _D), np.empty(count, _I)
+    return Room(value, whole, np.empty(count, _S), np.empty(count, np.bool_))
+
+
+NO_ROOM = room_of(0)
+
+
 class Rows(NamedTuple):
     """Rows as loops take them; scales lie apart from the numbers, one for each block.
 
@@ -223,7 +244,7 @@ def forms_of(
 
 
 @step
-def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs):
+def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs, room):
     """DOT-003 to DOT-006: return the rows of pairs, whose last chunks are filled with zeros."""
     rows_a, rows = pairs.last_a - pairs.first_a, pairs.last_b - pairs.first_b
     rows += rows_a
@@ -231,24 +252,32 @@ def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs):
     if forms.length != 0:
         chunks = (inner + forms.length - 1) // forms.length * (forms.length // forms.inner)
         inner = forms.inner
-    wholes = rows if forms.a.wholes != _D(0) else 0
-    room = (
-        np.empty((rows, chunks, inner), _D),
-        np.empty((wholes, chunks, inner), _I),
-        np.empty((rows if forms.has_exponents else 0, chunks, inner), _S),
-        np.empty((rows, chunks), np.bool_),
+    wholes, exponents = rows if forms.a.wholes != _D(0) else 0, rows if forms.has_exponents else 0
+    size = chunks * inner
+    if room.value.size < rows * size:
+        room = Room(
+            np.empty(rows * size, _D),
+            np.empty(wholes * size, _I),
+            np.empty(exponents * size, _S),
+            np.empty(rows * chunks, np.bool_),
+        )
+    parts = (
+        room.value[: rows * size].reshape((rows, chunks, inner)),
+        room.whole[: wholes * size].reshape((wholes, chunks, inner)),
+        room.exponent[: exponents * size].reshape((exponents, chunks, inner)),
+        room.special[: rows * chunks].reshape((rows, chunks)),
     )
-    a = rows_in(room, 0, rows_a, scales_a)
-    b = rows_in(room, rows_a, rows, scales_b)
+    a = rows_in(parts, 0, rows_a, scales_a)
+    b = rows_in(parts, rows_a, rows, scales_b)
     fill_rows(a, entries_a, scales_a, forms.a, forms, pairs.first_a)
     fill_rows(b, entries_b, scales_b, forms.b, forms, pairs.first_b)
     return a, b
 
 
 @step
-def rows_in(room, first, last, scales):
-    """Return the room for some rows."""
-    value, whole, exponent, special = room
+def rows_in(parts, first, last, scales):
+    """Return some of the rows that there is room for."""
+    value, whole, exponent, special = parts
     scale = np.empty((last - first, max(scales.number.shape[1], 1)), _D)
     block, lowest = _I(scales.block), _S(scales.lowest)
     part = slice(first, last)

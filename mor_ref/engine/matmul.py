@@ -43,14 +43,16 @@ def multiply_by_scales(c, scale_a, scale_b):
 @kernel
 def reciprocals(scale, out):
     """GEM-003: RN32(1 / scale)."""
-    for i in range(scale.size):
-        out[i] = canonical_c(_F(_F(1) / scale[i]))
+    own, results = scale.reshape(-1), out.reshape(-1)
+    for i in range(own.size):
+        results[i] = canonical_c(_F(_F(1) / own[i]))
 
 
 def decode_scales(scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """GEM-003: the factors of elements that were multiplied by a scale."""
-    reciprocal, own = np.empty(scale.shape, _F), in_order(scale).reshape(-1)
-    _reciprocals((own.dtype, own.flags.num), own, reciprocal.reshape(-1))
+    own = in_order(scale)
+    reciprocal = np.empty(own.shape, _F)
+    _reciprocals((own.flags.num, own.ndim), own, reciprocal)
     return reciprocal
 
 

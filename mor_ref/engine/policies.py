@@ -35,17 +35,24 @@ Accepted = NDArray[np.bool_]
 @integer_kernel
 def accept_means(errors, limits, accepted):
     """MOR-002: sum < T * nonzero, or nothing counts; both sides fit 64 bits (ERR-005)."""
-    for n in range(accepted.size):
+    sums, units = errors.reshape(-1, 3), accepted.reshape(-1)
+    for n in range(units.size):
         limit = limits[n if limits.size > 1 else 0]
-        accepted[n] = errors[n, 0] < limit * errors[n, 1] or errors[n, 1] == _W(0)
+        units[n] = sums[n, 0] < limit * sums[n, 1] or sums[n, 1] == _W(0)
 
 
 @integer_kernel
 def take_rung(choice, accepted, errors, rung, fallback):
-    """MOR-001: note the rung of units that are left, that it accepts, and that lose nothing."""
-    for n in range(choice.size):
-        if choice[n] == fallback and accepted[n] and errors[n, 2] == _W(0):
-            choice[n] = rung
+    """MOR-001: note the rung of units that are left, that it accepts, and that lose nothing.
+
+    All are left to the first rung.
+    """
+    sums, units, own = errors.reshape(-1, 3), accepted.reshape(-1), choice.reshape(-1)
+    for n in range(own.size):
+        if rung == 0:
+            own[n] = fallback
+        if own[n] == fallback and units[n] and sums[n, 2] == _W(0):
+            own[n] = rung
 
 
 _accept_means, _take_rung = Direct(accept_means), Direct(take_rung, reads=0)
@@ -53,20 +60,27 @@ _accept_means, _take_rung = Direct(accept_means), Direct(take_rung, reads=0)
 
 def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
     """MOR-002 for units: which of their means are below T / 2^23."""
-    own, accepted = in_order(errors).reshape(-1, 3), np.empty(errors.shape[:-1], np.bool_)
-    limits = np.array(limit, _W, ndmin=1).reshape(-1)
-    kind = own.dtype, own.flags.num
-    _accept_means(kind, own, limits, accepted.reshape(-1))
+    own, accepted = in_order(errors), np.empty(errors.shape[:-1], np.bool_)
+    limits = _one_limit(limit) if type(limit) is int else np.array(limit, _W, ndmin=1).reshape(-1)
+    _accept_means((own.flags.num, own.ndim), own, limits, accepted)
     return accepted
+
+
+@functools.lru_cache
+def _one_limit(limit: int) -> NDArray[np.uint64]:
+    return np.array([limit], _W)
 
 
 def note_accepted(
     choice: NDArray[np.uint8], accepted: Accepted, errors: Errors, rung: int, fallback: int
 ) -> None:
-    """MOR-001: give the units that are left a rung if it accepts them and they lose nothing."""
-    own, units = in_order(errors).reshape(-1, 3), in_order(accepted).reshape(-1)
-    kind = own.dtype, own.flags.num, units.dtype, units.flags.num
-    _take_rung(kind, choice.reshape(-1), units, own, rung, fallback)
+    """MOR-001: give the units that are left a rung if it accepts them and they lose nothing.
+
+    All are left to rung 0, whatever `choice` holds.
+    """
+    own, units = in_order(errors), in_order(accepted)
+    kind = own.flags.num, own.ndim, units.flags.num
+    _take_rung(kind, choice, units, own, rung, fallback)
 
 
 def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:

@@ -1,5 +1,6 @@
 """The chapter on scales: the extremes of blocks."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
-from mor_ref.engine.amaxes import Counted, Pattern, find_extremes, largest_of_groups, pattern_of
+from mor_ref.engine.amaxes import Counted, find_extremes, largest_of_groups, pattern_of
 from mor_ref.engine.blocks import (
     Gathered,
     Part,
@@ -90,20 +91,20 @@ def _gathered(
     has_amin: bool,
 ) -> tuple[Any, Any]:
     """Return the largest magnitude of each block, and minus the smallest if it is wanted."""
-    block, pattern = Sides(*partition.block), pattern_of(word_of(numbers), counted)
-    whole = only_part(partition)
+    whole = _whole_of(partition)
     if whole is not None:
         amax, minus_amin = np.zeros(partition.grid, _U), None
         if has_amin:
             minus_amin = np.zeros(partition.grid, _U)
-        _find(numbers, whole, partition.columns, block, pattern, amax, minus_amin)
+        _find(numbers, *whole, partition.columns, counted, amax, minus_amin)
         return amax, minus_amin
     gathered = [Gathered(partition, _U, 0, np.maximum) for _ in range(1 + has_amin)]
+    block = Sides(*partition.block)
 
     def find_in_part(part: Part) -> None:
         rooms = [one.room_for(part) for one in gathered]
-        minus_amin = rooms[1] if has_amin else None
-        _find(numbers, part, partition.columns, block, pattern, rooms[0], minus_amin)
+        minus_amin, bounds = rooms[1] if has_amin else None, row_bounds(part, block.rows)
+        _find(numbers, part, bounds, block, partition.columns, counted, rooms[0], minus_amin)
         for one, room in zip(gathered, rooms, strict=True):
             one.add(part, room)
 
@@ -111,19 +112,27 @@ def _gathered(
     return gathered[0].blocks, gathered[-1].blocks
 
 
+@lru_cache(maxsize=1024)
+def _whole_of(partition: Partition) -> tuple[Part, NDArray[np.int64], Sides] | None:
+    """Return a whole tensor as one part, the rows where it is cut, and the sides of its blocks."""
+    part, block = only_part(partition), Sides(*partition.block)
+    return None if part is None else (part, row_bounds(part, block.rows), block)
+
+
 def _find(
     numbers: Numbers,
     part: Part,
-    columns: int,
+    bounds: NDArray[np.int64],
     block: Sides,
-    pattern: Pattern,
+    columns: int,
+    counted: Counted,
     amax: NDArray[np.uint32],
     minus_amin: NDArray[np.uint32] | None,
 ) -> None:
     """Find the extremes of the blocks that a part touches."""
     check_processor()  # as kernels do that are not called directly
-    (x, place), bounds = words_of(numbers, columns, part), row_bounds(part, block.rows)
-    kind = x.dtype, x.flags.num, minus_amin is None
+    x, place = words_of(numbers, columns, part)
+    pattern, kind = pattern_of(x.dtype, counted), (x.dtype, x.flags.num, minus_amin is None)
     _find_extremes(kind, x, place, part, bounds, block, pattern, amax, minus_amin)
 
 

@@ -62,7 +62,8 @@ class _Kernels:
 class _Scale(NamedTuple):
     """A scale: the arguments that are the same in each call, and whether blocks share it.
 
-    Each of its parts has so many rows and columns of blocks, and those of scales below share it.
+    Each of its parts has so many rows and columns of blocks. Of each scale above, so many rows and
+    columns of its own parts share one.
     """
 
     name: str
@@ -71,7 +72,7 @@ class _Scale(NamedTuple):
     first: tuple[Any, ...]
     of_blocks: tuple[int, int]
     is_shared: bool
-    shared: tuple[tuple[int, int], ...]
+    above: tuple[tuple[int, int], ...]
 
 
 class SmallTensor:
@@ -95,7 +96,7 @@ class SmallTensor:
                 (None, 0, own.grid[0], rule.constants, rule.rows),
                 blocks_in(own.block, cut.block),
                 own.grid != cut.grid,
-                tuple(blocks_in(own.block, below) for below in sides[at + 1 :]),
+                tuple(blocks_in(outer, own.block) for outer in sides[:at]),
             )
             for at, (own, scale, rule) in enumerate(
                 zip([*parts, cut], record.scales, kernels.rules, strict=True)
@@ -167,7 +168,7 @@ def in_steps(
         amaxes = np.zeros(last.grid, _WORD)
         steps.append((x, *small.places, kernels.patterns[x.dtype], amaxes, None))
     codes: dict[str, Bits] = {}
-    above: list[Any] = []
+    above: list[tuple[Any, Any]] = []
     for scale in small.outer:
         words = amaxes
         if scale.is_shared:
@@ -175,13 +176,13 @@ def in_steps(
             steps.append((amaxes, *scale.of_blocks, words))
         stored = codes[scale.name] = np.empty(scale.grid, scale.dtype)
         own = np.empty(scale.grid, _NUMBER)
-        steps.append((words, *scale.first, *_shared(above), stored, own, None, None))
-        above.append((own, words, scale.shared))
+        steps.append((words, *scale.first, *_read(above, scale), stored, own, None, None))
+        above.append((own, words))
     stored = codes[last.name] = np.empty(last.grid, last.dtype)
     decode = np.empty(last.grid, _WORD) if small.has_decode else None
     encode = np.empty(last.grid, _WORD) if small.has_encode else None
     tried = () if small.tries is None else (x, *small.tries)
-    steps.append((amaxes, *last.first, *_shared(above), stored, None, decode, encode, *tried))
+    steps.append((amaxes, *last.first, *_read(above, last), stored, None, decode, encode, *tried))
     blocks, sums = TileScales(small.block, encode, decode), np.zeros(small.sums, _SUM)
     rule, more, word = kernels.grid, out, None
     if random is not None:
@@ -211,9 +212,10 @@ def _refuse_negative(record: BlockFormat, signs: Sequence[int]) -> None:
             raise ValueError(negative_factor(record, factor))
 
 
-def _shared(above: list[Any]) -> list[Any]:
+def _read(above: list[tuple[Any, Any]], scale: _Scale) -> list[Any]:
     """Return for each scale above the numbers, the amaxes, and how many parts share one."""
     arguments: list[Any] = []
-    for n, (numbers, words, shared) in enumerate(above):
-        arguments += numbers, words, *shared[len(above) - n - 1]
+    for outer, counts in zip(above, scale.above, strict=True):
+        arguments += outer
+        arguments += counts
     return arguments
