@@ -166,7 +166,7 @@ def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
 @numba.njit
 def rows_made(entries, scales, forms, pairs, room):
     a, _ = rows_of_pairs(entries, entries, scales, scales, forms, pairs, room)
-    return a.value, a.exponent, a.whole, a.special
+    return a.value, a.exponent, a.special
 
 
 @pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e2m1", "e4m3fnuz", "int8_mx", "bf16", "f16"])
@@ -179,11 +179,10 @@ def test_rows_have_the_numbers_of_their_codes(fmt):
     is_finite = np.isfinite(right)
     ways = {False: binary32_of(codes, own)} | ({True: codes} if own.bits <= 8 else {})
     for has_codes, entries in ways.items():
-        has_wholes = own.bits <= 8  # those of bf16 do not fit a word
-        forms = forms_of(own, own, row, has_wholes=has_wholes, has_codes=has_codes)
+        forms = forms_of(own, own, row, has_codes=has_codes)
         room = room_of(4 * (entries.shape[1] + row.chunk) if has_codes else 0)
         made = rows_made(entries, NO_SCALES, forms, Pairs(1, 3, 1, 3, 0), room)
-        value, exponent, whole = (part.reshape(len(part), made[0][0].size) for part in made[:3])
+        value, exponent = (part.reshape(len(part), made[0][0].size) for part in made[:2])
         columns = right.shape[1]
         np.testing.assert_array_equal(value[:, :columns], right[1:])
         assert not value[:, columns:].any()
@@ -192,10 +191,5 @@ def test_rows_have_the_numbers_of_their_codes(fmt):
         with_search = np.maximum(logs, own.smallest_exponent)
         np.testing.assert_array_equal(exponent[:, :columns][finite], with_search)
         assert (exponent[value == 0] == exponent.min()).all()
-        if has_wholes:
-            unit = 2.0 ** (own.smallest_exponent - own.mantissa_bits)
-            np.testing.assert_array_equal(
-                whole[:, :columns] * unit * is_finite[1:], np.where(is_finite, right, 0)[1:]
-            )
         chunks = np.isfinite(value).reshape(2, -1, row.chunk).all(axis=2)
-        np.testing.assert_array_equal(made[3], ~chunks)
+        np.testing.assert_array_equal(made[2], ~chunks)

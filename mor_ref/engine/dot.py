@@ -124,10 +124,7 @@ def loop_of(
     """Return the loop for operands of these formats, whose scales have these ranges."""
     has_codes = a.bits <= TABLE_BITS and b.bits <= TABLE_BITS  # both: to have few kinds of kernels
     loop, *rule = _loop_and_rule(profile, a, b, range_a, range_b)
-    has_wholes = profile.family in ("int32", "switchback")
-    if profile.family == "exact":
-        has_wholes = rule[0].run != 0
-    forms = forms_of(a, b, profile, has_wholes=has_wholes, has_codes=has_codes)
+    forms = forms_of(a, b, profile, has_codes=has_codes)
     return Loop(Direct(loop, forms, *rule, reads=2), profile, has_codes)
 
 

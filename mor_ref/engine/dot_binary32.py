@@ -103,7 +103,7 @@ def int32_sum(value_a, value_b):
     """DOT-019: the sum of products of integers, as int32 holds it."""
     whole = np.int32(0)
     for k in range(value_a.size):
-        whole = np.int32(whole + np.int32(value_a[k] * value_b[k]))
+        whole = np.int32(whole + np.int32(_D(value_a[k] * value_b[k])))
     return whole
 
 
@@ -113,9 +113,9 @@ def integers(of_a, of_b, scales_a, scales_b, c, pairs, chunks, room, forms, has_
     a, b = rows_of_pairs(of_a, of_b, scales_a, scales_b, forms, pairs, room)
     for n in range(pair_count(pairs)):
         i, j, at = rows_of_pair(n, pairs)
-        whole = int32_sum(a.whole[i, 0], b.whole[j, 0])
+        whole = int32_sum(a.value[i, 0], b.value[j, 0])
         value = _F(whole)
-        if has_scales and a.whole.shape[2] != 0:
+        if has_scales and a.value.shape[2] != 0:
             unscaled = _F(value * _UNSCALE)
             value = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
         c[at] = canonical_c(value)

@@ -146,11 +146,11 @@ def rounded_words(words, accumulator):
 
 
 @step
-def run_total(value_a, value_b):
-    """DOT-012: the sum of products of integers, which one word holds."""
+def run_total(value_a, value_b, units):
+    """DOT-012: the sum of products in units of the smallest one, which one word holds."""
     total = _I(0)
     for k in range(value_a.size):
-        total += _I(value_a[k] * value_b[k])
+        total += _I(_D(_D(value_a[k] * value_b[k]) * units))
     return total
 
 
@@ -186,12 +186,12 @@ def scaled_special_total(a, b, i, j, chunk, c):
 
 @step
 def add_runs(words, a, b, i, j, accumulator):
-    """DOT-012: add the products of rows of integers, in runs that one word holds."""
-    start, columns = 0, a.whole.shape[2]
+    """DOT-012: add the products of rows, in runs that one word holds."""
+    start, columns, units = 0, a.value.shape[2], power_of_two(_I(-accumulator.unit))
     while start < columns:
         end_a, end_b = start // a.block * a.block + a.block, start // b.block * b.block + b.block
         end = min(end_a, end_b, start + accumulator.run, columns)
-        total = run_total(a.whole[i, 0, start:end], b.whole[j, 0, start:end])
+        total = run_total(a.value[i, 0, start:end], b.value[j, 0, start:end], units)
         scales = scale_at(a, i, start), scale_at(b, j, start)
         add_run(words, total, accumulator.unit, scales[0], scales[1], accumulator.first_field)
         start = end

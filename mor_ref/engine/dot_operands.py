@@ -162,7 +162,6 @@ class Form(NamedTuple):
     numbers: NDArray[np.float64] | None  # of codes; None for the bits of binary32
     lowest: int  # exponent of normal numbers
     smallest: float  # number that is not flushed to +0 (DOT-016)
-    wholes: float  # in a unit, of sums of integers; 0 if no rule takes them
 
 
 class Forms(NamedTuple):
@@ -184,15 +183,13 @@ class Room(NamedTuple):
     """
 
     value: NDArray[np.float64]
-    whole: NDArray[np.int64]
     exponent: NDArray[np.int16]
     special: NDArray[np.bool_]
 
 
 def room_of(count: int) -> Room:
     """Return room for so many numbers, whether a rule reads all of it or not."""
-    value, whole = np.empty(count, _D), np.empty(count, _I)
-    return Room(value, whole, np.empty(count, _S), np.empty(count, np.bool_))
+    return Room(np.empty(count, _D), np.empty(count, _S), np.empty(count, np.bool_))
 
 
 NO_ROOM = room_of(0)
@@ -205,7 +202,6 @@ class Rows(NamedTuple):
     """
 
     value: NDArray[np.float64]
-    whole: NDArray[np.int64]  # numbers as integers, if a rule adds up integers
     exponent: NDArray[np.int16]  # if a rule reads them
     special: NDArray[np.bool_]  # whether a number of a chunk is infinite or NaN
     scale: NDArray[np.float64]
@@ -218,9 +214,7 @@ _WITHOUT_EXPONENTS = frozenset(
 )
 
 
-def forms_of(
-    a: Format, b: Format, profile: DotProfile, *, has_wholes: bool, has_codes: bool
-) -> Forms:
+def forms_of(a: Format, b: Format, profile: DotProfile, *, has_codes: bool) -> Forms:
     """Return what follows from the formats and the profile of both operands."""
     family = profile.family
     form_a, form_b = (
@@ -228,7 +222,6 @@ def forms_of(
             _numbers(fmt) if has_codes else None,
             fmt.smallest_exponent,
             2.0**fmt.smallest_exponent if family == "ftz_mul_add" else 0.0,
-            2.0 ** -unit_of(fmt) if has_wholes else 0.0,
         )
         for fmt in (a, b)
     )
@@ -252,18 +245,16 @@ def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs, room):
     if forms.length != 0:
         chunks = (inner + forms.length - 1) // forms.length * (forms.length // forms.inner)
         inner = forms.inner
-    wholes, exponents = rows if forms.a.wholes != _D(0) else 0, rows if forms.has_exponents else 0
+    exponents = rows if forms.has_exponents else 0
     size = chunks * inner
     if room.value.size < rows * size:
         room = Room(
             np.empty(rows * size, _D),
-            np.empty(wholes * size, _I),
             np.empty(exponents * size, _S),
             np.empty(rows * chunks, np.bool_),
         )
     parts = (
         room.value[: rows * size].reshape((rows, chunks, inner)),
-        room.whole[: wholes * size].reshape((wholes, chunks, inner)),
         room.exponent[: exponents * size].reshape((exponents, chunks, inner)),
         room.special[: rows * chunks].reshape((rows, chunks)),
     )
@@ -277,11 +268,11 @@ def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs, room):
 @step
 def rows_in(parts, first, last, scales):
     """Return some of the rows that there is room for."""
-    value, whole, exponent, special = parts
+    value, exponent, special = parts
     scale = np.empty((last - first, max(scales.number.shape[1], 1)), _D)
     block, lowest = _I(scales.block), _S(scales.lowest)
     part = slice(first, last)
-    return Rows(value[part], whole[part], exponent[part], special[part], scale, block, lowest)
+    return Rows(value[part], exponent[part], special[part], scale, block, lowest)
 
 
 @step
@@ -309,10 +300,6 @@ def fill_row(rows, i, entries, form, forms):
         number = number_of(entries[k], form.numbers)
         value[k] = _D(0) if abs(number) < form.smallest else number
     value[entries.size :] = _D(0)
-    if form.wholes != _D(0):
-        whole = rows.whole[i].reshape(-1)
-        for k in range(value.size):
-            whole[k] = _I(_D(value[k] * form.wholes)) if np.isfinite(value[k]) else _I(0)
     if forms.has_exponents:
         exponent, lowest = rows.exponent[i].reshape(-1), _S(form.lowest)
         for k in range(value.size):
