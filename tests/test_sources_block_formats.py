@@ -19,7 +19,7 @@ from test_block_formats import FORMATS as OWN_FORMATS
 from test_block_formats import tensor
 
 import mor_ref
-from mor_ref import BlockFormat, BlockScale, Format
+from mor_ref import BlockFormat, BlockScale, Format, TableFormat
 from mor_ref.arrays import code_dtype
 from mor_ref.cuda import nvrtc, ptx
 from mor_ref.definitions.block_formulas import mx_formulas, nvfp4_formulas, scaled_formulas
@@ -51,6 +51,10 @@ def _blocks(element: str | Format, number: str, **fields: object) -> BlockFormat
     return BlockFormat("any", element, (above, scale), **{"decode": "s", **fields})
 
 
+NF4 = TableFormat("nf4", (
+    -1, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0,
+    0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
+))  # fmt: skip
 E4M7 = Format("e4m7", exponent_bits=4, mantissa_bits=7, bias=7, specials="ieee")
 E5M5 = Format("e5m5", exponent_bits=5, mantissa_bits=5, bias=20, specials="fnuz")
 # Each word of BLF-002, and orders that other precedences would change.
@@ -93,6 +97,11 @@ OTHERS = {
     "negative": _blocks("e2m1", "amax - 1", decode="s + 0.5"),
     "long": BlockFormat(
         "long", "e2m1", (BlockScale("s", "column", "amax / 6"),), decode="s", tries=("t", "t / 2")
+    ),
+    "table": _blocks(NF4, "amax"),
+    "table with limits, in any order": _blocks(
+        TableFormat("odd", (6, -0.0, 0.5, 0, -1, 3e38, 1e-45), (-0.7, 0, 1e-45, 0.25, 1, 1e38)),
+        "amax / 7", tries=("t", "t / 3"),
     ),
     "hyphens-and_more": _blocks("e2m3", "amax / 7.5", encode="1 / decode", stored="e8m0"),
 }  # fmt: skip
@@ -540,8 +549,4 @@ def test_what_has_no_text_is_refused(tmp_path: Path) -> None:
             write_sources(tmp_path, recipes=[own.text])
     finally:
         del mor_ref.formula_functions["twice"]
-    table = mor_ref.TableFormat("ternary", (-1, 0, 1))
-    own = BlockFormat("own", table, (BlockScale("s", (1, 32), "amax"),), decode="s")
-    with pytest.raises(TypeError, match="are a table, which headers do not have"):
-        write_sources(tmp_path, recipes=[own.text])
     assert not any(tmp_path.iterdir())

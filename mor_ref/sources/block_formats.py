@@ -4,6 +4,7 @@ The steps that all headers share, such as the rounding to a format, are in `c/mo
 """
 
 import re
+import struct
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
@@ -23,7 +24,7 @@ from mor_ref.definitions.formulas import (
     parsed,
     percentiles_in,
 )
-from mor_ref.definitions.table_format import TableFormat
+from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.exact.arithmetic import rn32
 
 _FUNCTIONS = {
@@ -60,8 +61,8 @@ def header(record: BlockFormat) -> str:
     return "\n\n".join(_Header(record).parts()) + "\n"
 
 
-def _element_of(record: BlockFormat) -> Format:
-    """Return the format of the elements; refuse a table, functions of a user, and steps."""
+def _element_of(record: BlockFormat) -> ElementFormat:
+    """Return the format of the elements; refuse functions of a user, and steps."""
     if record.functions:
         raise ValueError(
             f"block format {record.name!r} calls {' and '.join(record.functions)}, which "
@@ -71,11 +72,6 @@ def _element_of(record: BlockFormat) -> Format:
         raise ValueError(
             f"block format {record.name!r} has {in_words(record.before)} before its blocks, which "
             "headers do not have; write the header of one without steps, and apply them before"
-        )
-    if isinstance(record.fmt, TableFormat):
-        raise TypeError(
-            f"the elements of block format {record.name!r} are a table, which headers do not have; "
-            "give elements in a format such as e2m1"
         )
     return record.fmt
 
@@ -120,14 +116,37 @@ MOR_FUNCTION @type@ mor_@ID@_find_@scale@(mor_@ID@_scales *n, mor_part part) {
     @lines@
 }
 """
+_TABLE = """
+/* BLF-009: the code of a number: that of the largest value for NaN. */
+MOR_FUNCTION uint32_t mor_@ID@_code_in_table(float x) {
+    const float limits[] = {
+        @limits@
+    };
+    const uint8_t codes[] = {
+        @codes@
+    };
+    uint32_t below = 0;
+    if (x != x) return @largest@;
+    while (below < @count@ && limits[below] < x) below++;
+    return codes[below];
+}
+
+/* BLF-009: the value of a code. */
+MOR_FUNCTION float mor_@ID@_value_in_table(uint32_t code) {
+    const float values[] = {
+        @values@
+    };
+    return values[code];
+}
+"""
 _ELEMENT = """
 /* BLF-004: the element of x. */
 MOR_FUNCTION mor_block_element mor_@ID@_element(const mor_@ID@_scales *n, float x) {
-    const mor_format element = @element@;
+    @element@
     mor_block_element found;
     @scaled@
     found.code = @code@;
-    found.v = mor_number_of(found.code, element);
+    found.v = @value@;
     found.y = mor_one_nan(@y@);
     return found;
 }
@@ -250,6 +269,8 @@ class _Header:
         for scale in record.scales[:-1]:
             yield from (self._store(scale, []), self._find(scale))
         yield self._store(record.scales[-1], self.factors)
+        if isinstance(self.element, TableFormat):
+            yield self._table(self.element)
         yield self._element()
         if len(record.tries) > 1:
             yield self._error()
@@ -355,16 +376,39 @@ class _Header:
         record = self.record
         scaled = "MOR_MULTIPLY(x, n->encode)" if record.encode else "MOR_DIVIDE(x, n->decode)"
         y = "MOR_MULTIPLY(found.v, n->decode)"
-        lines = [f"float xs = {scaled};"]
-        if self.element.sign == "none":
-            lines += ["if (xs < 0.0f) xs = 0.0f;"]
-        code = "mor_code_of(xs, element, MOR_RNE)"
+        lines, element = [f"float xs = {scaled};"], list[str]()
+        if isinstance(self.element, TableFormat):
+            code, value = (
+                f"mor_{identifier(record)}_{name}_in_table({given})"
+                for name, given in (("code", "xs"), ("value", "found.code"))
+            )
+        else:
+            element = [f"const mor_format element = {_format(self.element)};"]
+            code, value = "mor_code_of(xs, element, MOR_RNE)", "mor_number_of(found.code, element)"
+            if self.element.sign == "none":
+                lines += ["if (xs < 0.0f) xs = 0.0f;"]
         return self._filled(
             _ELEMENT,
-            element=_format(self.element),
+            element=element,
             scaled=lines,
             code=f"xs == 0.0f ? 0 : {code}" if record.drops_sign_of_zero else code,
+            value=value,
             y=y if record.decode else "MOR_DIVIDE(found.v, n->encode)",
+        )
+
+    def _table(self, table: TableFormat) -> str:
+        """BLF-009: a number is above a limit if it is above the number of binary32 below it."""
+        limits = [_literal(Fraction(_at_most(limit))) for limit in table.exact_limits]
+        values = [
+            _literal(Fraction(value)) if value else repr(value) + "f" for value in table.values
+        ]
+        return self._filled(
+            _TABLE,
+            limits=_in_rows(limits),
+            codes=_in_rows(list(map(str, table.order))),
+            values=_in_rows(values),
+            largest=str(table.largest_code),
+            count=str(len(limits)),
         )
 
     def _error(self) -> str:
@@ -431,6 +475,22 @@ def _words(text: str) -> Lines:
     return list(dict.fromkeys((*names_in(formula), *percentiles)))
 
 
+def _in_rows(entries: Lines) -> Lines:
+    """Return the entries of an array in lines of eight."""
+    rows = (entries[k : k + 8] for k in range(0, len(entries), 8))
+    return [f"{', '.join(row)}," for row in rows]
+
+
+def _at_most(limit: Fraction) -> float:
+    """Return the largest number of binary32 that is at most a limit."""
+    near = rn32(limit)
+    if Fraction(near) <= limit:
+        return near
+    (bits,) = struct.unpack("<i", struct.pack("<f", near))
+    (below,) = struct.unpack("<f", struct.pack("<i", bits - 1 if near > 0 else bits + 1))
+    return float(below)
+
+
 def _names(scale: BlockScale) -> tuple[str, str]:
     return f"amax_{scale.name}", f"scale_{scale.name}"
 
@@ -448,7 +508,7 @@ def _rounding(fmt: Format, rounding: Rounding | None = None) -> str:
     return f"MOR_{rounding_for(fmt, rounding, SpecialCases()).upper()}"
 
 
-def _integer(fmt: Format) -> str:
+def _integer(fmt: ElementFormat) -> str:
     """Return the smallest type that has the codes of a format."""
     return f"uint{next(width for width in (8, 16, 32) if fmt.bits <= width)}_t"
 
