@@ -120,7 +120,7 @@ FORMATS = {
     ),
     **{
         fmt.name: BlockFormat(
-            fmt.name, fmt, (BlockScale("s", (1, 32), f"percentile(95) / {fmt.largest}"),),
+            f"own_{fmt.name}", fmt, (BlockScale("s", (1, 32), f"percentile(95) / {fmt.largest}"),),
             decode="s", counted="finite", tries=("t", "0.875 * t"),
         )
         for fmt in WIDE_AND_UNSIGNED

@@ -239,6 +239,7 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
             "fields": list(best.fields),
             "of_fields": best.of_fields,
             "is_displaced": False,
+            "summaries": [DEVIATIONS["ties_away"].summary],
         }
     ]
 

@@ -43,6 +43,14 @@ def engine(*asked):
     return OPERATIONS[asked[0]].engine(*asked[1:])
 
 
+def before(step):
+    """Return the fields of numbers with a step before their blocks."""
+    scale = mor_ref.BlockScale("s", (1, 4), "amax / 448 or 1")
+    own = mor_ref.BlockFormat("own", "e4m3", (scale,), decode="s", before=[step])
+    record = mor_ref.quantize(X, own)
+    return record.codes, record.dequantize()
+
+
 # By name, as a user writes it. A class has a call here, or an instance among the records.
 CALLS = {
     "mor_ref.encode": lambda: (mor_ref.encode(X, "e4m3"), mor_ref.encode(X64, "bf16")),
@@ -68,6 +76,8 @@ CALLS = {
     "mor_ref.BlockFormat": lambda: [
         mor_ref.quantize(X, text).codes for text in ("mxfp8:rceil", "nvfp4:te")
     ],
+    "mor_ref.Hadamard": lambda: before(mor_ref.Hadamard(4, signs=0b101, stored="bf16")),
+    "mor_ref.KeptColumns": lambda: before(mor_ref.KeptColumns(0.3, "f16")),
     "mor_ref.FormulaFunction": lambda: mor_ref.FormulaFunction(lambda t: t / 3, "f").number(0.3),
     "mor_ref.TableFormat": lambda: mor_ref.TableFormat("t", (-1, 1e-40, 0.3, 0.7)).exact_limits,
     "mor_ref.BlockScale": lambda: [facts_of(one) for one in as_block_format("nvfp4").scales],

@@ -128,7 +128,7 @@ policies = st.builds(
 
 @given(policies)
 def test_a_text_is_read_as_the_policy_that_wrote_it(policy):
-    """And it is a policy among recipes, and their texts."""
+    """MOR-018: and it is a policy among recipes, and their texts."""
     text = policy_text(policy)
     read = as_policy(text)
     assert policy_text(read) == text == policy_text(as_policy(json.dumps(tomllib.loads(text))))
@@ -145,7 +145,7 @@ def test_a_text_is_read_as_the_policy_that_wrote_it(policy):
 
 
 def test_a_text_means_the_policy_of_its_words():
-    """The choices and the outputs of a record that was written by hand, however it is given."""
+    """MOR-018: the choices and outputs of a record written by hand, however it is given."""
     expected = mor_ref.mor(X, RECORD)
     assert len(set(expected.choice.ravel().tolist())) > 2
     for given_policy in (CAREFUL, tomllib.loads(CAREFUL), json.dumps(tomllib.loads(CAREFUL))):
@@ -202,7 +202,8 @@ def test_commands_take_a_file(tmp_path):
 
 @needs("torch")
 def test_layers_are_trained_under_a_text():
-    torch = pytest.importorskip("torch")
+    import torch
+
     from mor_ref.torch import convert, revert
 
     torch.manual_seed(0)

@@ -247,7 +247,7 @@ def rows_of_pairs(entries_a, entries_b, scales_a, scales_b, forms, pairs, room):
         inner = forms.inner
     exponents = rows if forms.has_exponents else 0
     size = chunks * inner
-    if room.value.size < rows * size:
+    if room.value.size < rows * size or room.special.size < rows * chunks:
         room = Room(
             np.empty(rows * size, _D),
             np.empty(exponents * size, _S),

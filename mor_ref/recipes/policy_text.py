@@ -51,6 +51,7 @@ METRIC_TYPES: Mapping[str, type[Any]] = {
 def policy_text(policy: Policy) -> str:
     """Return a policy as TOML; equal policies have equal texts (MOR-018).
 
+    >>> from mor_ref.policies import POLICIES
     >>> print(policy_text(POLICIES["three_way"]))
     name = "three_way"
     unit = "block"

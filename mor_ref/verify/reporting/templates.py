@@ -59,8 +59,12 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__html__"):
         return value
     said = without_directories(str(value))
-    seen = "".join(c if c.isprintable() else _visible(c) for c in said[:_MOST])
+    seen = _printable(said[:_MOST])
     return f"{seen}… ({len(said):,} characters)" if len(said) > _MOST else seen
+
+
+def _printable(said: str) -> str:
+    return "".join(c if c.isprintable() else _visible(c) for c in said)
 
 
 def _visible(character: str) -> str:
@@ -68,4 +72,4 @@ def _visible(character: str) -> str:
 
 
 def _sentence(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:]}"
+    return _printable(f"{line[:1].upper()}{line[1:]}")
