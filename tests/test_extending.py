@@ -290,7 +290,7 @@ def test_the_commands_have_it(exercise, start, tmp_path):
     assert "or a row that mor-ref --rows MODULE adds; make it again" in done.stderr
     done = run("golden", "make", "ours", "--out", "made", rows=())
     assert done.returncode == 2
-    assert "a suite of your own is known after mor-ref --rows MODULE" in done.stderr
+    assert "or --rows MODULE before golden for a suite of your own" in done.stderr
     done = run("formats", rows=("--rows", "nosuch"))
     assert done.returncode == 2
     assert "rows is 'nosuch', which cannot be imported (ModuleNotFoundError: No" in done.stderr
