@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 from operator import add, mul, sub, truediv
 
@@ -10,16 +11,18 @@ import pytest
 from forking import mor_ref as run
 from hypothesis import given
 from hypothesis import strategies as st
+from test_block_formulas import OWN
 
-from mor_ref import BlockFormat, BlockScale, Format
+from mor_ref import BlockFormat, BlockScale
 from mor_ref.definitions.block_formats import formulas_of
 from mor_ref.definitions.formulas import parsed
 from mor_ref.deviations import applied
+from mor_ref.exact.arithmetic import nearest_in
 from mor_ref.exact.block_formats import evaluated, quantize
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites.block_formats import suite_of
 from mor_ref.mistakes import mistakes_of, shown_by
-from mor_ref.mistakes.arithmetic import ROUNDED, in_tf32
+from mor_ref.mistakes.arithmetic import ROUNDED, TF32
 from mor_ref.mistakes.formulas import text_of, wrong_formulas
 from mor_ref.operations import OPERATIONS
 from mor_ref.recipes import as_block_format
@@ -28,18 +31,7 @@ from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
-UE5M3 = Format("ue5m3", exponent_bits=5, mantissa_bits=3, bias=15, specials="fn", sign="none")
-PAPER = BlockFormat(
-    "paper",
-    "e2m1",
-    (
-        BlockScale("S", "tensor", "amax / 688128 or 1"),
-        BlockScale("s", (1, 64), "(amax / 6) / S", UE5M3),
-    ),
-    decode="s * S",
-    encode="min(1 / decode, MAX)",
-    tries=("t", "0.875 * t", "1.5 * t"),
-)
+PAPER = replace(OWN, name="paper")
 RECIPES = ["mxfp8:rceil", "mxfp4:even", "nvfp4", "nvfp4:torchao", "e4m3:gam:128x128"]
 EXACT = {"+": add, "-": sub, "*": mul, "/": truediv}
 WRONG = {wrong.name: wrong for wrong in ROUNDED}
@@ -92,7 +84,7 @@ def test_tf32_has_ten_bits_of_mantissa(x):
     bits = int(np.float32(x).view(np.uint32))
     near = (bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFF
     if abs(x) >= 2.0**-126 and near & 0x7FFFFFFF < 0x7F800000:
-        assert np.float32(in_tf32(x)).view(np.uint32) == near
+        assert np.float32(nearest_in(x, TF32)).view(np.uint32) == near
 
 
 @pytest.mark.parametrize("name", [*RECIPES, "paper"])

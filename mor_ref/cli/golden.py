@@ -106,14 +106,19 @@ def run_make(
     other = None if same_as is None else directory_named("same_as", same_as)
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         target = directory_named("out", out)
-        factor = whole_number("size", size, 1, 1 << 20)
-        made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
+        made_with = _size(size, seed)
         suites = _asked(names)
         with _Making(list(map(name_of, suites))) as making:
             done, step = making.done, making.step
             make(suites, target, made_with, done, workers, step, searches=searches)
     print(f"{_are(len(suites), 'suite')} in {out}")
     return comparison_status(differs=other is not None and _differs_from(target, other))
+
+
+def _size(size: int, seed: int) -> Size:
+    """Return the size and the seed of suites; refuse those that none has."""
+    factor = whole_number("size", size, 1, 1 << 20)
+    return Size(factor, whole_number("seed", seed, 0, 0xFFFF))
 
 
 def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
@@ -124,8 +129,7 @@ def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
             "such as mxfp8:rceil"
         )
     block_format = _block_format(name)
-    factor = whole_number("size", size, 1, 1 << 20)
-    made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
+    made_with = _size(size, seed)
     with bar("trying", "tried", len(mistakes_of(block_format))) as done:
         rows = mistakes_shown(block_format, made_with, done)
     if as_json:

@@ -164,12 +164,7 @@ class BlockFormat:
     @functools.cached_property
     def text(self) -> str:
         """The record as TOML; equal records have equal texts (BLF-006)."""
-        table = table_of_block_format(self)
-        lines = [f"{key} = {inline_toml(table[key])}" for key in table if key != "scales"]
-        for scale in table["scales"]:
-            lines += ["", "[[scales]]"]
-            lines += [f"{key} = {inline_toml(scale[key])}" for key in scale]
-        return "\n".join(lines) + "\n"
+        return toml_document(table_of_block_format(self), "scales")
 
     @functools.cached_property
     def digest(self) -> str:
@@ -400,6 +395,15 @@ def _asinline_toml(value: object) -> object:
     if isinstance(value, Step):
         return {key: _asinline_toml(own) for key, own in table_of_step(value).items()}
     return list(map(_asinline_toml, value)) if isinstance(value, tuple) else value
+
+
+def toml_document(table: Mapping[str, Any], tables: str) -> str:
+    """Return a table as a document of TOML, in which one key has a list of tables, at its end."""
+    lines = [f"{key} = {inline_toml(table[key])}" for key in table if key != tables]
+    for own in table[tables]:
+        lines += ["", f"[[{tables}]]"]
+        lines += [f"{key} = {inline_toml(own[key])}" for key in own]
+    return "\n".join(lines) + "\n"
 
 
 def inline_toml(value: object) -> str:

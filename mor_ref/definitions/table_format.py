@@ -120,6 +120,24 @@ def as_element_format(fmt: object) -> ElementFormat:
     return fmt if isinstance(fmt, TableFormat) else as_format(fmt)
 
 
+def limits_in_binary32(table: TableFormat) -> tuple[float, ...]:
+    """Return the largest numbers of binary32 that are at most the limits of a table.
+
+    A number of binary32 is above a limit if it is above the number of this limit.
+    """
+    return tuple(map(_at_most, table.exact_limits))
+
+
+def _at_most(limit: Fraction) -> float:
+    """Return the largest number of binary32 that is at most a limit."""
+    (word,) = struct.unpack("<i", struct.pack("<f", float(limit)))
+    (near,) = struct.unpack("<f", struct.pack("<i", word))
+    if Fraction(near) <= limit:
+        return float(near)
+    (below,) = struct.unpack("<f", struct.pack("<i", word - 1 if near > 0 else word + 1))
+    return float(below)
+
+
 def _in_binary32(field: str, given: object) -> tuple[str | None, tuple[float, ...]]:
     """Return the fault of a field of numbers, if it has one, and the numbers in binary32."""
     example = "give numbers, such as [-1, 0, 1]"

@@ -1,13 +1,12 @@
 """Elements whose format is a table: a search among its limits that takes no branch."""
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.table_format import TableFormat
+from mor_ref.definitions.table_format import TableFormat, limits_in_binary32
 from mor_ref.engine.intrinsics import bits_of
 from mor_ref.engine.kernel import step
 
@@ -40,7 +39,7 @@ def table_of(fmt: TableFormat) -> Table:
     size = max(1 << fmt.bits, _FEW)
     left = size - fmt.code_count
     order = [*fmt.order, *[fmt.largest_code] * left]
-    limits = np.array([*map(_below, fmt.exact_limits), *[_INFINITY] * left], _F)
+    limits = np.array([*limits_in_binary32(fmt), *[_INFINITY] * left], _F)
     values, codes = np.array(fmt.values, _F)[order], np.array(order, _U)
     nan_code = _U(fmt.largest_code)
     if size == _FEW:
@@ -61,12 +60,6 @@ def ordered(x):
     """Return the integer of a number that is not NaN."""
     bits = _I(np.int32(bits_of(x)))
     return _I(bits ^ _I(_I(bits >> _I(63)) & _I(0x7FFFFFFF)))
-
-
-def _below(limit: Fraction) -> np.float32:
-    """Return the largest binary32 number that is not above a limit."""
-    number = _F(float(limit))
-    return np.nextafter(number, -_INFINITY) if Fraction(float(number)) > limit else number
 
 
 @step

@@ -235,12 +235,13 @@ def amaxes(numbers: Sequence[float], order: InBlocks, counted: Counted) -> list[
     if are_finite(numbers):
         return [max(map(abs, block)) for block in order.blocks(numbers)]
     return [
-        max(map(abs, block)) if are_finite(block) else _amax(block, counted)
+        max(map(abs, block)) if are_finite(block) else amax_of(block, counted)
         for block in order.blocks(numbers)
     ]
 
 
-def _amax(numbers: Sequence[float], counted: Counted) -> float:
+def amax_of(numbers: Sequence[float], counted: Counted) -> float:
+    """Return the largest magnitude among the numbers that count; 0 if none does (BLF-003)."""
     if counted == "all" and any(map(math.isnan, numbers)):
         return math.nan
     if counted == "finite":

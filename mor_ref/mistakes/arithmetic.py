@@ -8,14 +8,17 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add, mul, sub, truediv
+from typing import Any
 
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import FLT_MAX, nearest_in, rn32, rn32_of_binary64
 from mor_ref.exact.columns import Column, differences, products, quotients, totals
 
 Operation = Callable[..., Column]
 _SMALLEST_NORMAL = 2.0**-126
-_TF32_BITS = 10  # of the mantissa
+TF32 = Format("tf32", exponent_bits=8, mantissa_bits=10, bias=127, specials="ieee")
 OPERATIONS: dict[str, Operation] = {
     "+": totals,
     "-": differences,
@@ -23,11 +26,12 @@ OPERATIONS: dict[str, Operation] = {
     "/": quotients,
     "square": lambda a: products(a, a),
 }
-_EXACT: dict[str, Callable[..., Fraction]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
+# The same without a rounding of its own: on fractions exactly, and on floats in binary64.
+UNROUNDED: dict[str, Callable[..., Any]] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "/": truediv,
     "square": lambda a: a * a,
 }
 WORDS = {
@@ -48,7 +52,7 @@ class Wrong:
     of: Callable[[str], Operation]
 
 
-def _next(x: float, up: bool) -> float:  # one of two directions
+def _next(x: float, up: bool) -> float:
     """Return the neighbour of a finite number in binary32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))
     if x == 0:
@@ -86,14 +90,6 @@ def _flushed(near: float) -> float:
     return math.copysign(0.0, near) if abs(near) < _SMALLEST_NORMAL else near
 
 
-def in_tf32(x: float) -> float:
-    """Return the nearest number with 10 mantissa bits, ties to even."""
-    if x == 0 or not math.isfinite(x):
-        return x
-    unit = max(math.frexp(x)[1] - 1, -126) - _TF32_BITS
-    return math.copysign(math.ldexp(round(math.ldexp(abs(x), -unit)), unit), x)
-
-
 def _exactly(correct: Callable[[Fraction, float], float]) -> Callable[[str], Operation]:
     """Return an operation whose results follow from the exact ones, where these are finite."""
 
@@ -101,7 +97,7 @@ def _exactly(correct: Callable[[Fraction, float], float]) -> Callable[[str], Ope
         def one(near: float, *operands: float) -> float:
             if not all(map(math.isfinite, operands)) or (operator == "/" and operands[1] == 0):
                 return near
-            exact = _EXACT[operator](*map(Fraction, operands))
+            exact: Fraction = UNROUNDED[operator](*map(Fraction, operands))
             return correct(exact, near) if exact else near
 
         return lambda *columns: list(map(one, OPERATIONS[operator](*columns), *columns))
@@ -127,8 +123,11 @@ def _before(change: Callable[[float], float]) -> Callable[[str], Operation]:
     return of
 
 
-def _in_format(name: str) -> Callable[[float], float]:
-    return lambda x: nearest_in(x, formats[name])
+def _in_format(fmt: Format) -> Callable[[float], float]:
+    return lambda x: nearest_in(x, fmt)
+
+
+_BF16, _F16 = formats["bf16"], formats["f16"]
 
 
 ROUNDED = (
@@ -136,13 +135,13 @@ ROUNDED = (
     Wrong("up", "is rounded up", _exactly(_up)),
     Wrong("down", "is rounded down", _exactly(_down)),
     Wrong("ties-away", "is rounded with ties away from zero", _exactly(_ties_away)),
-    Wrong("in-bf16", "is rounded to bfloat16", _afterwards(_in_format("bf16"))),
-    Wrong("in-f16", "is rounded to binary16", _afterwards(_in_format("f16"))),
-    Wrong("in-tf32", "is rounded to TF32", _afterwards(in_tf32)),
+    Wrong("in-bf16", "is rounded to bfloat16", _afterwards(_in_format(_BF16))),
+    Wrong("in-f16", "is rounded to binary16", _afterwards(_in_format(_F16))),
+    Wrong("in-tf32", "is rounded to TF32", _afterwards(_in_format(TF32))),
     Wrong("flushed", "is 0 if it is subnormal", _afterwards(_flushed)),
     Wrong("operands-flushed", "takes subnormal operands as 0", _before(_flushed)),
-    Wrong("operands-in-bf16", "has operands rounded to bfloat16", _before(_in_format("bf16"))),
-    Wrong("operands-in-f16", "has operands rounded to binary16", _before(_in_format("f16"))),
+    Wrong("operands-in-bf16", "has operands rounded to bfloat16", _before(_in_format(_BF16))),
+    Wrong("operands-in-f16", "has operands rounded to binary16", _before(_in_format(_F16))),
     Wrong(
         "saturated",
         "is the largest number of binary32 where it overflows",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import le
-from typing import Any
+from typing import Any, TypeVar
 
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale
 from mor_ref.definitions.encoding import (
@@ -73,8 +73,10 @@ def _mistake(name: str, summary: str, rule: str, *changes: Change) -> Deviation:
 
 # ---------------------------------------------------------------------- formulas
 
+_Record = TypeVar("_Record")
 
-def _with(record: Any, **fields: object) -> Any:
+
+def _with(record: _Record, **fields: object) -> _Record:
     """Return a copy of a record with other fields, which may be trees: they are not checked."""
     other = copy.copy(record)
     for name, value in fields.items():
@@ -119,22 +121,23 @@ def _places(record: BlockFormat) -> Iterator[tuple[str, str, str, _Put]]:
 
 
 def _with_number(record: BlockFormat, place: int, formula: Formula) -> BlockFormat:
-    scales = list(record.scales)
-    scales[place] = _with(scales[place], number=formula)
-    wrong: BlockFormat = _with(record, scales=tuple(scales))
-    return wrong
+    return _with_scale(record, place, _with(record.scales[place], number=formula))
+
+
+def _with_scale(record: BlockFormat, place: int, scale: BlockScale) -> BlockFormat:
+    return _with(record, scales=_with_entry(record.scales, place, scale))
 
 
 def _with_try(record: BlockFormat, place: int, formula: Formula) -> BlockFormat:
-    tries: list[Any] = list(record.tries)
-    tries[place] = formula
-    wrong: BlockFormat = _with(record, tries=tuple(tries))
-    return wrong
+    return _with(record, tries=_with_entry(record.tries, place, formula))
 
 
 def _with_field(record: BlockFormat, name: str, formula: Formula) -> BlockFormat:
-    wrong: BlockFormat = _with(record, **{name: formula})
-    return wrong
+    return _with(record, **{name: formula})
+
+
+def _with_entry(entries: tuple[Any, ...], place: int, entry: object) -> tuple[Any, ...]:
+    return (*entries[:place], entry, *entries[place + 1 :])
 
 
 # ---------------------------------------------------------------------- scales
@@ -156,9 +159,8 @@ def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iter
     own = rounding_for(scale.fmt, scale.rounding, SpecialCases())
     for rounding in _roundings_of(scale.fmt):
         if rounding != own:
-            scales = list(record.scales)
-            scales[place] = replace(scale, rounding=rounding)
-            change = _in_place_of(record, _with(record, scales=tuple(scales)))
+            other = _with_scale(record, place, replace(scale, rounding=rounding))
+            change = _in_place_of(record, other)
             words = f"scale {scale.name} is rounded {_ROUNDED[rounding]}"
             yield _mistake(f"{scale.name}/stored-{rounding}", words, "BLF-003", change)
     yield _mistake(
@@ -293,25 +295,8 @@ def _measured(
     if scale.name != name:
         return numbers
     blocks = list(order.blocks(x))
-    amaxes = [_amax_of(seen(blocks, k), formulas) for k in range(len(blocks))]
+    amaxes = [exact.amax_of(seen(blocks, k), formulas.counted) for k in range(len(blocks))]
     return {**numbers, "amax": amaxes, f"amax_{name}": amaxes}
-
-
-def _amax_of(block: _Block, formulas: BlockFormat) -> float:
-    order = _One(block)
-    (amax,) = exact.amaxes(block, order, formulas.counted) if len(block) else (0.0,)  # type: ignore[arg-type]
-    return float(amax)
-
-
-class _One:
-    """The order of a tensor of one block."""
-
-    def __init__(self, block: _Block) -> None:
-        self._block = block
-
-    def blocks(self, numbers: _Block) -> Iterator[_Block]:
-        """Yield the block."""
-        yield numbers
 
 
 def _reaches(scale: BlockScale) -> Iterator[tuple[str, str, _Seen]]:

@@ -22,6 +22,7 @@ from mor_ref.exact.columns import Column
 from mor_ref.mistakes.arithmetic import (
     OPERATIONS,
     ROUNDED,
+    UNROUNDED,
     WORDS,
     fused,
     in_binary64,
@@ -153,21 +154,15 @@ def _in_python(formula: Formula) -> Callable[[dict[str, float]], float]:
 
 
 def _divided(a: float, b: float) -> float:
-    if b == 0:
-        return (
-            math.nan
-            if a == 0 or math.isnan(a)
-            else math.copysign(math.inf, a) * math.copysign(1, b)
-        )
-    return a / b
+    if b != 0:
+        return a / b
+    is_nan = a == 0 or math.isnan(a)
+    return math.nan if is_nan else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
 _IN_PYTHON: dict[str, Callable[..., float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    **UNROUNDED,
     "/": _divided,
-    "square": lambda a: a * a,
     "abs": abs,
     "min": min,
     "max": max,

@@ -312,14 +312,17 @@ class Operation:
 
     def field(self, name: str) -> Field:
         """Return an input or an output; inputs that come with a parameter are among them."""
-        tried = name.rpartition(".")[0]
-        every = (self.fields_with([tried]), self.fields, *self.optional_inputs.values())
+        every = (self._fields_beside(name), *self.optional_inputs.values())
         return next(fields[name] for fields in every if name in fields)
 
     def axes_of(self, name: str) -> str | None:
         """Return the axes of an output; None if there is no output of that name."""
-        output = self.outputs.get(name) or self.outputs_with([name.rpartition(".")[0]]).get(name)
+        output = _computed(self._fields_beside(name)).get(name)
         return None if output is None else output.axes
+
+    def _fields_beside(self, name: str) -> Fields:
+        """Return the fields with those of the representation that a name such as NAME.FIELD has."""
+        return self.fields_with([name.rpartition(".")[0]])
 
     def inputs_for(self, names: Collection[str]) -> Fields:
         """Return the inputs of a case, given the names of its parameters."""

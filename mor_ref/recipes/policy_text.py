@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from mor_ref.definitions.block_formats import inline_toml, table_of_block_format
+from mor_ref.definitions.block_formats import table_of_block_format, toml_document
 from mor_ref.definitions.blocks import in_parameters
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.tables import FrozenTable
@@ -67,12 +67,7 @@ def policy_text(policy: Policy) -> str:
     fmt = "e5m2"
     <BLANKLINE>
     """
-    table = table_of_policy(policy)
-    lines = [f"{key} = {inline_toml(table[key])}" for key in table if key != LADDER]
-    for rung in table[LADDER]:
-        lines += ["", f"[[{LADDER}]]"]
-        lines += [f"{key} = {inline_toml(rung[key])}" for key in rung]
-    return "\n".join(lines) + "\n"
+    return toml_document(table_of_policy(policy), LADDER)
 
 
 def table_of_policy(policy: Policy) -> dict[str, Any]:

@@ -4,7 +4,6 @@ The steps that all headers share, such as the rounding to a format, are in `c/mo
 """
 
 import re
-import struct
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
@@ -24,7 +23,7 @@ from mor_ref.definitions.formulas import (
     parsed,
     percentiles_in,
 )
-from mor_ref.definitions.table_format import ElementFormat, TableFormat
+from mor_ref.definitions.table_format import ElementFormat, TableFormat, limits_in_binary32
 from mor_ref.exact.arithmetic import rn32
 
 _FUNCTIONS = {
@@ -398,7 +397,7 @@ class _Header:
 
     def _table(self, table: TableFormat) -> str:
         """BLF-009: a number is above a limit if it is above the number of binary32 below it."""
-        limits = [_literal(Fraction(_at_most(limit))) for limit in table.exact_limits]
+        limits = [_literal(Fraction(limit)) for limit in limits_in_binary32(table)]
         values = [
             _literal(Fraction(value)) if value else repr(value) + "f" for value in table.values
         ]
@@ -479,16 +478,6 @@ def _in_rows(entries: Lines) -> Lines:
     """Return the entries of an array in lines of eight."""
     rows = (entries[k : k + 8] for k in range(0, len(entries), 8))
     return [f"{', '.join(row)}," for row in rows]
-
-
-def _at_most(limit: Fraction) -> float:
-    """Return the largest number of binary32 that is at most a limit."""
-    near = rn32(limit)
-    if Fraction(near) <= limit:
-        return near
-    (bits,) = struct.unpack("<i", struct.pack("<f", near))
-    (below,) = struct.unpack("<f", struct.pack("<i", bits - 1 if near > 0 else bits + 1))
-    return float(below)
 
 
 def _names(scale: BlockScale) -> tuple[str, str]:
