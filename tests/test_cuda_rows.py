@@ -71,7 +71,7 @@ def refused(request, tmp_path):
 @pytest.mark.tier("full")
 def test_every_structure_is_the_same(refused):
     every = [fact for name, dtype in STRUCTURES.items() for fact in facts(in_source(name), dtype)]
-    assert len(STRUCTURES) == 14
+    assert len(STRUCTURES) == 17
     assert refused(every) == ""
 
 

@@ -4,21 +4,13 @@
 #include "nvfp4.cuh"
 #include "unit_sums.cuh"
 
-// `words` has the sums of each unit, and `largest` and `amax` those of each row of each unit: `across` of a row of the tensor.
-struct UnitSums {
-  u32* words;
-  u64* unmeasured;
-  u32 *largest, *amax;  // bits
-  u64 across;
-};
 MOR_DEVICE u32* sums_of(const UnitSums& units, u64 unit) { return units.words + unit * (SUMS_OF_UNIT * SUM_WORDS); }
 
 MOR_DEVICE void add_element(u32* sums, u32 x, u32 y, u32 d) {
-  const Significand of_x = significand_of(x), of_y = significand_of(y), of_d = significand_of(d);
-  add_product(sums + SIGNAL * SUM_WORDS, of_x, of_x, false);
-  if (is_finite(d)) add_product(sums + NOISE * SUM_WORDS, of_d, of_d, false);
-  add_product(sums + ENERGY * SUM_WORDS, of_y, of_y, false);
-  add_product(sums + PRODUCT * SUM_WORDS, of_x, of_y, (x ^ y) >> 31);
+  add_product(sums + SIGNAL * SUM_WORDS, x, x, false);
+  if (is_finite(d)) add_product(sums + NOISE * SUM_WORDS, d, d, false);
+  add_product(sums + ENERGY * SUM_WORDS, y, y, false);
+  add_product(sums + PRODUCT * SUM_WORDS, x, y, (x ^ y) >> 31);
 }
 
 template <u32 TEAM> MOR_DEVICE void wait_for_team() {
@@ -90,11 +82,6 @@ MOR_DEVICE void sum_units(const typename Source::Stored* x, const Cut& cut, cons
 MOR_FOR_SOURCES_AND_TEAMS(SUMS)
 
 // ---------------------------------------------------------------------- decisions
-
-// Of the side with the errors, and of the side with the numbers: integers that a threshold is made of.
-struct Factors {
-  Natural errors, numbers;
-};
 
 MOR_DEVICE Natural sum_of(const UnitSums& units, u64 unit, SumOf kind) {
   return {sums_of(units, unit) + kind * SUM_WORDS, SUM_WORDS};

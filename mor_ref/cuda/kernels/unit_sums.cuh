@@ -1,19 +1,20 @@
 // The sums that metrics of squares compare (MOR-009), as integers of 640 bits.
 #pragma once
-#include "numbers.cuh"
+#include "significands.cuh"
 
 constexpr u32 SUM_WORDS = 20, MAGNITUDE_WORDS = 9;
 enum SumOf : u32 { SIGNAL, NOISE, ENERGY, PRODUCT, SUMS_OF_UNIT };
 
-// A finite magnitude is integer * 2^(place - 149).
-struct Significand {
-  u32 integer, place;
+// The place of a magnitude's lowest bit above 2^-149.
+MOR_DEVICE u32 place_of(u32 bits) { return u32(unit_of(bits) + 149); }
+
+// `words` has the sums of each unit, and `largest` and `amax` those of each row of each unit: `across` of a row of the tensor.
+struct UnitSums {
+  u32* words;
+  u64* unmeasured;
+  u32 *largest, *amax;  // bits
+  u64 across;
 };
-MOR_DEVICE Significand significand_of(u32 bits) {
-  const u32 field = magnitude_of(bits) >> 23, fraction = bits & (Binary<u32>::hidden - 1);
-  if (field == 0) return {fraction, 0};
-  return {fraction | Binary<u32>::hidden, field - 1};
-}
 
 // Threads add to a sum in any order: the one whose addition wraps a word carries to the next.
 MOR_DEVICE void add_word(u32* sum, u32 place, u32 word) {
@@ -29,9 +30,9 @@ MOR_DEVICE void subtract_word(u32* sum, u32 place, u32 word) {
   }
 }
 
-MOR_DEVICE void add_product(u32* sum, Significand a, Significand b, bool is_negative) {
-  const u64 product = u64(a.integer) * b.integer;  // of 48 bits at most
-  const u32 up = (a.place + b.place) % 32, place = (a.place + b.place) / 32;
+MOR_DEVICE void add_product(u32* sum, u32 a, u32 b, bool is_negative) {
+  const u64 product = u64(significand_of(a)) * significand_of(b);  // of 48 bits at most
+  const u32 bit = place_of(a) + place_of(b), up = bit % 32, place = bit / 32;
   const u64 low = product << up, high = up ? product >> (64 - up) : 0;
   const u32 words[3] = {u32(low), u32(low >> 32), u32(high)};
   for (u32 k = 0; k < 3; k++)
@@ -46,6 +47,11 @@ struct Natural {
   const u32* words;
   u32 count;
 };
+// Of the side with the errors, and of the side with the numbers: integers that a threshold is made of.
+struct Factors {
+  Natural errors, numbers;
+};
+
 MOR_DEVICE bool is_zero(const Natural& number) {
   for (u32 k = 0; k < number.count; k++)
     if (number.words[k]) return false;
@@ -84,10 +90,10 @@ MOR_DEVICE i32 compared(const Natural& a, const Natural& b, const Natural& c, co
 struct WholeMagnitude {
   u32 words[MAGNITUDE_WORDS];
   MOR_MEMBER explicit WholeMagnitude(u32 bits) : words() {
-    const Significand significand = significand_of(bits);
-    const u64 shifted = u64(significand.integer) << significand.place % 32;
-    words[significand.place / 32] = u32(shifted);
-    words[significand.place / 32 + 1] = u32(shifted >> 32);
+    const u32 place = place_of(bits);
+    const u64 shifted = u64(significand_of(bits)) << place % 32;
+    words[place / 32] = u32(shifted);
+    words[place / 32 + 1] = u32(shifted >> 32);
   }
   MOR_MEMBER Natural natural() const { return {words, MAGNITUDE_WORDS}; }
 };
