@@ -2,7 +2,7 @@
 
 Each function takes a plain array of two axes, of unsigned integers or of a small float dtype of
 NumPy, ml_dtypes or torch. It returns the bits. The specification has the rules (VEC-004 to
-VEC-008).
+VEC-008, VEC-015 to VEC-019).
 """
 
 from typing import Any
@@ -15,9 +15,30 @@ from mor_ref.golden.model import views
 from mor_ref.operations.bits import bits32
 from mor_ref.processor_modes import in_usual_modes
 
-__all__ = ["packed", "plain", "reciprocal", "replicated", "swizzled_128x4", "transposed"]
+__all__ = [
+    "mn_major",
+    "mn_major_packed",
+    "packed",
+    "padded_4",
+    "plain",
+    "reciprocal",
+    "replicated",
+    "shuffled_16x32",
+    "shuffled_32x8",
+    "swizzled_128x4",
+    "transposed",
+]
 
-MOVING = ("transposed", "packed", "swizzled_128x4")
+MOVING = (
+    "transposed",
+    "packed",
+    "swizzled_128x4",
+    "padded_4",
+    "mn_major",
+    "mn_major_packed",
+    "shuffled_32x8",
+    "shuffled_16x32",
+)
 
 
 def transposed(array: Any) -> Bits:
@@ -46,6 +67,51 @@ def swizzled_128x4(scale: Any) -> Bits:
     return views.swizzled_128x4(_of_two_axes(scale, "scale"), {})
 
 
+def padded_4(scale: Any) -> Bits:
+    """Return rows that end with zeros, so that their length is a multiple of 4 (VEC-015).
+
+    >>> padded_4(np.array([[1, 2, 3, 4, 5]], np.uint8)).tolist()
+    [[1, 2, 3, 4, 5, 0, 0, 0]]
+    """
+    return views.padded_4(_of_two_axes(scale, "scale"), {})
+
+
+def mn_major(scale: Any) -> Bits:
+    """Return columns before rows, each padded to a multiple of 4 entries (VEC-016).
+
+    >>> mn_major(np.array([[1.0], [2.0], [3.0]], np.float32).view(np.uint32)).shape
+    (1, 4)
+    """
+    return views.mn_major(_of_two_axes(scale, "scale"), {})
+
+
+def mn_major_packed(scale: Any) -> Bits:
+    """Return the bytes of words that have four columns of a row each (VEC-017).
+
+    >>> mn_major_packed(np.array([[1, 2, 3, 4, 5]], np.uint8)).view("<u4").tolist()
+    [[67305985, 0, 0, 0], [5, 0, 0, 0]]
+    """
+    return views.mn_major_packed(_of_bytes(scale, "scale"), {})
+
+
+def shuffled_32x8(scale: Any) -> Bits:
+    """Return scales in tiles of 32x8, as matrix cores of AMD read them (VEC-018).
+
+    >>> shuffled_32x8(np.arange(130, dtype=np.uint8).reshape(130, 1)).shape
+    (256, 8)
+    """
+    return views.shuffled_32x8(_of_bytes(scale, "scale"), {})
+
+
+def shuffled_16x32(codes: Any) -> Bits:
+    """Return bytes in tiles of 16x32, as matrix cores of AMD read them (VEC-019).
+
+    >>> shuffled_16x32(np.arange(64, dtype=np.uint8).reshape(2, 32))[1, :3].tolist()
+    [32, 33, 34]
+    """
+    return views.shuffled_16x32(_of_bytes(codes, "codes"), {})
+
+
 def replicated(scale: Any, rows: int) -> Bits:
     """Return each scale once for every row of its tile of so many rows (VEC-007).
 
@@ -72,8 +138,8 @@ def reciprocal(scale: Any) -> Any:
 def plain(array: Any, layout: str, shape: tuple[int, int]) -> Bits:
     """Return the plain array of this shape that an array in a layout has; padding is dropped.
 
-    `layout` is transposed, packed or swizzled_128x4, or several with @ between them, in the order
-    in which they were applied.
+    `layout` is the name of a function here that only moves entries, or several names with @ between
+    them, in the order in which they were applied.
 
     >>> scale = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> plain(swizzled_128x4(scale), "swizzled_128x4", (2, 3)).tolist()
@@ -116,6 +182,13 @@ def _of_two_axes(array: Any, argument: str) -> Bits:
     bits = _unsigned(array, argument)
     if bits.ndim != 2:
         raise ValueError(f"{argument} has shape {bits.shape}; give rows and columns")
+    return bits
+
+
+def _of_bytes(array: Any, argument: str) -> Bits:
+    bits = _of_two_axes(array, argument)
+    if bits.itemsize != 1:
+        raise TypeError(f"{argument} has dtype {bits.dtype}; give codes of one byte, as uint8")
     return bits
 
 

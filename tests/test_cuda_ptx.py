@@ -19,7 +19,7 @@ from mor_ref.ptx import device
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
 DIVIDING = {
     "affine", "fp8lm", "fp8lm_state", "levels", "matmul", "mixed", "mx", "nvfp4", "policies",
-    "quantization", "scales",
+    "quantization", "scales", "unit_sums",
 }  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def test_layouts_of_few_entries():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     "layout",
-    ["transposed", "packed", "swizzled_128x4", "transposed@packed", "transposed@swizzled_128x4"],
+    [*layouts.MOVING, "transposed@packed", "transposed@swizzled_128x4", "packed@shuffled_16x32"],
 )
 def test_the_way_back(layout, shape):
     codes = bytes_of_shape(shape, 16)
@@ -79,7 +79,7 @@ def test_small_float_dtypes_are_taken_as_their_codes():
         ),
         (
             lambda: layouts.plain(np.zeros(6, np.uint8), "swizzled", (2, 3)),
-            "layout is 'swizzled'; give transposed, packed, swizzled_128x4, or several",
+            "layout is 'swizzled'; give transposed, packed, swizzled_128x4, padded_4, ",
         ),
     ],
 )

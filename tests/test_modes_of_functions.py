@@ -10,6 +10,7 @@ import inspect
 import struct
 import tempfile
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -136,6 +137,10 @@ CALLS = {
     "analysis.settings_under": lambda: facts_of(analysis.settings_under("mor:tensor:0.14285714")),
     "analysis.to_records": lambda: analysis.to_records([REPORT]),
     "analysis.totals_of": lambda: facts_of(analysis.totals_of([REPORT], SETTINGS)),
+    **{
+        f"layouts.{name}": partial(getattr(layouts, name), SCALES)
+        for name in ("padded_4", "mn_major", "mn_major_packed", "shuffled_32x8", "shuffled_16x32")
+    },
     "layouts.packed": lambda: layouts.packed(np.array([[1, 2, 3]], np.uint8)),
     "layouts.plain": lambda: layouts.plain(SCALES, "transposed", (2, 3)),
     "layouts.reciprocal": lambda: layouts.reciprocal(X),

@@ -102,6 +102,86 @@ def test_swizzled(shape):
     assert np.array_equal(seen(scale, ["swizzled_128x4"], {}), swizzled_by_formula(scale))
 
 
+def in_memory_of_32x8(scale):
+    """VEC-018: each byte is where the formula puts it, and the rest is 0."""
+    rows, columns = scale.shape
+    height, width = -(-rows // 256) * 256, -(-columns // 8) * 8
+    flat = np.zeros(height * width, np.uint8)
+    for row, column in np.ndindex(rows, columns):
+        tile, r, c = row // 32 * (width // 8) + column // 8, row % 32, column % 8
+        flat[tile * 256 + (c % 4) * 64 + (r % 16) * 4 + c // 4 * 2 + r // 16] = scale[row, column]
+    return flat.reshape(height, width)
+
+
+def in_memory_of_16x32(codes):
+    """VEC-019: each byte is where the formula puts it, and the rest is 0."""
+    rows, columns = codes.shape
+    height, width = -(-rows // 16) * 16, -(-columns // 32) * 32
+    flat = np.zeros(height * width, np.uint8)
+    for row, column in np.ndindex(rows, columns):
+        tile, r, c = row // 16 * (width // 32) + column // 32, row % 16, column % 32
+        flat[tile * 512 + c // 16 * 256 + r * 16 + c % 16] = codes[row, column]
+    return flat.reshape(height, width)
+
+
+def packed_by_formula(scale):
+    """VEC-017: four columns of a row in a word."""
+    rows, columns = scale.shape
+    words = np.zeros((-(-columns // 4), -(-rows // 4) * 4), "<u4")
+    for row, column in np.ndindex(rows, columns):
+        words[column // 4, row] |= int(scale[row, column]) << 8 * (column % 4)
+    return words.view(np.uint8)
+
+
+def mn_major_by_formula(scale):
+    """VEC-016."""
+    columns = [[*scale[:, c], *[0] * (-len(scale) % 4)] for c in range(scale.shape[1])]
+    return np.array(columns, scale.dtype)
+
+
+def padded_by_formula(scale):
+    """VEC-015."""
+    return np.array([[*row, *[0] * (-len(row) % 4)] for row in scale], scale.dtype)
+
+
+BY_FORMULA = {
+    "padded_4": padded_by_formula,
+    "mn_major": mn_major_by_formula,
+    "mn_major_packed": packed_by_formula,
+    "shuffled_32x8": in_memory_of_32x8,
+    "shuffled_16x32": in_memory_of_16x32,
+}
+
+
+@pytest.mark.parametrize("view", BY_FORMULA)
+@pytest.mark.parametrize("shape", [(1, 1), (16, 32), (33, 7), (130, 9), (257, 40)])
+def test_layouts_of_scales_and_weights(view, shape):
+    """VEC-015, VEC-016, VEC-017, VEC-018, VEC-019."""
+    codes = RANDOM.integers(1, 256, shape, np.uint8)
+    assert np.array_equal(seen(codes, [view], {}), BY_FORMULA[view](codes))
+
+
+def test_scales_as_deepgemm_and_aiter_have_them():
+    """VEC-016 to VEC-018: with anything in the padding; a wrong order of words is a mismatch."""
+    case, found = case_and_fields("mx_large", "e4m3.floor")
+    scale, code = found["scale"], found["code"]
+    for view in ("mn_major_packed", "shuffled_32x8"):
+        there = seen(scale, [view], {})
+        places = seen(np.ones_like(scale), [view], {})
+        anything = np.where(places == 0, 0xA5, there).astype(np.uint8)
+        assert differences(case, {f"scale@{view}": anything}, "mx_large") == []
+        (fault,) = differences(case, {f"scale@{view}": there[:, ::-1]}, "mx_large")
+        assert fault.count
+    shuffled = seen(code, ["shuffled_16x32"], {})
+    assert differences(case, {"code@shuffled_16x32": shuffled}, "mx_large") == []
+    case = golden.load("mx")[0]
+    words = seen(case.arrays["scale"], ["mn_major_packed"], {}).view(np.int32)
+    (fault,) = differences(case, {"scale@mn_major_packed": words}, "mx")
+    assert "has 4 bytes of scale@mn_major_packed, the first in the low bits, give uint8" in str(
+        fault
+    )
+
+
 def differences(case, answer, suite="nvfp4_te"):
     """Return the faults of an answer to a case."""
     entry = read_manifest(bundled_files())["suites"][suite]

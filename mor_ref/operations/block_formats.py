@@ -279,7 +279,7 @@ BLOCKS = Operation(
             "scale u32 grid",
             "the code of the scale of each block",
             "BLF-003 BLF-005",
-            views="transposed swizzled_128x4",
+            views="transposed swizzled_128x4 padded_4 mn_major mn_major_packed shuffled_32x8",
         ),
         expected(
             "factor f32 grid",
@@ -287,7 +287,7 @@ BLOCKS = Operation(
             "format has no decode",
             "BLF-004",
         ),
-        expected("code u32 rc", "the code", "BLF-004", views="transposed packed"),
+        expected("code u32 rc", "the code", "BLF-004", views="transposed packed shuffled_16x32"),
         expected("y f32 rc", "what it stands for", "BLF-004 BLF-011"),
         FieldsOfEach(lambda: (KeptColumns.name,), _fields_of_step),
     ),

@@ -174,10 +174,15 @@ RESULTS = (
         "scale e8m0 grid",
         "the stored scale of each block",
         _RULES_OF_SCALES,
-        views="transposed swizzled_128x4",
+        views="transposed swizzled_128x4 mn_major_packed shuffled_32x8",
     ),
     expected("xs f32 rc", "each number under the scale of its block", "MXS-007"),
-    expected("code format rc", "the code of each number", "MXS-007", views="transposed packed"),
+    expected(
+        "code format rc",
+        "the code of each number",
+        "MXS-007",
+        views="transposed packed shuffled_16x32",
+    ),
     expected("y f32 rc", "what each code stands for", "MXS-008"),
 )
 MX = Operation(

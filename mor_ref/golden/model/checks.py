@@ -73,13 +73,18 @@ def views_of(operation: str, field: str) -> list[str]:
     fmt, axes = declared.format, declared.axes
     is_of_blocks = "block_format" in declaration.parameters  # whose text says the formats
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0") or is_of_blocks
+    is_of_elements = fmt in ("format", "e2m1") or (is_of_blocks and field == "code")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,
-        "packed": axes in _OF_TWO_AXES
-        and (fmt in ("format", "e2m1") or (is_of_blocks and field == "code")),
+        "packed": axes in _OF_TWO_AXES and is_of_elements,
         "reciprocal": fmt == "f32",
         "replicated": "tile" in declaration.parameters and axes == "grid",
         "swizzled_128x4": axes == "grid" and is_code,
+        "padded_4": axes == "grid",
+        "mn_major": axes == "grid",
+        "mn_major_packed": axes == "grid" and is_code,
+        "shuffled_32x8": axes == "grid" and is_code,
+        "shuffled_16x32": axes == "rc" and is_of_elements,
     }
     return [view for view, can in can_be.items() if can]
 

@@ -34,13 +34,15 @@ class View:
     `code_bits` is how many bits the codes have that it is a layout of, if not of any. `whence` is
     given the places of plain entries, and returns those that entries of the view come from: an
     array for each that goes into one. Without it, the function only moves entries, and so their
-    places.
+    places. `rule` says what its padding is.
     """
 
     function: Callable[[Unsigned, Parameters], Unsigned]
     meaning: str
     code_bits: int | None = None
     whence: Callable[[Unsigned], tuple[Unsigned, ...]] | None = None
+    rule: str = ""  # of its padding
+    is_padding_free: bool = False
 
 
 def transposed(array: Unsigned, _: Parameters) -> Unsigned:
@@ -76,11 +78,52 @@ def replicated(scale: Unsigned, parameters: Parameters) -> Unsigned:
 
 def swizzled_128x4(scale: Unsigned, _: Parameters) -> Unsigned:
     """VEC-008: the flat layout of scales that tensor cores read, in tiles of 128x4."""
-    rows, columns = scale.shape
-    whole = np.zeros((-(-rows // 128) * 128, -(-columns // 4) * 4), scale.dtype)
-    whole[:rows, :columns] = scale
+    whole = in_whole_tiles(scale, 128, 4)
     tiles = whole.reshape(len(whole) // 128, 4, 32, whole.shape[1] // 4, 4)
     return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4)).reshape(-1)
+
+
+def padded_4(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-015: rows that end with zeros, so that their length is a multiple of 4."""
+    return in_whole_tiles(scale, 1, 4)
+
+
+def mn_major(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-016: columns before rows, each padded to a multiple of 4."""
+    return in_whole_tiles(np.ascontiguousarray(scale.T), 1, 4)
+
+
+def mn_major_packed(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-017: the bytes of words that have four columns of a row."""
+    whole = in_whole_tiles(scale, 4, 4)
+    words = whole.reshape(len(whole), -1, 4).transpose(1, 0, 2)
+    return np.ascontiguousarray(words).reshape(len(words), -1)
+
+
+def shuffled_32x8(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-018: scales in tiles of 32x8, as matrix cores of AMD read them."""
+    whole = in_whole_tiles(scale, 256, 8)
+    tiles = whole.reshape(len(whole) // 32, 2, 16, whole.shape[1] // 8, 2, 4)
+    return np.ascontiguousarray(tiles.transpose(0, 3, 5, 2, 4, 1)).reshape(whole.shape)
+
+
+def shuffled_16x32(codes: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-019: bytes in tiles of 16x32, as matrix cores of AMD read them."""
+    whole = in_whole_tiles(codes, 16, 32)
+    tiles = whole.reshape(len(whole) // 16, 16, whole.shape[1] // 32, 2, 16)
+    return np.ascontiguousarray(tiles.transpose(0, 2, 3, 1, 4)).reshape(whole.shape)
+
+
+def in_whole_tiles(array: Unsigned, height: int, width: int) -> Unsigned:
+    """Return an array with zeros around it, so that its sides are multiples of these.
+
+    >>> in_whole_tiles(np.ones((1, 3), np.uint8), 2, 2).shape
+    (2, 4)
+    """
+    rows, columns = array.shape
+    whole = np.zeros((-(-rows // height) * height, -(-columns // width) * width), array.dtype)
+    whole[:rows, :columns] = array
+    return whole
 
 
 def sha256_128x128(array: Unsigned, _: Parameters) -> Unsigned:
@@ -105,6 +148,7 @@ VIEWS: dict[str, View] = {
         "with a high nibble of 0",
         code_bits=4,
         whence=_halves,
+        rule="VEC-005",
     ),
     "reciprocal": View(
         reciprocal,
@@ -117,6 +161,36 @@ VIEWS: dict[str, View] = {
         "flat, in tiles of 128 rows and 4 columns: the entry of row r and column c is at "
         "((r // 128) * ceil(C / 4) + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4; "
         "padding to whole tiles is 0",
+        rule="VEC-008",
+    ),
+    "padded_4": View(
+        padded_4, "each row ends with zeros, up to a multiple of 4 entries", rule="VEC-015"
+    ),
+    "mn_major": View(
+        mn_major,
+        "columns before rows; each column goes on up to a multiple of 4 entries, and this padding "
+        "can be anything",
+        is_padding_free=True,
+    ),
+    "mn_major_packed": View(
+        mn_major_packed,
+        "the bytes of words of 32 bits, with four columns of a row each, the first in the low "
+        "byte: the entry of row r and column c is at [c // 4, 4 * r + c % 4]; rows and columns are "
+        "padded to multiples of 4, and the padding can be anything",
+        is_padding_free=True,
+    ),
+    "shuffled_32x8": View(
+        shuffled_32x8,
+        "in tiles of 32 rows and 8 columns, one after the other: the entry of row r and column c "
+        "of a tile is at (c % 4) * 64 + (r % 16) * 4 + c // 4 * 2 + r // 16; rows are padded to a "
+        "multiple of 256 and columns to one of 8, and the padding can be anything",
+        is_padding_free=True,
+    ),
+    "shuffled_16x32": View(
+        shuffled_16x32,
+        "in tiles of 16 rows and 32 bytes, one after the other: byte c of row r of a tile is at "
+        "c // 16 * 256 + r * 16 + c % 16; padding to whole tiles is 0",
+        rule="VEC-019",
     ),
     DIGEST: View(
         sha256_128x128,

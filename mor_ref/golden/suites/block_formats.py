@@ -24,7 +24,7 @@ from mor_ref.operations.block_formats import block_format_in, factor_of
 from mor_ref.operations.fields import Field
 
 OPERATION = "blocks"
-_NIBBLE = 4  # bits of codes that two of are in a byte
+_NIBBLE, _BYTE = 4, 8  # bits of codes that two of, or one, are in a byte
 _SPECIALS = {
     "ieee": "the largest exponent is infinity with a mantissa of 0, and else NaN",
     "fn": "all ones is NaN, with either sign if there is one",
@@ -101,14 +101,17 @@ def _described(block_format: BlockFormat, field: Field) -> Field:
     if field.name == "outer_scale":
         return replace(field, meaning=_of_scale(scales[0]))
     if field.name == "scale":
-        return replace(field, meaning=_of_scale(scales[-1]))
+        is_byte = scales[-1].fmt.bits == _BYTE
+        views = _without(field.views, mn_major_packed=is_byte, shuffled_32x8=is_byte)
+        return replace(field, meaning=_of_scale(scales[-1]), views=views)
     if field.name == "factor":
         verb = "divides" if block_format.decode is None else "multiplies"
         name = factor_of(block_format)
         meaning = f"{name} of each block, which {verb} the numbers of codes"
         return replace(field, meaning=f"{meaning}: {getattr(block_format, name)}")
     if field.name == "code":
-        views = field.views if block_format.fmt.bits == _NIBBLE else ("transposed",)
+        bits = block_format.fmt.bits
+        views = _without(field.views, packed=bits == _NIBBLE, shuffled_16x32=bits == _BYTE)
         of_steps = ", after the steps before the blocks," if block_format.before else ""
         meaning = f"the code of each number{of_steps} in {format_in_words(block_format.fmt)}"
         return replace(field, meaning=meaning, views=views)
@@ -117,6 +120,10 @@ def _described(block_format: BlockFormat, field: Field) -> Field:
         meaning = f"the code of a kept number in {format_in_words(step.fmt)}, and 0 for any other"
         return replace(field, meaning=meaning)
     return field
+
+
+def _without(views: tuple[str, ...], **are_suited: bool) -> tuple[str, ...]:
+    return tuple(view for view in views if are_suited.get(view, True))
 
 
 def _of_scale(scale: BlockScale) -> str:

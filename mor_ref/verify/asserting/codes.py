@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.arrays import Codes, code_dtype, codes_in, unsigned_from
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.model.views import seen, sources
+from mor_ref.golden.model.views import VIEWS, seen, sources
 from mor_ref.layouts import layout_words, parts_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.comparing.allowed import Allowed
@@ -63,17 +64,26 @@ def _lines(
     fmt: Format,
     allowed: Allowed,
 ) -> list[str]:
+    if np.array_equal(found, wanted):
+        return []
+    sites = sources(shape, chain, {}) if chain else [None]
+    parts = zip(parts_of(found, chain), parts_of(wanted, chain), sites, strict=True)
+    is_free = any(VIEWS[view].is_padding_free for view in chain)
     pairs = [
-        (one, other, np.argwhere((one != other) & ~allowed.either(one, other, fmt)))
-        for one, other in zip(parts_of(found, chain), parts_of(wanted, chain), strict=True)
+        (
+            one,
+            other,
+            site,
+            np.argwhere(_unlike(one, other, site if is_free else None, fmt, allowed)),
+        )
+        for one, other, site in parts
     ]
     count = sum(len(wrong) for *_, wrong in pairs)
     if not count:
         return []
-    sites = sources(shape, chain, {}) if chain else [None]
     shown = [
         (tuple(map(int, index)), one, other, site)
-        for (one, other, wrong), site in zip(pairs, sites, strict=True)
+        for one, other, site, wrong in pairs
         for index in wrong[:_SHOWN]
     ]
     shown = sorted(shown, key=lambda each: each[0])[:_SHOWN]
@@ -85,6 +95,14 @@ def _lines(
         lines.append(f"  and {count - _SHOWN:,} more")
     whole = found.size * len(pairs)
     return [f"{count:,} of {whole:,} codes of {fmt.name} differ:", *lines]
+
+
+def _unlike(
+    found: Unsigned, wanted: Unsigned, sites: Unsigned | None, fmt: Format, allowed: Allowed
+) -> NDArray[np.bool_]:
+    """Return where codes differ; with the places that they come from, not in the padding."""
+    unlike: NDArray[np.bool_] = (found != wanted) & ~allowed.either(found, wanted, fmt)
+    return unlike if sites is None else unlike & (sites > 0)
 
 
 def _place(

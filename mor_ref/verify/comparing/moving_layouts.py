@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.counts_in_words import counted
-from mor_ref.golden.model.views import SEPARATOR, sources
+from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, sources, split
 from mor_ref.layouts import MOVING, parts_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Parameters
@@ -39,7 +39,7 @@ class MovedBack(NamedTuple):
             )
         if not self.padding:
             return None
-        rule = "VEC-008" if "swizzled_128x4" in self.layout else "VEC-005"
+        (*_, rule) = filter(None, (VIEWS[view].rule for view in split(self.layout)[1]))
         noun = "entry of padding that is" if self.padding == 1 else "entries of padding that are"
         return f"is as expected, but has {self.padding:,} {noun} not 0; write 0 there ({rule})"
 
@@ -57,11 +57,12 @@ def moved_back(
     _, *views = name.split(SEPARATOR)
     found = np.zeros(math.prod(shape), bits.dtype)
     padding = unequal = 0
+    is_free = any(VIEWS[view].is_padding_free for view in views)
     for part, place in zip(parts_of(bits, views), sources(shape, views, parameters), strict=True):
         at, entries = place[place > 0] - 1, part[place > 0]
         found[at] = entries
         unequal += int(np.count_nonzero(found[at] != entries))
-        padding += int(np.count_nonzero(part[place == 0]))
+        padding += 0 if is_free else int(np.count_nonzero(part[place == 0]))
     return MovedBack(found.reshape(shape), padding, name, unequal)
 
 
@@ -75,7 +76,9 @@ def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> st
     known = {field.name: plain.shape}
     if plain.ndim == len(_AXES) and SEPARATOR not in field.name:
         known |= {
-            f"{field.name}{SEPARATOR}{view}": shape_in(view, plain.shape)
+            f"{field.name}{SEPARATOR}{view}": seen(
+                np.zeros(plain.shape, np.uint8), [view], {}
+            ).shape
             for view in field.views
             if view in MOVING
         }
@@ -90,28 +93,16 @@ def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> st
 def _of_words(known: Mapping[str, tuple[int, ...]], plain: Unsigned, actual: NDArray[Any]) -> str:
     """Say what to do with words that have several codes each; '' if an array has none."""
     size = actual.dtype.itemsize
-    if actual.dtype.kind not in "iu" or actual.shape[:-1] != plain.shape[:-1]:
+    if actual.dtype.kind not in "iu":
         return ""
     in_bytes = (*actual.shape[:-1], actual.shape[-1] * size)
     for name, shape in known.items():
-        if "packed" in name and plain.itemsize == 1 and size > 1 and shape == in_bytes:
+        if "packed" in name and size > 1 and shape == in_bytes:
             return f"; if a word has {size} bytes of {name}, the first in the low bits, give uint8"
+    if actual.shape[:-1] != plain.shape[:-1]:
+        return ""
     has_nibbles = actual.shape[-1] * 2 * size == plain.shape[-1]
     return "; if a word has several codes, give an entry for each" if has_nibbles else ""
-
-
-def shape_in(view: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of an array of rows and columns in a layout that moves entries.
-
-    >>> [shape_in(view, (130, 9)) for view in MOVING]
-    [(9, 130), (130, 5), (3072,)]
-    """
-    rows, columns = shape
-    if view == "transposed":
-        return columns, rows
-    if view == "packed":
-        return rows, -(-columns // 2)
-    return (-(-rows // 128) * 128 * (-(-columns // 4) * 4),)
 
 
 def _layout(name: str) -> str:
