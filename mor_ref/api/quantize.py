@@ -14,13 +14,14 @@ from mor_ref.api.border import public
 from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
 from mor_ref.api.plans import Plans
 from mor_ref.api.quantization import Quantized, record_by
-from mor_ref.argument_checks import UnknownNameError, spelling
+from mor_ref.argument_checks import UnknownNameError, hint_of, spelling
 from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import CutLike, in_one_block, partition
 from mor_ref.definitions.catalogue import INTEGERS
-from mor_ref.definitions.formats import FormatLike, as_format
+from mor_ref.definitions.format_names import OTHER_NAMES
+from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.scales import (
     Scaling,
     check_group,
@@ -29,6 +30,7 @@ from mor_ref.definitions.scales import (
     scaled_format,
 )
 from mor_ref.recipes import as_block_format, is_recipe
+from mor_ref.representations import names_taken, other_names
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -143,8 +145,8 @@ def block_format_given(fmt: object) -> BlockFormat | None:
     except UnknownNameError as error:
         if isinstance(fmt, str) and is_recipe(fmt):
             return as_block_format(fmt)
-        instead = _other_function(fmt)
-        if instead is None:
+        instead = _other_function(fmt) or _representation_meant(fmt)
+        if not instead:
             raise
         raise UnknownNameError(f"format is {fmt!r}, which {instead}") from error
     return None
@@ -159,6 +161,14 @@ def _other_function(fmt: object) -> str | None:
     head, _, rest = str(fmt).lower().partition(":")
     policy = (rest or "tensor") if head == "mor" else head
     return f"is a policy; call mor_ref.mor(x, {policy!r})" if policy in POLICIES else None
+
+
+def _representation_meant(fmt: object) -> str:
+    """Return which representation is meant, if a format is not; nothing if none is near."""
+    if hint_of(fmt, formats, OTHER_NAMES):
+        return ""
+    hint = hint_of(fmt, names_taken(), other_names())
+    return f"is not known; {hint}".rstrip() if hint else ""
 
 
 def _refuse_scales(block_format: BlockFormat, given: Mapping[str, tuple[object, object]]) -> None:

@@ -154,6 +154,15 @@ def cut_in(word: str) -> Cut | None:
     return word if word in _NAMED_CUTS else sides_in(word)  # type: ignore[return-value]  # a name
 
 
+def word_of(cut: Cut) -> str:
+    """Return the word that names a cut.
+
+    >>> word_of((1, 128)), cut_in(word_of("row"))
+    ('1x128', 'row')
+    """
+    return cut if isinstance(cut, str) else f"{cut[0]}x{cut[1]}"
+
+
 def sides_in(word: str) -> tuple[int, int] | None:
     """Return the rows and columns that a word names, such as 1x16; None if it names none."""
     sides = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", word)

@@ -23,12 +23,12 @@ from mor_ref.recipes.row import Row
 from mor_ref.recipes.tensor_recipe import REPRESENTATION, OfRow, TensorRecipe
 from mor_ref.recipes.training import AXES, OPERANDS, Operand, Recipe
 from mor_ref.representations import (
-    OTHER_REPRESENTATIONS,
     REPRESENTATIONS,
     as_representation,
     formulas_of,
     known_names,
     names_taken,
+    other_names,
     words_of,
 )
 
@@ -277,8 +277,7 @@ def _kind_of(head: str, text: str) -> tuple[type[TensorRecipe], dict[str, Any]]:
 def _other_names(known: Collection[str]) -> dict[str, Sequence[str]]:
     """Return the names in other software, with those of the known names that mean the same."""
     return {
-        other: [name for name in names if name in known]
-        for other, names in OTHER_REPRESENTATIONS.items()
+        other: [name for name in names if name in known] for other, names in other_names().items()
     }
 
 

@@ -1,8 +1,9 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
+import functools
 from collections.abc import Callable
 
-from mor_ref.argument_checks import check_name, known_name, lacking
+from mor_ref.argument_checks import OtherNames, check_name, known_name, lacking
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
@@ -31,7 +32,6 @@ from mor_ref.representations.training import GivenScale, RandomNvfp4
 from mor_ref.schemes import in_schemes
 
 __all__ = [
-    "OTHER_REPRESENTATIONS",
     "REPRESENTATIONS",
     "Asked",
     "FormulaBlocks",
@@ -49,6 +49,7 @@ __all__ = [
     "is_turnable",
     "known_names",
     "names_taken",
+    "other_names",
     "rows_together",
     "stored_bits",
     "uses_blocks",
@@ -71,8 +72,13 @@ REPRESENTATIONS: Catalogue[Representation] = Catalogue(
 )
 
 
-# Names in other software: of formats, and of several formats at once.
-OTHER_REPRESENTATIONS = {**OTHER_NAMES, "mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2")}
+@functools.cache
+def other_names() -> OtherNames:
+    """Return names in other software, with the names here: of formats, and of representations."""
+    names = {"mxfp6": ("mxfp6_e2m3", "mxfp6_e3m2"), **OTHER_NAMES}
+    for module in in_schemes("representation"):
+        names = {**getattr(module, "OTHER_NAMES", {}), **names}
+    return names
 
 
 RepresentationLike = str | Format | BlockFormat | Representation | Callable[..., object]
@@ -128,5 +134,5 @@ def _named(name: str) -> Representation:
         if of_scheme is not None:
             return of_scheme
     if name not in formats:
-        known_name("representation", name, names_taken(), OTHER_REPRESENTATIONS)
+        known_name("representation", name, names_taken(), other_names())
     return ScaledFormat(scaled_format(name))

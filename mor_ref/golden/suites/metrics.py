@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.blocks import Cut, word_of
 from mor_ref.golden.inputs.unit_pairs import (
     UNIT,
     Pair,
@@ -52,7 +52,7 @@ def _acceptance_cases(size: Size) -> Iterator[Case]:
 
 def _asked(name: str, pair: Pair, metric: str, threshold: str, block: Cut) -> Case:
     cut = block if isinstance(block, str) else list(block)
-    word = block if isinstance(block, str) else "x".join(map(str, block))
+    word = word_of(block)
     parameters = {"metric": metric, "threshold": threshold, "block": cut, "source": "f32"}
     return Case(f"{name}.{metric}.{threshold.replace('/', '_')}.{word}", parameters, pair._asdict())
 
