@@ -153,5 +153,22 @@ def test_torchao(source):
     assert unlike(profile, bits(codes), scales.float().numpy(), own) == (0, 0)
 
 
+@needs("torch", "compressed_tensors")
+def test_compressed_tensors():
+    """FPL-001: a scale for each row."""
+    torch = imported("torch")
+    quantization = imported("compressed_tensors.quantization")
+    forward = imported("compressed_tensors.quantization.lifecycle.forward")
+    x = adversarial()
+    tensor = torch.from_numpy(x)
+    args = quantization.QuantizationArgs(
+        num_bits=8, type="float", symmetric=True, strategy="token", dynamic=True
+    )
+    ends = tensor.amin(-1, keepdim=True), tensor.amax(-1, keepdim=True)
+    scales, zeros = quantization.utils.calculate_qparams(*ends, args)
+    codes = forward.quantize(tensor, scales, zeros, args, dtype=torch.float8_e4m3fn)
+    assert unlike("compressed_tensors_fp8", bits(codes), scales.numpy(), x) == (0, 0)
+
+
 def bits(codes):
     return codes.view(imported("torch").uint8).numpy()

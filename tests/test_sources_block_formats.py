@@ -36,6 +36,7 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_array, numbers_of
 from mor_ref.ptx import Module
 from mor_ref.representations.mx import STANDARD_NAMES
+from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
 from mor_ref.sources import write_sources
 from mor_ref.sources.block_formats import header, identifier
 
@@ -119,6 +120,7 @@ BUILT_IN = {
         for element in ("e4m3", "e5m2", "e2m1", "int8_mx", "e4m3fnuz")
     },
     "gam tensor": scaled_formulas(formats["e4m3"], "gam", "row", "tensor"),
+    **{f"fp8 {name}": fp8_formulas(profile, (1, 40)) for name, profile in FP8_PROFILES.items()},
 }
 RECORDS = {**BUILT_IN, **OWN_FORMATS, **OTHERS}
 

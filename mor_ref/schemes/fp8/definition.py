@@ -266,6 +266,13 @@ def _reciprocals() -> Iterator[Fp8Profile]:
         also=("torchao_act_lhs", "torchao_act_rhs", "torchao_weight_rhs", "fbgemm_triton"),
     )  # fmt: skip
     yield _factor_first(
+        "fbgemm_cpu", f"(1 / {floor}) * 448", counted="all", tile="row",
+        source=f"{_FBGEMM}, experimental/gemm/triton_gemm/fp8_gemm.py on a CPU, where torch makes "
+        f"a product with the reciprocal of 448 / tensor; {_VLLM}, {_VLLM_TRITON}, and {_SGLANG}: "
+        "input_to_float8, of float32",
+        also=("input_to_float8", "fbgemm_torch"),
+    )  # fmt: skip
+    yield _factor_first(
         "torchao_pow2", f"pow2(448 / {floor}, 2)", counted="all", tile="row",
         source=f"{_TORCHAO}, float8/float8_utils.py: _round_scale_down_to_power_of_2",
         also=("torchao_rowwise_pow2",),
