@@ -16,7 +16,7 @@ from test_block_formulas import OWN, UE5M3
 
 import mor_ref
 from mor_ref import BlockFormat, BlockQuantized, BlockScale, Format, golden
-from mor_ref.analysis import analyze, compare, settings_under
+from mor_ref.analysis import analyze, compare, settings_for, settings_under
 from mor_ref.argument_checks import UnknownNameError
 from mor_ref.definitions.block_formulas import mx_formulas, nvfp4_formulas, scaled_formulas
 from mor_ref.definitions.blocks import partition
@@ -378,11 +378,34 @@ def test_codes_can_be_rounded_at_random_and_written_into_an_array() -> None:
     [
         ({"block": "row"}, "block is 'row', but the formulas of block format 'own' have its scal"),
         ({"scaling": "fp32"}, "scaling is 'fp32', but the formulas"),
+        ({"scaling": "gam"}, "scaling is 'gam', but the formulas"),  # what other formats have
+        ({"block": "tensor"}, "block is 'tensor', but the formulas"),
+        ({"group": "tensor"}, "group is 'tensor', but the formulas"),
     ],
 )
-def test_arguments_that_formulas_replace_are_refused(arguments: Any, has: str) -> None:
+@pytest.mark.parametrize("given", [OWN, OWN.text], ids=["record", "text"])
+def test_arguments_that_formulas_replace_are_refused(given: Any, arguments: Any, has: str) -> None:
     with pytest.raises(ValueError, match=re.escape(has)):
-        mor_ref.quantize(X, OWN.text, **arguments)
+        mor_ref.quantize(X, given, **arguments)
+
+
+def test_a_kind_of_scales_that_no_rung_has_is_refused() -> None:
+    policy = mor_ref.Policy("mine", (mor_ref.Rung(OWN, mor_ref.MeanRelativeError(0.5)),))
+    has = "scaling is 'gam', but the representations of policy 'mine' have their own scales; omit"
+    for refused in (
+        lambda: mor_ref.mor(X, policy, scaling="gam"),
+        lambda: settings_for(policy, scaling="gam"),
+        lambda: as_tensor_recipe({"representation": "mor", "policy": policy, "scaling": "gam"}),
+    ):
+        with pytest.raises(ValueError, match=re.escape(has)):
+            refused()
+    recipe = as_tensor_recipe({"representation": "mor", "policy": policy})
+    assert "scaling" not in recipe.text
+    assert as_tensor_recipe(recipe.text) == recipe
+    both = mor_ref.Policy(
+        "both", (*policy.ladder, mor_ref.Rung("e4m3", mor_ref.MeanRelativeError(1)))
+    )
+    assert mor_ref.mor(X, both, scaling="fp32").scaling == "fp32"
 
 
 @pytest.mark.parametrize(
