@@ -22,6 +22,7 @@ from mor_ref.definitions.block_formulas import mx_formulas, nvfp4_formulas, scal
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.engine.formulas import nearest_binary32
 from mor_ref.exact import block_formats as exact
 from mor_ref.exact.arithmetic import rn32
@@ -32,7 +33,7 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.policies import POLICIES
-from mor_ref.recipes import as_block_format, as_tensor_recipe
+from mor_ref.recipes import as_block_format, as_tensor_recipe, own_recipe
 from mor_ref.representations import FormulaBlocks
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -409,13 +410,39 @@ def test_a_kind_of_scales_that_no_rung_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ('amax = 5.5\naxis = "columns"\n', AmaxOrScale(amax=5.5)),
+        ("amax = { x = 5.5, y = 1.0 }\n", AmaxOrScale(amax=5.5)),
+        ("scale = 0.125\n", AmaxOrScale(scale=0.125)),
+    ],
+)
+def test_a_recipe_of_tensors_has_an_amax_or_a_scale(words: str, given: AmaxOrScale) -> None:
+    recipe = own_recipe(words + OWN.text)
+    assert own_recipe(str(recipe)) == recipe
+    parameters = {**recipe.parameters_for("x"), "source": "f32"}
+    found = OPERATIONS["blocks"].engine(parameters, {"x": X.view(np.uint32)})
+    expected = exact.quantize(X.ravel().tolist(), X.shape, OWN, {OWN.scales[0].name: given})
+    assert found["code"].ravel().tolist() == expected.codes
+
+
+def test_an_amax_is_refused_where_no_tensor_is_given() -> None:
+    has = "a block format has amax, which is no part of it; give amax to mor_ref.quantize, or at"
+    with pytest.raises(ValueError, match=has):
+        mor_ref.quantize(X, f"amax = 5.5\n{OWN.text}")
+    recipe = own_recipe(f"amax = {{ {OWN.scales[0].name} = 5.5 }}\n{OWN.text}")
+    with pytest.raises(ValueError, match="'x' has no amax in the recipe, whose numbers have the n"):
+        recipe.parameters_for("x")
+
+
+@pytest.mark.parametrize(
     ("text", "has"),
     [
         ("e4m5", "format is 'e4m5', which is not known"),
         ("mxfp8:rcei", "recipe is 'mxfp8:rcei', where 'rcei' is not known"),
         ("mor:tensor", "format is 'mor:tensor', which is a policy; call mor_ref.mor(x, 'tensor')"),
         ("name = 'a'\nelement = 'e4m3'", "a block format has no scales"),
-        ("element = 'e4m3'\nscale = 1", "a key of a block format is 'scale', which is not known"),
+        ("element = 'e4m3'\nscale = []", "a key of a block format is 'scale', which is not known"),
         (
             OWN.text + "counted = 'all'\n",
             "scale 's' has counted; give it to the block format, as all of its scales count the sa",
