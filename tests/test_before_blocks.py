@@ -197,12 +197,13 @@ def test_threads_change_no_bit_of_steps(name: str) -> None:
     np.testing.assert_array_equal(y.view(np.uint32), same.view(np.uint32))
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (7,), (2, 3, 32), (0, 16)])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (7,), (16,), (64,), (2, 3, 32), (0, 16)])
 def test_tensors_of_any_shape(shape: tuple[int, ...]) -> None:
     x = np.full(shape, 9, F)
     for record in MANY.values():
         y = mor_ref.quantize(x, record).dequantize()
         assert y.shape == shape
+        assert (x == 9).all()
         if record.before == (KEPT,):
             np.testing.assert_array_equal(y, x)
 

@@ -73,6 +73,7 @@ def _in_runs(
 
     `finish` changes the results, those of runs or not, in place.
     """
+    check_processor()  # threads begin with the modes of this one
     z = np.empty(x.shape, np.float32)
     rows, columns = x.shape
     width = columns // size * size
@@ -82,12 +83,11 @@ def _in_runs(
     high, wide = max(1, _AT_ONCE // max(width, 1)), max(1, _AT_ONCE // size) * size
 
     def transform(corner: tuple[int, int]) -> None:
-        check_processor()  # this is not a kernel
         top, left = corner
         some = slice(top, top + high), slice(left, min(left + wide, width))
         runs = source[some]
         with np.errstate(all="ignore"):
-            places = np.ascontiguousarray(runs.reshape(-1, size).T)
+            places = np.array(runs.reshape(-1, size).T, order="C")  # a copy also of a single run
             _negate(places, signs_before)
             add_and_subtract(places.reshape(1, size, -1))
             places *= factor_of(size)
