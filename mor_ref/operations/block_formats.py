@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mor_ref
-from mor_ref.api.given_scales import given_by_name
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.before_blocks import KeptColumns, Step, kept_by
-from mor_ref.definitions.block_formats import BlockFormat, block_format_of, parameters_of_blocks
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    block_format_of,
+    parameters_of_blocks,
+    place_of_amax,
+)
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import names_in, parsed
-from mor_ref.definitions.scales import GivenScales
+from mor_ref.definitions.scales import AmaxOrScale, GivenScales
 from mor_ref.exact.block_formats import quantize
 from mor_ref.operations.bits import (
     Unsigned,
@@ -71,8 +75,24 @@ def exact(call: Call) -> Results:
 
 def _given(parameters: Parameters) -> GivenScales:
     """Return a given amax or scale of the outermost scale (BLF-008)."""
+    amax, scale = parameters.get("amax"), parameters.get("scale")
+    outermost = block_format_in(parameters["block_format"]).scales[0].name
+    return {} if amax is scale is None else {outermost: AmaxOrScale(amax, scale)}
+
+
+def _check_given(parameters: Parameters) -> None:
+    """Refuse an amax or a scale that the block format does not take (BLF-008)."""
+    amax, scale = parameters.get("amax"), parameters.get("scale")
+    if scale is None:
+        return
     block_format = block_format_in(parameters["block_format"])
-    return given_by_name(block_format, parameters.get("amax"), parameters.get("scale"), (1, 1))
+    name, fmt = block_format.scales[0].name, block_format.scales[0].fmt
+    if amax is not None:
+        raise ValueError(f"amax and scale of {name!r} are both given; give one of them")
+    if place := place_of_amax(block_format, name):
+        raise ValueError(f"scale of {name!r} is given, but {place} has its amax; give amax")
+    if fmt != formats["f32"] and all(fmt.value(code) != scale for code in range(fmt.code_count)):
+        raise ValueError(f"scale is {scale!r}, which is not a number of {fmt.name}; give one of it")
 
 
 def tried(parameters: Parameters) -> tuple[str, ...]:
@@ -251,7 +271,7 @@ def codes(parameters: Parameters) -> tuple[int, int]:
 
 def admit(parameters: Parameters) -> None:
     """Refuse sides that are not those of the block format, and numbers that it does not take."""
-    _given(parameters)
+    _check_given(parameters)
     wanted = parameters_of_blocks(block_format_in(parameters["block_format"]))
     for name in ("block", "group"):
         if parameters[name] != wanted[name]:
