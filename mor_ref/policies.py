@@ -9,6 +9,7 @@ from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut, as_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.roles import Role
+from mor_ref.definitions.scales import Scaling, scaling_or_usual
 from mor_ref.metrics import (
     ByTensor,
     FitsRange,
@@ -23,7 +24,12 @@ from mor_ref.metrics.metric import accepts
 from mor_ref.metrics.squares import OfSums
 from mor_ref.metrics.thresholds import is_by_tensor, threshold_for
 from mor_ref.metrics.unit import NumbersOfUnit, units_of
-from mor_ref.representations import Representation, RepresentationLike, as_representation
+from mor_ref.representations import (
+    Representation,
+    RepresentationLike,
+    as_representation,
+    uses_blocks,
+)
 
 # Of the e4m3 rung, or by the names of rungs; each may be a table by the roles of tensors.
 Thresholds = Threshold | Mapping[str, Threshold | ByTensor]
@@ -153,6 +159,21 @@ class Policy:
     def tried(self) -> tuple[Representation, ...]:
         """Every representation that the decisions need, each once, in the order of the rungs."""
         return tuple({one.name: one for one in self.mentioned}.values())
+
+    @cached_property
+    def uses_scaling(self) -> bool:
+        """Whether the kind of scales matters to a representation that it tries."""
+        return any(uses_blocks(one) for one in self.tried)
+
+    def scaling_for(self, given: Scaling | None) -> Scaling:
+        """Return the kind of scales, gam if none is given; refuse one that matters to no rung."""
+        scaling = scaling_or_usual(given)
+        if given is not None and not self.uses_scaling:
+            raise ValueError(
+                f"scaling is {given!r}, but the representations of policy {self.name!r} have their "
+                "own scales; omit scaling, or give a policy with a format such as e4m3"
+            )
+        return scaling
 
     def for_tensor(self, role: Role | None = None) -> "Policy":
         """Return the policy for a tensor of this role, whose metrics have one threshold each.

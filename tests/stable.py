@@ -420,7 +420,8 @@ def _bits_under(text: str) -> str:
         return ""
     if policy is None:
         return ""
-    done = mor_ref.mor(_numbers(), policy, block=tensor_recipe.cut, scaling=tensor_recipe.scales)
+    scaling = tensor_recipe.scales if policy.uses_scaling else None
+    done = mor_ref.mor(_numbers(), policy, block=tensor_recipe.cut, scaling=scaling)
     return hashlib.sha256(np.asarray(done.output).tobytes()).hexdigest()[:16]
 
 

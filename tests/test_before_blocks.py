@@ -187,12 +187,23 @@ def test_large_tensors_have_the_bits_of_small_ones() -> None:
         np.testing.assert_array_equal(whole.dequantize(), y)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (7,), (2, 3, 32), (0, 16)])
+@pytest.mark.parametrize("name", MANY)
+def test_threads_change_no_bit_of_steps(name: str) -> None:
+    x = np.random.default_rng(2).standard_normal((600, 1031)).astype(F)
+    x[5, 5:40], x[599, -1], x[300, 1024:] = np.inf, np.nan, -np.nan
+    one, two = (mor_ref.quantize(x, MANY[name], threads=threads) for threads in (1, 2))
+    assert one == two
+    y, same = (record.dequantize(threads=threads) for record, threads in ((one, 1), (two, 2)))
+    np.testing.assert_array_equal(y.view(np.uint32), same.view(np.uint32))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (7,), (16,), (64,), (2, 3, 32), (0, 16)])
 def test_tensors_of_any_shape(shape: tuple[int, ...]) -> None:
     x = np.full(shape, 9, F)
     for record in MANY.values():
         y = mor_ref.quantize(x, record).dequantize()
         assert y.shape == shape
+        assert (x == 9).all()
         if record.before == (KEPT,):
             np.testing.assert_array_equal(y, x)
 

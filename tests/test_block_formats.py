@@ -16,12 +16,13 @@ from test_block_formulas import OWN, UE5M3
 
 import mor_ref
 from mor_ref import BlockFormat, BlockQuantized, BlockScale, Format, golden
-from mor_ref.analysis import analyze, compare, settings_under
+from mor_ref.analysis import analyze, compare, settings_for, settings_under
 from mor_ref.argument_checks import UnknownNameError
 from mor_ref.definitions.block_formulas import mx_formulas, nvfp4_formulas, scaled_formulas
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import AmaxOrScale
 from mor_ref.engine.formulas import nearest_binary32
 from mor_ref.exact import block_formats as exact
 from mor_ref.exact.arithmetic import rn32
@@ -32,7 +33,7 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.policies import POLICIES
-from mor_ref.recipes import as_block_format, as_tensor_recipe
+from mor_ref.recipes import as_block_format, as_tensor_recipe, own_recipe
 from mor_ref.representations import FormulaBlocks
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -378,11 +379,60 @@ def test_codes_can_be_rounded_at_random_and_written_into_an_array() -> None:
     [
         ({"block": "row"}, "block is 'row', but the formulas of block format 'own' have its scal"),
         ({"scaling": "fp32"}, "scaling is 'fp32', but the formulas"),
+        ({"scaling": "gam"}, "scaling is 'gam', but the formulas"),  # what other formats have
+        ({"block": "tensor"}, "block is 'tensor', but the formulas"),
+        ({"group": "tensor"}, "group is 'tensor', but the formulas"),
     ],
 )
-def test_arguments_that_formulas_replace_are_refused(arguments: Any, has: str) -> None:
+@pytest.mark.parametrize("given", [OWN, OWN.text], ids=["record", "text"])
+def test_arguments_that_formulas_replace_are_refused(given: Any, arguments: Any, has: str) -> None:
     with pytest.raises(ValueError, match=re.escape(has)):
-        mor_ref.quantize(X, OWN.text, **arguments)
+        mor_ref.quantize(X, given, **arguments)
+
+
+def test_a_kind_of_scales_that_no_rung_has_is_refused() -> None:
+    policy = mor_ref.Policy("mine", (mor_ref.Rung(OWN, mor_ref.MeanRelativeError(0.5)),))
+    has = "scaling is 'gam', but the representations of policy 'mine' have their own scales; omit"
+    for refused in (
+        lambda: mor_ref.mor(X, policy, scaling="gam"),
+        lambda: settings_for(policy, scaling="gam"),
+        lambda: as_tensor_recipe({"representation": "mor", "policy": policy, "scaling": "gam"}),
+    ):
+        with pytest.raises(ValueError, match=re.escape(has)):
+            refused()
+    recipe = as_tensor_recipe({"representation": "mor", "policy": policy})
+    assert "scaling" not in recipe.text
+    assert as_tensor_recipe(recipe.text) == recipe
+    both = mor_ref.Policy(
+        "both", (*policy.ladder, mor_ref.Rung("e4m3", mor_ref.MeanRelativeError(1)))
+    )
+    assert mor_ref.mor(X, both, scaling="fp32").scaling == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ('amax = 5.5\naxis = "columns"\n', AmaxOrScale(amax=5.5)),
+        ("amax = { x = 5.5, y = 1.0 }\n", AmaxOrScale(amax=5.5)),
+        ("scale = 0.125\n", AmaxOrScale(scale=0.125)),
+    ],
+)
+def test_a_recipe_of_tensors_has_an_amax_or_a_scale(words: str, given: AmaxOrScale) -> None:
+    recipe = own_recipe(words + OWN.text)
+    assert own_recipe(str(recipe)) == recipe
+    parameters = {**recipe.parameters_for("x"), "source": "f32"}
+    found = OPERATIONS["blocks"].engine(parameters, {"x": X.view(np.uint32)})
+    expected = exact.quantize(X.ravel().tolist(), X.shape, OWN, {OWN.scales[0].name: given})
+    assert found["code"].ravel().tolist() == expected.codes
+
+
+def test_an_amax_is_refused_where_no_tensor_is_given() -> None:
+    has = "a block format has amax, which is no part of it; give amax to mor_ref.quantize, or at"
+    with pytest.raises(ValueError, match=has):
+        mor_ref.quantize(X, f"amax = 5.5\n{OWN.text}")
+    recipe = own_recipe(f"amax = {{ {OWN.scales[0].name} = 5.5 }}\n{OWN.text}")
+    with pytest.raises(ValueError, match="'x' has no amax in the recipe, whose numbers have the n"):
+        recipe.parameters_for("x")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +442,7 @@ def test_arguments_that_formulas_replace_are_refused(arguments: Any, has: str) -
         ("mxfp8:rcei", "recipe is 'mxfp8:rcei', where 'rcei' is not known"),
         ("mor:tensor", "format is 'mor:tensor', which is a policy; call mor_ref.mor(x, 'tensor')"),
         ("name = 'a'\nelement = 'e4m3'", "a block format has no scales"),
-        ("element = 'e4m3'\nscale = 1", "a key of a block format is 'scale', which is not known"),
+        ("element = 'e4m3'\nscale = []", "a key of a block format is 'scale', which is not known"),
         (
             OWN.text + "counted = 'all'\n",
             "scale 's' has counted; give it to the block format, as all of its scales count the sa",

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.arrays import let_go, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
 from mor_ref.definitions.roles import KINDS, Kind, Role
-from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling
+from mor_ref.definitions.scales import USUAL_SCALING, Scaling
 from mor_ref.metrics import ByTensor, MeanRelativeError, Threshold, WithThreshold
 from mor_ref.metrics.thresholds import is_by_tensor, written
 from mor_ref.policies import Policy, Thresholds
@@ -36,7 +36,7 @@ class Settings:
 
     policy: Policy
     block: Cut
-    scaling: Scaling = "gam"
+    scaling: Scaling = USUAL_SCALING
     threads: int | None = None
     kind: Kind = "weight"
 
@@ -101,7 +101,7 @@ def settings_for(
     *,
     block: str | None = None,
     threshold: Thresholds | None = None,
-    scaling: str = "gam",
+    scaling: str | None = None,
     threads: int | None = None,
     kind: Kind = "weight",
 ) -> Settings:
@@ -113,8 +113,7 @@ def settings_for(
     rules = as_policy(policy)
     if threshold is not None:
         rules = rules.with_threshold(threshold)
-    check_scaling(scaling)
-    chosen: Scaling = next(name for name in SCALINGS if name == scaling)
+    chosen = rules.scaling_for(cast("Scaling | None", scaling))  # which refuses other names
     cut = rules.block if block is None else _cut(block)
     partition((1, 1), cut)  # refuses sides of 0
     known_name("kind", kind, KINDS)

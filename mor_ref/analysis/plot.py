@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mor_ref.analysis.analyze_tensor import BlockMap, Settings, TensorReport
 from mor_ref.analysis.block_map_plot import describe, draw_map, height_of_map
 from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, ink, put_legend_right, short
-from mor_ref.representations import uses_blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,7 +184,7 @@ def _name_tensors(axes: "Axes", reports: Sequence[TensorReport], *, is_lowest: b
 def _describe(settings: Settings) -> str:
     """Name the policy; the blocks and scales matter to the formats that use them."""
     named = f"Policy {settings.policy.name}"
-    if any(uses_blocks(one) for one in settings.policy.tried):
+    if settings.policy.uses_scaling:
         return f"{named}, {_describe_block(settings)}, {settings.scaling} scales"
     return named
 

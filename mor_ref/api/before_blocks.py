@@ -27,7 +27,7 @@ class Stepped(NamedTuple):
     kept: Kept
 
 
-def stepped(numbers: Numbers, before: Sequence[Step]) -> Stepped:
+def stepped(numbers: Numbers, before: Sequence[Step], threads: int | None) -> Stepped:
     """Apply steps to a tensor, one after the other (BLF-011)."""
     from mor_ref.engine.before_blocks import transformed
     from mor_ref.engine.blocks import binary32_words  # imports Numba
@@ -36,26 +36,30 @@ def stepped(numbers: Numbers, before: Sequence[Step]) -> Stepped:
     kept = NOTHING_KEPT
     for step in before:
         if isinstance(step, Hadamard):
-            z = transformed(z, step)
+            z = transformed(z, step, threads)
         else:
-            z, kept = _kept_aside(z, step)
+            z, kept = _kept_aside(z, step, threads)
     return Stepped(z, kept)
 
 
-def undone(y: NDArray[np.float32], before: Sequence[Step], kept: Kept) -> NDArray[np.float32]:
+def undone(
+    y: NDArray[np.float32], before: Sequence[Step], kept: Kept, threads: int | None
+) -> NDArray[np.float32]:
     """Return y of a tensor, given that of its blocks, and the columns that are kept (BLF-011)."""
     from mor_ref.engine import before_blocks  # imports Numba
 
+    aside = kept.get(COLUMNS), kept.get(CODES)
     rows = y.reshape(rows_and_columns(y.shape))
-    return before_blocks.undone(rows, before, kept.get(COLUMNS), kept.get(CODES)).reshape(y.shape)
+    return before_blocks.undone(rows, before, *aside, threads).reshape(y.shape)
 
 
-def _kept_aside(x: NDArray[np.float32], step: KeptColumns) -> Stepped:
+def _kept_aside(x: NDArray[np.float32], step: KeptColumns, threads: int | None) -> Stepped:
     """Keep the columns with a large magnitude, and leave zeros in their place (BLF-013)."""
     from mor_ref.schemes.selection.engine import outlier_columns
 
     columns = np.flatnonzero(outlier_columns(x.view(np.uint32), step.limit)).astype(np.uint32)
-    codes, z = encode(x[:, columns], step.fmt, overflow="ieee"), x.copy()
+    codes = encode(x[:, columns], step.fmt, overflow="ieee", threads=threads)
+    z = x.copy()
     z[:, columns] = 0
     return Stepped(z, {COLUMNS: columns, CODES: codes})
 

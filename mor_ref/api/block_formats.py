@@ -76,7 +76,7 @@ class BlockQuantized(Dequantizable):
         before = self.block_format.before
         if not before:
             return super()._dequantized(dtype, out, threads)
-        y = undone(super()._dequantized(np.float32, None, threads), before, self.kept)
+        y = undone(super()._dequantized(np.float32, None, threads), before, self.kept, threads)
         return stored_as(y, dtype, out, threads)
 
     @property
@@ -257,7 +257,7 @@ def quantized_after_steps(
     from mor_ref.engine.measuring import measure
 
     shape, before = numbers.shape, block_format.before
-    after_steps = stepped(numbers, before)
+    after_steps = stepped(numbers, before, threads)
     z = numbers_from(after_steps.z.reshape(shape), "x")
     in_formulas: BlockQuantized = quantized_whole(
         z, block_format, record_in_blocks(block_format), random_bits, n_random_bits, out, threads,

@@ -30,7 +30,6 @@ from mor_ref.definitions.scales import (
     Scaling,
     ScalingBlocks,
     check_group,
-    check_scaling,
 )
 from mor_ref.metrics.metric import asked_by_unit
 from mor_ref.policies import Policy, Thresholds
@@ -130,7 +129,7 @@ def mor(
     policy: str | Policy = "tensor",
     *,
     block: CutLike | None = None,
-    scaling: Scaling = "gam",
+    scaling: Scaling | None = None,
     threshold: Thresholds | None = None,
     out: Bits | None = None,
     threads: int | None = None,
@@ -138,9 +137,10 @@ def mor(
     """Choose a representation for each unit of `x`, and fake-quantize it.
 
     `policy` is "tensor", "two_way", "three_way", "nvfp4", your own `Policy`, or the text of one
-    (MOR-018). `block` and `threshold` replace the values of the policy. `threshold` is the limit of
-    the mean relative error with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A
-    unit that no representation accepts stays in bfloat16. `output` goes to `out`, if it is given.
+    (MOR-018). `block` and `threshold` replace the values of the policy. `scaling` is the kind of
+    scales of formats such as e4m3, "gam" without a word. `threshold` is the limit of the mean
+    relative error with e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit
+    that no representation accepts stays in bfloat16. `output` goes to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -149,13 +149,13 @@ def mor(
     >>> mor_ref.mor(x, "three_way", block=(2, 8)).choice.tolist()
     [[0, 0], [0, 0]]
     """
-    rules = _plans(policy, threshold, scaling)
+    rules, kind = _plans(policy, threshold, scaling)
     numbers = numbers_from(x, "x")
     _, dtype, shape = numbers
     cut = rules.block if block is None else block
-    cuts = cuts_of(shape, cut, rules.group, rules.unit, scaling)
+    cuts = cuts_of(shape, cut, rules.group, rules.unit, kind)
     room, store = room_for(out, shape, _CODE, (numbers.bits,))
-    mixed = mix(numbers, rules, scaling, cuts, threads, room)
+    mixed = mix(numbers, rules, kind, cuts, threads, room)
     output = store(room)
 
     def values() -> Values:
@@ -163,16 +163,17 @@ def mor(
         yield {name: error_sums(sums) for name, sums in mixed.sums.items()}
         yield {name: outcome.record for name, outcome in mixed.tried.items()}
         yield from (bits.view(np.float32) for bits in mixed.extremes)
-        yield from (cuts.units, described(shape, dtype), cuts.blocks, scaling)
+        yield from (cuts.units, described(shape, dtype), cuts.blocks, kind)
 
     return made_later(MorResult, {"choice": mixed.choice, "output": output}, values)
 
 
-def _plan(policy: str | Policy, threshold: Thresholds | None, scaling: Scaling) -> Policy:
+def _plan(
+    policy: str | Policy, threshold: Thresholds | None, scaling: Scaling | None
+) -> tuple[Policy, Scaling]:
     rules = as_policy(policy)
     rules = rules if threshold is None else rules.with_threshold(threshold)
-    check_scaling(scaling)
-    return rules
+    return rules, rules.scaling_for(scaling)
 
 
 _plans = Plans(_plan)

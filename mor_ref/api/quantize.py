@@ -25,9 +25,9 @@ from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.scales import (
     Scaling,
     check_group,
-    check_scaling,
     given_of,
     scaled_format,
+    scaling_or_usual,
 )
 from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.representations import names_taken, other_names
@@ -55,9 +55,9 @@ def quantize(
     x: "ArrayLike",
     fmt: FormatLike,
     *,
-    scaling: Scaling = "gam",
-    block: CutLike = "tensor",
-    group: CutLike = "tensor",
+    scaling: Scaling | None = None,
+    block: CutLike | None = None,
+    group: CutLike | None = None,
     amax: Given | None = None,
     scale: Given | None = None,
     random_bits: "ArrayLike | None" = None,
@@ -72,9 +72,9 @@ def quantize(
     x: "ArrayLike",
     fmt: FormatLike | BlockFormat,
     *,
-    scaling: Scaling = "gam",
-    block: CutLike = "tensor",
-    group: CutLike = "tensor",
+    scaling: Scaling | None = None,
+    block: CutLike | None = None,
+    group: CutLike | None = None,
     amax: GivenOfScales | None = None,
     scale: GivenOfScales | None = None,
     random_bits: "ArrayLike | None" = None,
@@ -89,13 +89,13 @@ def quantize(
     amax of the outermost scale, and `scale` its number; a dict gives them by the names of scales.
     Scaling, block and group are of other formats.
 
-    `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
-    two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
-    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` replaces the
-    amax of each group with gam scaling, else of each block. `scale` replaces the scale of each
-    block; it needs "fp32". Both may have a number for each, such as a scale for each row. With
-    `random_bits` and `n_random_bits`, as `encode` has them, the codes are rounded with "sr". The
-    codes go to `out`, if it is given.
+    `scaling` is "gam" (the default: an exponent for each block, one mantissa for each group),
+    "e8m0" (powers of two) or "fp32". `block` and `group` are "tensor" (the default), "row",
+    "column" or a pair (rows, columns); leading axes are folded into rows. Groups need gam, and hold
+    whole blocks. `amax` replaces the amax of each group with gam scaling, else of each block.
+    `scale` replaces the scale of each block; it needs "fp32". Both may have a number for each, such
+    as a scale for each row. With `random_bits` and `n_random_bits`, as `encode` has them, the codes
+    are rounded with "sr". The codes go to `out`, if it is given.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -105,32 +105,33 @@ def quantize(
     >>> quantized.scale_exponent.tolist(), quantized.scale_mantissa.tolist()
     ([[134, 134], [134, 134]], [[1398101]])
     """
-    block_format, target = _plans(fmt, scaling)
+    block_format, target, kind = _plans(fmt, scaling)
     if block_format is not None:
-        cuts = {"block": (block, "tensor"), "group": (group, "tensor")}
-        _refuse_scales(block_format, {"scaling": (scaling, "gam"), **cuts})
+        _refuse_scales(block_format, {"scaling": scaling, "block": block, "group": group})
         return _in_block_format(
             x, block_format, amax, scale, random_bits, n_random_bits, out, threads
         )
     numbers = numbers_from(x, "x")
-    cut = partition(numbers.shape, block, group)
-    check_group(cut, group, scaling)
-    given = given_for_blocks(scaling, amax, scale, cut)  # type: ignore[arg-type]  # as above
-    formulas = scaled_formulas(target, scaling, cut.block, cut.group)
-    own, by_name = record_by(scaling, cut), given_of(formulas.scales[0].name, given)
+    together = "tensor" if group is None else group
+    cut = partition(numbers.shape, "tensor" if block is None else block, together)
+    check_group(cut, together, kind)
+    given = given_for_blocks(kind, amax, scale, cut)  # type: ignore[arg-type]  # as above
+    formulas = scaled_formulas(target, kind, cut.block, cut.group)
+    own, by_name = record_by(kind, cut), given_of(formulas.scales[0].name, given)
     return quantized_whole(
         numbers, formulas, own, random_bits, n_random_bits, out, threads, by_name, cut
     )
 
 
-def _plan(fmt: FormatLike | BlockFormat, scaling: Scaling) -> tuple[BlockFormat | None, Any]:
-    """Return the block format that is given, or else the format, whose scales are of that kind."""
+def _plan(
+    fmt: FormatLike | BlockFormat, scaling: Scaling | None
+) -> tuple[BlockFormat | None, Any, Any]:
+    """Return the block format that is given, or else the format and its kind of scales."""
     block_format = block_format_given(fmt)
     if block_format is not None:
-        return block_format, None
+        return block_format, None, None
     target = scaled_format(fmt)  # type: ignore[arg-type]  # no block format
-    check_scaling(scaling)
-    return None, target
+    return None, target, scaling_or_usual(scaling)
 
 
 _plans = Plans(_plan)
@@ -171,10 +172,10 @@ def _representation_meant(fmt: object) -> str:
     return f"is not known; {hint}".rstrip() if hint else ""
 
 
-def _refuse_scales(block_format: BlockFormat, given: Mapping[str, tuple[object, object]]) -> None:
-    """Refuse what formulas say; each argument is given with what it is without a word."""
-    for name, (value, usual) in given.items():
-        if value is not usual and not (isinstance(value, str) and value == usual):
+def _refuse_scales(block_format: BlockFormat, given: Mapping[str, object]) -> None:
+    """Refuse arguments for what formulas say."""
+    for name, value in given.items():
+        if value is not None:
             raise ValueError(
                 f"{name} is {value!r}, but the formulas of block format {block_format.name!r} "
                 f"have its scales; omit {name}, or give another block format"

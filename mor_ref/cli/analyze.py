@@ -53,12 +53,11 @@ def run(
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         limits, of_kind = _thresholds(thresholds) or None, kind_named(kind)
         if recipe is None:
-            chosen = recipe_in_file(policy) or "tensor", block, scaling or "gam"
             settings = settings_for(
-                chosen[0],
-                block=chosen[1],
+                recipe_in_file(policy) or "tensor",
+                block=block,
                 threshold=limits,
-                scaling=chosen[2],
+                scaling=scaling,
                 threads=threads,
                 kind=of_kind,
             )

@@ -32,9 +32,9 @@ from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, given_in
 from mor_ref.definitions.scales import (
     Scaling,
     check_group,
-    check_scaling,
     given_for,
     scaled_format,
+    scaling_or_usual,
 )
 from mor_ref.former_names import with_former_name
 from mor_ref.policies import Policy, Thresholds
@@ -214,34 +214,32 @@ def quantize(
     x: Any,
     fmt: FormatLike,
     *,
-    scaling: Scaling = "gam",
-    block: CutLike = "tensor",
-    group: CutLike = "tensor",
+    scaling: Scaling | None = None,
+    block: CutLike | None = None,
+    group: CutLike | None = None,
     amax: SupportsFloat | None = None,
     scale: SupportsFloat | None = None,
 ) -> Quantized:
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
-    check_scaling(scaling)
-    amax_or_scale = given_for(scaling, amax, scale)
+    kind, together = scaling_or_usual(scaling), "tensor" if group is None else group
+    amax_or_scale = given_for(kind, amax, scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
-        parts = partition(numbers.shape, block, group)
-        check_group(parts, group, scaling)
-        scaled_codes = quantization.quantize(
-            gpu, numbers.bits, target, scaling, parts, amax_or_scale
-        )
+        parts = partition(numbers.shape, "tensor" if block is None else block, together)
+        check_group(parts, together, kind)
+        scaled_codes = quantization.quantize(gpu, numbers.bits, target, kind, parts, amax_or_scale)
         ready = now()
     return Quantized(
         scaled_codes.codes.reshape(numbers.shape),
         scaled_codes.amax.view(np.float32),
         scaled_codes.scales.scale.view(np.float32),
-        None if scaling == "fp32" else scaled_codes.scales.exponent,
-        scaled_codes.scales.mantissa if scaling == "gam" else None,
+        None if kind == "fp32" else scaled_codes.scales.exponent,
+        scaled_codes.scales.mantissa if kind == "gam" else None,
         scaled_codes.error,
         target,
-        scaling,
+        kind,
         parts,
         scaled_codes,
         ready,
@@ -303,7 +301,7 @@ def mor(
     policy: str | Policy = "tensor",
     *,
     block: CutLike | None = None,
-    scaling: Scaling = "gam",
+    scaling: Scaling | None = None,
     threshold: Thresholds | None = None,
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it, as `mor_ref.mor` does.
@@ -314,14 +312,14 @@ def mor(
     rules = as_policy(policy)
     if threshold is not None:
         rules = rules.with_threshold(threshold)
-    check_scaling(scaling)
+    kind = rules.scaling_for(scaling)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         parts = partition(numbers.shape, rules.block if block is None else block, rules.group)
-        check_group(parts, rules.group, scaling)
+        check_group(parts, rules.group, kind)
         check_unit("unit", parts.block if rules.unit == "block" else (parts.rows, parts.columns))
-        arrays = policies.mor(gpu, numbers.bits, rules, scaling, parts)
+        arrays = policies.mor(gpu, numbers.bits, rules, kind, parts)
         ready = now()
     return MorResult(
         rules,

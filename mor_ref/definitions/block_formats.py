@@ -341,6 +341,11 @@ def _keys_checked(place: str, table: object, record: type) -> dict[str, Any]:
             "scales count the same numbers"
         )
     for name in table:
+        if name in ("amax", "scale") and not isinstance(table[name], list | tuple):  # [[scale]]
+            raise BlockFormatError(
+                f"{place} has {name}, which is no part of it; give {name} to mor_ref.quantize, or "
+                "at the top of a recipe for mor-ref quantize and mor-ref verify --inputs"
+            )
         known_name(f"a key of {place}", name, names)
     needed = _NEEDED[record]
     for name in needed:

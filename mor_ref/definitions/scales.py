@@ -17,6 +17,7 @@ STORED_IN: Mapping[Scaling, Format] = {  # the format of a stored scale (ERR-009
     "fp32": formats["f32"],
 }
 SCALINGS: tuple[Scaling, ...] = tuple(STORED_IN)
+USUAL_SCALING: Scaling = "gam"  # where none is given
 _OTHER_SCALINGS = {
     **dict.fromkeys(("f32", "float", "float32"), ("fp32",)),
     **dict.fromkeys(("ue8m0", "e8m0fnu", "float8e8m0fnu", "pow2", "poweroftwo"), ("e8m0",)),
@@ -30,6 +31,14 @@ _SMALLEST_NORMAL = math.ldexp(1.0, -126)
 def check_scaling(scaling: object) -> None:
     """Refuse the name of a kind of scales that there is not."""
     known_name("scaling", scaling, SCALINGS, _OTHER_SCALINGS)
+
+
+def scaling_or_usual(scaling: Scaling | None) -> Scaling:
+    """Return the kind of scales that is given, or gam; refuse a name that there is not."""
+    if scaling is None:
+        return USUAL_SCALING
+    check_scaling(scaling)
+    return scaling
 
 
 def is_scaled(fmt: Format) -> bool:

@@ -1,7 +1,8 @@
 """Steps before the blocks of a block format, on arrays of binary32 numbers."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from mor_ref.arrays import BF16, Bits
 from mor_ref.definitions.before_blocks import Hadamard, Step
 from mor_ref.definitions.formats import formats
 from mor_ref.engine.decoding import decode
+from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.processor_modes import check_processor
 
 _AT_ONCE = 1 << 17  # numbers: so many stay in the cache of a processor
@@ -18,25 +20,31 @@ _NAN = np.uint32(0x7FFFFFFF)
 Tensor = NDArray[np.float32]  # rows and columns
 
 
-def transformed(x: Tensor, step: Hadamard) -> Tensor:
+def transformed(x: Tensor, step: Hadamard, threads: int | None = None) -> Tensor:
     """Multiply runs along the rows by a Hadamard matrix, and round as the step says (BLF-012)."""
-    z = _in_runs(x, step.size, step.signs, 0)
-    if step.fmt == formats["f32"]:
-        return z
-    with np.errstate(all="ignore"):
-        rounded: Tensor = z.astype(BF16).astype(np.float32)
-    return rounded
+
+    def rounded(z: Tensor) -> None:
+        if step.fmt != formats["f32"]:
+            z[...] = z.astype(BF16)
+
+    return _in_runs(x, step.size, threads, signs_before=step.signs, finish=rounded)
 
 
-def transformed_back(y: Tensor, step: Hadamard) -> Tensor:
+def transformed_back(y: Tensor, step: Hadamard, threads: int | None = None) -> Tensor:
     """Multiply runs by the transpose of that matrix (BLF-012); a NaN is the canonical one."""
-    back = _in_runs(y, step.size, 0, step.signs)
-    back.view(np.uint32)[np.isnan(back)] = _NAN
-    return back
+
+    def with_one_nan(z: Tensor) -> None:
+        z.view(np.uint32)[np.isnan(z)] = _NAN
+
+    return _in_runs(y, step.size, threads, signs_after=step.signs, finish=with_one_nan)
 
 
 def undone(
-    y: Tensor, before: Sequence[Step], columns: NDArray[Any] | None, codes: Bits | None
+    y: Tensor,
+    before: Sequence[Step],
+    columns: NDArray[Any] | None,
+    codes: Bits | None,
+    threads: int | None = None,
 ) -> Tensor:
     """Return y of a tensor, given that of its blocks: the way back, from the last step (BLF-011).
 
@@ -45,33 +53,54 @@ def undone(
     back = y
     for step in reversed(before):
         if isinstance(step, Hadamard):
-            back = transformed_back(back, step)
+            back = transformed_back(back, step, threads)
         elif columns is not None and codes is not None:
             back = back.copy()
             back[:, columns] = decode(codes.reshape(-1), step.fmt).reshape(codes.shape)
     return back
 
 
-def _in_runs(x: Tensor, size: int, before: int, after: int) -> Tensor:
-    """Transform whole runs of each row; what is left of a row stays as it is (BLF-012)."""
-    check_processor()
-    z = x.copy()
-    rows, columns = z.shape
-    count = columns // size
-    if columns == count * size:  # the rows are one long row
-        rows, columns, count = 1, z.size, z.size // size
-    runs = z.reshape(rows, columns)[:, : count * size]
-    high, wide = max(1, _AT_ONCE // max(count * size, 1)), max(1, _AT_ONCE // size)
+def _in_runs(
+    x: Tensor,
+    size: int,
+    threads: int | None,
+    *,
+    signs_before: int = 0,
+    signs_after: int = 0,
+    finish: Callable[[Tensor], None],
+) -> Tensor:
+    """Transform whole runs of each row; what is left of a row stays as it is (BLF-012).
+
+    `finish` changes the results, those of runs or not, in place.
+    """
+    check_processor()  # threads begin with the modes of this one
+    z = np.empty(x.shape, np.float32)
+    rows, columns = x.shape
+    width = columns // size * size
+    if columns == width:  # the rows are one long row
+        rows, columns, width = 1, x.size, x.size
+    source, target = x.reshape(rows, columns), z.reshape(rows, columns)
+    high, wide = max(1, _AT_ONCE // max(width, 1)), max(1, _AT_ONCE // size) * size
+
+    def transform(corner: tuple[int, int]) -> None:
+        top, left = corner
+        some = slice(top, top + high), slice(left, min(left + wide, width))
+        runs = source[some]
+        with np.errstate(all="ignore"):
+            places = np.array(runs.reshape(-1, size).T, order="C")  # a copy also of a single run
+            _negate(places, signs_before)
+            add_and_subtract(places.reshape(1, size, -1))
+            places *= factor_of(size)
+            _negate(places, signs_after)
+            finish(places)
+        target[some] = places.T.reshape(runs.shape)
+
+    corners = itertools.product(range(0, rows, high), range(0, width, wide))
+    for_each(transform, corners, thread_count(threads, x.size))
+    left_over = target[:, width:]
+    left_over[...] = source[:, width:]
     with np.errstate(all="ignore"):
-        for top in range(0, rows, high):
-            for left in range(0, count, wide):
-                some = runs[top : top + high, left * size : (left + wide) * size]
-                places = np.ascontiguousarray(some.reshape(-1, size).T)
-                _negate(places, before)
-                add_and_subtract(places.reshape(1, size, -1))
-                places *= factor_of(size)
-                _negate(places, after)
-                some[...] = places.T.reshape(some.shape)
+        finish(left_over)
     return z
 
 

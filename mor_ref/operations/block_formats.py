@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 import mor_ref
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.before_blocks import KeptColumns, Step, kept_by
-from mor_ref.definitions.block_formats import BlockFormat, block_format_of, parameters_of_blocks
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    block_format_of,
+    parameters_of_blocks,
+    place_of_amax,
+)
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import names_in, parsed
+from mor_ref.definitions.scales import AmaxOrScale, GivenScales
 from mor_ref.exact.block_formats import quantize
 from mor_ref.operations.bits import (
     Unsigned,
@@ -47,7 +53,7 @@ def factor_of(block_format: BlockFormat) -> str:
 def exact(call: Call) -> Results:
     """Quantize with the exact model."""
     block_format = block_format_in(call["block_format"])
-    blocks = quantize(call.flat(), call.shape, block_format)
+    blocks = quantize(call.flat(), call.shape, block_format, _given(call.parameters))
     outer, last = block_format.scales[0], block_format.scales[-1]
     aside = blocks.after_steps
 
@@ -67,6 +73,28 @@ def exact(call: Call) -> Results:
     }
 
 
+def _given(parameters: Parameters) -> GivenScales:
+    """Return a given amax or scale of the outermost scale (BLF-008)."""
+    amax, scale = parameters.get("amax"), parameters.get("scale")
+    outermost = block_format_in(parameters["block_format"]).scales[0].name
+    return {} if amax is scale is None else {outermost: AmaxOrScale(amax, scale)}
+
+
+def _check_given(parameters: Parameters) -> None:
+    """Refuse an amax or a scale that the block format does not take (BLF-008)."""
+    amax, scale = parameters.get("amax"), parameters.get("scale")
+    if scale is None:
+        return
+    block_format = block_format_in(parameters["block_format"])
+    name, fmt = block_format.scales[0].name, block_format.scales[0].fmt
+    if amax is not None:
+        raise ValueError(f"amax and scale of {name!r} are both given; give one of them")
+    if place := place_of_amax(block_format, name):
+        raise ValueError(f"scale of {name!r} is given, but {place} has its amax; give amax")
+    if fmt != formats["f32"] and all(fmt.value(code) != scale for code in range(fmt.code_count)):
+        raise ValueError(f"scale is {scale!r}, which is not a number of {fmt.name}; give one of it")
+
+
 def tried(parameters: Parameters) -> tuple[str, ...]:
     """Return the step of the block format that has fields of its own, if there is one (BLF-013)."""
     step = kept_by(block_format_in(parameters["block_format"]).before)
@@ -76,7 +104,7 @@ def tried(parameters: Parameters) -> tuple[str, ...]:
 def engine(call: Call) -> Results:
     """Quantize with the public function."""
     block_format = block_format_in(call["block_format"])
-    record = mor_ref.quantize(call.tensor(), block_format)
+    record = mor_ref.quantize(call.tensor(), block_format, **call.arguments("amax scale"))
 
     def codes(name: str) -> Any:
         stored = record.scales[name]
@@ -242,7 +270,8 @@ def codes(parameters: Parameters) -> tuple[int, int]:
 
 
 def admit(parameters: Parameters) -> None:
-    """Refuse sides that are not those of the block format."""
+    """Refuse sides that are not those of the block format, and numbers that it does not take."""
+    _check_given(parameters)
     wanted = parameters_of_blocks(block_format_in(parameters["block_format"]))
     for name in ("block", "group"):
         if parameters[name] != wanted[name]:
@@ -295,7 +324,7 @@ BLOCKS = Operation(
     function=engine,
     kernels=None,
     admit=admit,
-    optional=kinds(RECIPE),
+    optional=kinds(f"{RECIPE} amax scale"),
     needs_all=needs_all,
     rounded=None,
     way_back=WayBack(_needed_for_y, restore, coded, is_by_number=_has_no_steps),

@@ -156,7 +156,7 @@ def policy_of(call: Call, y: NDArray[np.uint32]) -> Policy:
 def engine_acceptance(call: Call) -> Results:
     """Decide with the public function."""
     policy = policy_of(call, call.arrays["y"].astype(np.uint32))
-    return {"accepted": mor_ref.mor(call.tensor(), policy, scaling="fp32").choice == 0}
+    return {"accepted": mor_ref.mor(call.tensor(), policy).choice == 0}
 
 
 def cuda_acceptance(call: DeviceCall) -> DeviceArrays:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import mor_ref
 from mor_ref.definitions.block_formats import BlockFormat
-from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.blocks import CutLike, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact import policies
 from mor_ref.exact.block_formats import InBlocks, amaxes, quantize
 from mor_ref.exact.error_columns import bf16_codes, error_sums
@@ -52,7 +53,7 @@ from mor_ref.operations.random_numbers import (
 )
 from mor_ref.operations.results import each
 from mor_ref.operations.way_back import chosen_entries
-from mor_ref.policies import POLICIES, Rung
+from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.recipes import as_policy
 from mor_ref.representations import formulas_of
 
@@ -326,7 +327,15 @@ def _counted(elements: Iterable[tuple[float, Element, int]]) -> ErrorSum:
 
 def engine(call: Call) -> Results:
     """Decide with the public function."""
-    return mor_ref.mor(call.tensor(), **call.arguments("policy block scaling"))
+    return _result(call.tensor(), **call.arguments("policy block scaling"))
+
+
+def _result(
+    x: Any, policy: str | Policy, *, block: CutLike | None = None, scaling: Scaling | None = None
+) -> "MorResult":
+    """Decide with the public function, which refuses a kind of scales that does not matter."""
+    rules = as_policy(policy)
+    return mor_ref.mor(x, rules, block=block, scaling=scaling if rules.uses_scaling else None)
 
 
 def cuda(call: DeviceCall) -> DeviceArrays:
@@ -357,7 +366,7 @@ def outputs_of_rungs(parameters: Parameters, arrays: Arrays, _: str) -> Arrays:
     x, scaling = tensor_of(arrays["x"], parameters["source"]), parameters["scaling"]
     alone = [Rung(rung.representation, Limit(_ANY)) for rung in policy.ladder]
     outputs = [
-        mor_ref.mor(x, replace(policy, ladder=(rung,)), block=block, scaling=scaling).output
+        _result(x, replace(policy, ladder=(rung,)), block=block, scaling=scaling).output
         for rung in alone
     ]
     is_kept = parameters["source"] == "bf16"

@@ -10,6 +10,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.recipes.tensor_recipe import REPRESENTATION, OfRow
 from mor_ref.representations import FormulaBlocks
 
+TAKEN = ("amax", "scale")  # of the outermost scale of a block format (BLF-008)
 _USUAL = mx_formulas(formats["e4m3"], "floor", 32)
 
 
@@ -29,6 +30,11 @@ class Blocks(OfRow):
     def title(self) -> str:
         """The name of the block format."""
         return self.block_format.name
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What a block format takes."""
+        return TAKEN
 
     @property
     def row(self) -> FormulaBlocks:

@@ -11,7 +11,13 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
 from mor_ref.definitions.roles import Role
-from mor_ref.definitions.scales import SCALINGS, Scaling, check_scaling, scaled_format
+from mor_ref.definitions.scales import (
+    SCALINGS,
+    USUAL_SCALING,
+    Scaling,
+    check_scaling,
+    scaled_format,
+)
 from mor_ref.policies import MEANT_BY_THRESHOLD, POLICIES, Policy
 from mor_ref.recipes.policy_text import (
     in_texts,
@@ -75,8 +81,7 @@ class _InBlocks(TensorRecipe):
     scaling: Scaling
 
     def check(self) -> None:
-        """Check the block and the scales, and let lists of text be pairs."""
-        check_scaling(self.scaling)
+        """Check the block, and let a list of text be a pair."""
         object.__setattr__(self, "block", as_cut("block", self.block))
 
     @property
@@ -94,9 +99,10 @@ class _InBlocks(TensorRecipe):
 class Mor(_InBlocks):
     """MoR, as `mor_ref.mor` has it; `policy` is a policy, or its name.
 
-    Without a block, it is that of the policy. `threshold` is for the rung of e4m3, or a table by
-    the names of rungs; each may be a table by kinds of tensors and patterns of layers. `code` is
-    the digest of a policy of a user (MOR-017). It is found if it is not given.
+    Without a block, it is that of the policy. Without `scaling`, scales are "gam"; it stays empty
+    if the representations of the policy have their own. `threshold` is for the rung of e4m3, or a
+    table by the names of rungs; each may be a table by kinds of tensors and patterns of layers.
+    `code` is the digest of a policy of a user (MOR-017). It is found if it is not given.
 
     >>> Mor("tensor", block="row").statistics[:4], Mor("tensor").block
     (('units', 'amax', 'amin', 'choice e4m3'), (128, 128))
@@ -104,7 +110,7 @@ class Mor(_InBlocks):
 
     policy: str | Policy = "tensor"
     block: Cut = ""  # type: ignore[assignment]  # until the check: the policy has one
-    scaling: Scaling = "gam"
+    scaling: Scaling = ""  # type: ignore[assignment]  # until the check: not every policy has one
     threshold: str | Mapping[str, str | Mapping[str, str]] = ""
     code: str = ""
     name = "mor"
@@ -118,11 +124,19 @@ class Mor(_InBlocks):
         if self.block == "":  # type: ignore[comparison-overlap]  # as above
             object.__setattr__(self, "block", self.rules.block)
         super().check()
+        scaling = self.rules.scaling_for(self.scaling or None)
+        if self.rules.uses_scaling:
+            object.__setattr__(self, "scaling", scaling)
         object.__setattr__(self, "threshold", in_texts(self.threshold))
         is_of_user = isinstance(self.policy, str) and self.policy not in POLICIES.specified
         row, name = self.rules if is_of_user else None, self.rules.name
         object.__setattr__(self, "code", checked_digest(row, name, self.code))
         self.policy_in(Situation())
+
+    @property
+    def scales(self) -> Scaling:
+        """The kind of scales; gam, which does not matter, if there are none of the policy."""
+        return self.scaling or USUAL_SCALING
 
     @property
     def rules(self) -> Policy:
@@ -133,7 +147,8 @@ class Mor(_InBlocks):
     def arguments(self) -> Mapping[str, Any]:
         """The fields, as text has them: a digest if there is one."""
         own = {} if isinstance(self.policy, str) else {"policy": table_of_policy(self.policy)}
-        return {**super().arguments, **own, "code": self.code or None}
+        optional = {"scaling": self.scaling or None, "code": self.code or None}
+        return {**super().arguments, **own, **optional}
 
     @property
     def title(self) -> str:
@@ -148,7 +163,7 @@ class Mor(_InBlocks):
                 f"threshold is {self.threshold!r}, but suites have policies by name; add a policy "
                 "with this threshold as a row, with mor-ref --rows MODULE"
             )
-        cut = {"scaling": self.scaling, "block": in_parameters(self.block)}
+        cut = {"scaling": self.scales, "block": in_parameters(self.block)}
         policy = self.policy if isinstance(self.policy, str) else policy_text(self.policy)
         return Asked("mor", {"policy": policy, **cut})
 
@@ -201,6 +216,7 @@ class Scaled(_InBlocks, OfRow):
     def check(self) -> None:
         """Check the fields."""
         scaled_format(self.fmt)
+        check_scaling(self.scaling)
         super().check()
 
     @property

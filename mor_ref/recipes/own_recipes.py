@@ -73,17 +73,23 @@ class OwnRecipe:
 
     def __str__(self) -> str:
         """Return the text, which is read as an equal recipe; numbers by name make it a table."""
-        given = {name: getattr(self, name) for name in _GIVEN}
-        if not any(isinstance(number, Mapping) for number in given.values()):
-            return self.text
-        more = {"axis": self.axis, **given, BITS: self.n_random_bits}
-        said = {name: value for name, value in more.items() if value is not None}
-        return f"{self.tensor_recipe.text.removesuffix(' }')}, {inline_toml(said)[2:]}"
+        has_names = any(isinstance(getattr(self, name), Mapping) for name in _GIVEN)
+        return self._table if has_names else self.text
 
     @property
     def text(self) -> str:
-        """The short text; it has no numbers by name."""
-        return self._with_words(short_text(self.tensor_recipe))
+        """The short text, which has no numbers by name; a table if there is no short text."""
+        first = short_text(self.tensor_recipe)
+        return self._table if first == self.tensor_recipe.text else self._with_words(first)
+
+    @property
+    def _table(self) -> str:
+        given = {name: getattr(self, name) for name in _GIVEN}
+        more = {"axis": self.axis, **given, BITS: self.n_random_bits}
+        usual = {"axis": _AXES[0]}
+        said = {name: own for name, own in more.items() if own not in (None, usual.get(name))}
+        text = self.tensor_recipe.text
+        return f"{text.removesuffix(' }')}, {inline_toml(said)[2:]}" if said else text
 
     @property
     def title(self) -> str:
@@ -110,7 +116,8 @@ class OwnRecipe:
             if isinstance(given, Mapping):
                 if tensor not in given:
                     raise ValueError(
-                        f"tensor {tensor!r} has no {name} in the recipe; give one for each tensor"
+                        f"tensor {tensor!r} has no {name} in the recipe, whose numbers have the "
+                        "names of tensors; give one for each tensor"
                     )
                 given = given[tensor]
             if given is not None:
@@ -135,7 +142,7 @@ class OwnRecipe:
             raise ValueError(
                 f"recipe is {short_text(self.tensor_recipe)}, which takes no {name}; "
                 "nvfp4 takes amax, and global_scale without 4 over 6; a format with its scales "
-                "takes amax, and scale with fp32 scales"
+                "takes amax, and scale with fp32 scales; a block format of your own takes both"
             )
         taken = _TAKEN[name]
         own = (

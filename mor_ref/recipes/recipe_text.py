@@ -12,6 +12,7 @@ from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.catalogue import INTEGERS, NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.format_names import format_of_dtype
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.scales import USUAL_SCALING
 from mor_ref.former_names import with_former_name
 from mor_ref.policies import POLICIES, PREFIX, Policy
 from mor_ref.recipes.block_formats import Blocks
@@ -173,7 +174,7 @@ def _of_words(text: str) -> TensorRecipe:
             wrong = _wrong_word(word, words[:place], kind, given)
             raise ValueError(f"recipe is {text!r}, where {wrong}")
     if kind is Scaled:  # as `quantize` has it
-        given = {"scaling": "gam", "block": "tensor", **given}
+        given = {"scaling": USUAL_SCALING, "block": "tensor", **given}
     return kind(**given)
 
 

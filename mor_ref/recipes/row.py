@@ -4,8 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mor_ref.recipes.block_formats import TAKEN
 from mor_ref.recipes.tensor_recipe import OfKind, checked_digest
-from mor_ref.representations import REPRESENTATIONS, Representation, as_representation
+from mor_ref.representations import (
+    REPRESENTATIONS,
+    FormulaBlocks,
+    Representation,
+    as_representation,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,11 @@ class Row(OfKind):
         row = rows.known(self.of) if self.of not in rows.specified else None
         object.__setattr__(self, "code", checked_digest(row, self.of, self.code))
         super().check()
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What a block format takes; nothing of any other row."""
+        return TAKEN if isinstance(self.row, FormulaBlocks) else ()
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -76,7 +76,7 @@ class FormulaBlocks:
         if step is not None:
             from mor_ref.api.before_blocks import COLUMNS, stepped
 
-            kept = stepped(numbers, self.block_format.before).kept[COLUMNS].size
+            kept = stepped(numbers, self.block_format.before, None).kept[COLUMNS].size
             codes += (step.fmt.bits - self.bits) * rows * kept + columns
         return StoredBits(codes, self._bits_of_scales((rows, columns)))
 

@@ -36,7 +36,8 @@ def quantized(
         is_laid_out_anew = found is None
         policy, cut = found or (policy, cut)
     given = rows.T.contiguous() if is_laid_out_anew else rows
-    result = mor(given, policy, block=cut, scaling=tensor_recipe.scales)
+    scaling = tensor_recipe.scales if policy.uses_scaling else None
+    result = mor(given, policy, block=cut, scaling=scaling)
     codes = from_dlpack(result.output.view("int16")).view(torch.bfloat16)
     y = codes.T.contiguous() if is_laid_out_anew else codes
     return y.reshape(x.shape), _statistics(result)
