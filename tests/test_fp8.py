@@ -34,9 +34,8 @@ def test_the_printed_profiles_are_those_of_the_catalogue():
     printed = [tuple(row) for row in table_after(":id: FPL-001", ROOT / "spec/fp8.md")]
     assert printed == [
         (
-            p.name, p.element, f"`{p.number}`", p.stored,
-            f"`{p.encode}`" if p.encode else "x / s", p.counted,
-            word_of(p.tile),
+            p.name, p.element, word_of(p.tile), p.stored, p.counted, f"`{p.number}`",
+            f"`{p.encode}`" if p.encode else "x / s",
         )
         for p in FP8_PROFILES.values()
     ]  # fmt: skip

@@ -134,6 +134,12 @@ def is_wide(record: BlockFormat) -> bool:
 
 
 WIDE = {name for name, record in RECORDS.items() if is_wide(record)}
+USUAL = [
+    name
+    for name in RECORDS
+    if name not in WIDE
+    and (not name.startswith("fp8") or name in ("fp8 sgl_kernel", "fp8 te_block"))
+]
 # Other names, as several have the same one.
 NAMED = {
     name: dataclasses.replace(record, name=f"{record.name}-{k}")
@@ -341,7 +347,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("c99"), "gcc", "-std=c99", *STRICT, *SANITIZED)
 
 
-@pytest.mark.tier("full", but=[f"[{name}]" for name in RECORDS if name not in WIDE])
+@pytest.mark.tier("full", but=[f"[{name}]" for name in USUAL])
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_field_is_that_of_the_exact_model(program: Path, name: str) -> None:
     """BLF-002 to BLF-005 and BLF-007."""
