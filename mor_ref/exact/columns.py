@@ -40,9 +40,15 @@ _IS_LITTLE = sys.byteorder == "little"
 def rounded(numbers: Iterable[float]) -> "array[float]":
     """Round binary64 numbers to binary32, ties to even."""
     check_processor()
-    values = numbers if isinstance(numbers, list | tuple) else list(numbers)
-    packed = struct.pack(f"{len(values)}f", *values)  # beyond the largest number, an infinity
+    values = tuple(numbers)
+    packed = _binary32(len(values)).pack(*values)  # beyond the largest number, an infinity
     return array("f", packed)
+
+
+@functools.lru_cache
+def _binary32(count: int) -> struct.Struct:
+    """Return the layout of so many binary32 numbers, one after another."""
+    return struct.Struct(f"{count}f")
 
 
 def are_finite(numbers: Column) -> bool:
