@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, filterfalse, islice, repeat
-from operator import gt, lt
+from itertools import chain, filterfalse, islice, product, repeat, starmap
+from operator import gt, lt, mul
 from typing import NamedTuple, TypeVar
 
 from mor_ref.definitions.block_formats import (
@@ -172,19 +172,17 @@ class InBlocks:
     def __init__(self, parts: Partition) -> None:
         self.parts = parts
         (rows, columns), (height, width) = (parts.rows, parts.columns), parts.block
-        self.sides = [
-            (min(height, rows - i), min(width, columns - j))
-            for i in range(0, rows, height)
-            for j in range(0, columns, width)
-        ]
-        self.lengths = [sides[0] * sides[1] for sides in self.sides]
+        heights = [min(height, rows - i) for i in range(0, rows, height)]
+        widths = [min(width, columns - j) for j in range(0, columns, width)]
+        self.sides = list(product(heights, widths))
+        self.lengths = list(starmap(mul, self.sides))
         self._strips: list[slice] = []
         if height > 1 and width < columns:
             self._strips = [
-                slice(row * columns + j, row * columns + min(j + width, columns))
-                for i in range(0, rows, height)
-                for j in range(0, columns, width)
-                for row in range(i, min(i + height, rows))
+                slice(row * columns + j, row * columns + j + own_width)
+                for i, own_height in zip(range(0, rows, height), heights, strict=True)
+                for j, own_width in zip(range(0, columns, width), widths, strict=True)
+                for row in range(i, i + own_height)
             ]
 
     def taken(self, numbers: Sequence[_Entry]) -> Sequence[_Entry]:
