@@ -25,17 +25,20 @@ _TIE = 1 << 15  # lower bits of a number halfway between two of bfloat16
 
 def error_sums(x: Column, y: Column, order: InBlocks) -> list[ErrorSum]:
     """Return the error sums of each block (ERR-001 to ERR-004)."""
-    left_out, lost = list[int](), list[int]()
-    if not (are_finite(x) and all(x)):
-        left_out = [place for place, v in enumerate(x) if not (v and math.isfinite(v))]
+    zeros, infinite, lost = list[int](), list[int](), list[int]()
+    if not all(x):
+        zeros = [place for place, v in enumerate(x) if not v]
+    if not are_finite(x):
+        infinite = [place for place, v in enumerate(x) if not math.isfinite(v)]
     if not (are_finite(y) and max(map(abs, y), default=0.0) < LEAST_LOST):
         lost = [place for place, v in enumerate(y) if not abs(v) < LEAST_LOST]
     uncounted, losses = ([0] * len(order.lengths) for _ in range(2))
+    left_out = zeros + infinite
     if left_out or lost:
         ends = list(accumulate(order.lengths))
         for place in left_out:
             uncounted[bisect_right(ends, place)] += 1
-        for place in {*lost, *(place for place in left_out if x[place])}:
+        for place in {*lost, *infinite}:
             losses[bisect_right(ends, place)] += 1
     if left_out:  # a number that does not count has no error
         x, y = list(x), list(y)
