@@ -29,20 +29,23 @@ _F32 = LAYOUTS["f32"]
 
 
 def special_cases(call: Call) -> SpecialCases:
-    """Return what becomes of an overflow, and of a NaN if a parameter says so."""
+    """Return what becomes of an overflow and of a NaN: as parameters say, or as a library does."""
+    if (profile := call.get("preset")) is not None:
+        return encoding_profiles[profile][call.fmt.name]
     return SpecialCases(**call.arguments("overflow nan"))
 
 
 def exact(call: Call) -> Results:
     """Encode number by number."""
-    fmt, rounding, special = call.fmt, call["rounding"], special_cases(call)
+    fmt, rounding, special = call.fmt, call.get("rounding"), special_cases(call)
     return {"code": [encode(x, fmt, rounding, special) for x in call.numbers()]}
 
 
 def engine(call: Call) -> Results:
     """Encode with the public function."""
     arguments = call.arguments("rounding overflow nan")
-    return {"code": mor_ref.encode(call.tensor(), call["format"], **arguments)}
+    profile = call.get("preset")
+    return {"code": mor_ref.encode(call.tensor(), call["format"], profile=profile, **arguments)}
 
 
 def cuda(call: DeviceCall) -> DeviceArrays:
@@ -50,7 +53,7 @@ def cuda(call: DeviceCall) -> DeviceArrays:
     from mor_ref.cuda.encoding import encode
 
     special = special_cases(call)
-    rounding = rounding_for(call.fmt, call["rounding"], special)
+    rounding = rounding_for(call.fmt, call.get("rounding"), special)
     return {"code": encode(call.device, call.bits(), call.fmt, rounding, special)}
 
 
@@ -62,31 +65,6 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
 def admit(parameters: Parameters) -> None:
     """Refuse a rounding that the format does not have."""
     rounding_for(formats[parameters["format"]], parameters["rounding"], SpecialCases())
-
-
-def special_cases_of_profile(call: Call) -> SpecialCases:
-    """Return the special cases of a format in the profile of a library."""
-    return encoding_profiles[call["preset"]][call.fmt.name]
-
-
-def exact_profile(call: Call) -> Results:
-    """Encode number by number, as a library does."""
-    fmt, special = call.fmt, special_cases_of_profile(call)
-    return {"code": [encode(x, fmt, special=special) for x in call.numbers()]}
-
-
-def engine_profile(call: Call) -> Results:
-    """Encode with the public function, as a library does."""
-    return {"code": mor_ref.encode(call.tensor(), call["format"], profile=call["preset"])}
-
-
-def cuda_profile(call: DeviceCall) -> DeviceArrays:
-    """Encode on a device, as a library does."""
-    from mor_ref.cuda.encoding import encode
-
-    fmt, special = call.fmt, special_cases_of_profile(call)
-    rounding = rounding_for(fmt, None, special)
-    return {"code": encode(call.device, call.bits(), fmt, rounding, special)}
 
 
 def admit_profile(parameters: Parameters) -> None:
@@ -172,9 +150,9 @@ ENCODE_PRESET = Operation(
     "encode_preset",
     kinds("format source:any_source preset"),
     (_X, expected("code format n", "the code of x", "ENC-016")),
-    model=exact_profile,
-    function=engine_profile,
-    kernels=cuda_profile,
+    model=exact,
+    function=engine,
+    kernels=cuda,
     admit=admit_profile,
     rounded="x",
     random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
