@@ -30,10 +30,9 @@ def format_of_nibbles(operation: str, fmt: str, *names: str) -> str | None:
         return None
     if "packed" in views:
         return fmt
-    outputs = OPERATIONS[operation].outputs
-    field = split(names[0])[0]
-    is_pair = field in outputs and outputs[field].axes == _PAIRS
-    return outputs["code"].format if is_pair else None
+    declared = OPERATIONS[operation]
+    is_pair = declared.axes_of(split(names[0])[0]) == _PAIRS
+    return declared.field("code").format if is_pair else None
 
 
 def first_unlike(actual: NDArray[Any], expected: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
