@@ -5,7 +5,7 @@ says what a wrong program does there. Each pair of both is a mistake: its name, 
 its bits follow from the two.
 """
 
-from mor_ref.mistakes.block_formats import mistakes_of
+from mor_ref.mistakes.block_formats import mistakes_of, mistakes_of_all
 from mor_ref.mistakes.matrix import Shown, shown_by
 
-__all__ = ["Shown", "mistakes_of", "shown_by"]
+__all__ = ["Shown", "mistakes_of", "mistakes_of_all", "shown_by"]

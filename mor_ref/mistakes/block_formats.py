@@ -4,7 +4,7 @@ import contextlib
 import copy
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import le
 from typing import Any, TypeVar
@@ -65,6 +65,16 @@ def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
     ):
         made.setdefault(mistake.name, mistake)
     return tuple(made.values())
+
+
+def mistakes_of_all(block_formats: Iterable[BlockFormat]) -> list[Deviation]:
+    """Return the mistakes of several block formats; those of one name are made in all of them."""
+    same: dict[str, Deviation] = {}
+    for block_format in dict.fromkeys(block_formats):
+        for one in mistakes_of(block_format):
+            there = same.get(one.name, replace(one, changes=()))
+            same[one.name] = replace(there, changes=(*there.changes, *one.changes))
+    return list(same.values())
 
 
 def _mistake(name: str, summary: str, rule: str, *changes: Change) -> Deviation:

@@ -330,4 +330,5 @@ BLOCKS = Operation(
     way_back=WayBack(_needed_for_y, restore, coded, is_by_number=_has_no_steps),
     tried=tried,
     codes=codes,
+    formulas=lambda parameters: block_format_in(parameters["block_format"]),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Parameters, Results
 from mor_ref.operations.fields import Field, Fields, FieldsOfEach
@@ -183,7 +184,8 @@ class Operation:
     further zeros change no code. If its scale `follows_extremes`, it comes from the minimum and the
     maximum of the block. `rounded` names the field whose nearest values the codes are. `tried`
     returns the names of the representations that have fields NAME.FIELD in a case. If the codes are
-    integers, `codes` returns the lowest and the highest.
+    integers, `codes` returns the lowest and the highest. If all that is computed is a block format,
+    `formulas` returns it, and wrong kernels follow from it.
     """
 
     name: str
@@ -208,6 +210,7 @@ class Operation:
     tried: Callable[[Parameters], tuple[str, ...]] = _nothing
     margin: Margin | None = None
     codes: Callable[[Parameters], tuple[int, int]] | None = None
+    formulas: Callable[[Parameters], BlockFormat] | None = None
 
     @property
     def first_axes(self) -> str:

@@ -72,7 +72,7 @@ def views_of(operation: str, field: str) -> list[str]:
     declared = declaration.field(field)
     fmt, axes = declared.format, declared.axes
     is_of_blocks = "block_format" in declaration.parameters  # whose text says the formats
-    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0") or is_of_blocks
+    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0", "scale_format") or is_of_blocks
     is_of_elements = fmt in ("format", "e2m1") or (is_of_blocks and field == "code")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from mor_ref.argument_checks import spelling
 from mor_ref.definitions.block_formats import BlockFormat
-from mor_ref.definitions.blocks import Cut, as_cut, word_of
+from mor_ref.definitions.blocks import Cut, as_cut, in_parameters, word_of
+from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.block_formats import FormulaBlocks
-from mor_ref.representations.optional_members import Words
+from mor_ref.representations.optional_members import Asked, Words
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas, fp8_profile
 
 
@@ -34,6 +35,13 @@ class Fp8Tiles(FormulaBlocks):
         if self.tile == FP8_PROFILES[self.of].tile:
             return self.of
         return f"{self.of}_{word_of(self.tile)}"
+
+    def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
+        """Return the operation `fp8`."""
+        del scaling, block, group
+        profile = fp8_profile(self.of)
+        formats = {"format": profile.element, "scale_format": profile.stored}
+        return Asked("fp8", {"profile": self.of, **formats, "block": in_parameters(self.tile)})
 
     @property
     def words(self) -> Words:

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from mor_ref.definitions.block_formats import MissingFunctionError
 from mor_ref.deviations import DEVIATIONS, Deviation
-from mor_ref.mistakes import mistakes_of
-from mor_ref.operations.block_formats import block_format_in
+from mor_ref.mistakes import mistakes_of_all
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.certainty import Cases, Certainty
 from mor_ref.verify.diagnosing.codes_outside import with_codes_outside
@@ -130,12 +130,16 @@ def _by_parts(
 
 
 def _mistakes_in(evidence: Evidence) -> Iterable[Deviation]:
-    """Return the deviations that are tried: those of the block formats of a user, or the listed."""
-    texts = [case.parameters.get("block_format") for case in evidence.cases]
-    block_formats = [block_format_in(text) for text in dict.fromkeys(texts) if text is not None]
-    if not block_formats:
+    """Return the deviations that are tried: the mistakes of block formats, or those listed."""
+    formulas = OPERATIONS[evidence.operation].formulas
+    if formulas is None:
         return DEVIATIONS.values()
-    return [mistake for own in block_formats for mistake in mistakes_of(own)]
+    wrong = (
+        case
+        for case in evidence.cases
+        if any(one.count for one in evidence.compared(case.name).values())
+    )
+    return mistakes_of_all(formulas(case.parameters) for case in wrong)
 
 
 class _Search:
