@@ -11,6 +11,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 ROW_OF_128: Cut = (1, 128)
+_ROW_OF_32: Cut = (1, 32)
 _ROUNDINGS: Mapping[str, Literal["rne", "rtp"]] = {"f32": "rne", "e8m0": "rtp"}
 
 
@@ -250,6 +251,42 @@ def _powers_of_two() -> Iterator[Fp8Profile]:
     )  # fmt: skip
 
 
+def _mx() -> Iterator[Fp8Profile]:
+    """Yield MXFP8 that is not that of a rule of MX: in other blocks, or of other specials.
+
+    Quotients below the normal numbers have the code 1, and a scale of code 0 makes codes 0.
+    """
+    lost = "1 / s if s > 2**-127 else 0"
+    yield Fp8Profile(
+        "te_mxfp8", "amax * (1 / 448)", encode="1 / s", stored="e8m0", tile=_ROW_OF_32,
+        source=f"{_TE}, common/cast/mxfp8/quantize_mxfp8.cuh: also with 2D scaling, in 32x32",
+        also=("te_mxfp8_2d", "te_nv", "mxfp8blockscaling"),
+    )  # fmt: skip
+    yield Fp8Profile(
+        "flashinfer_mxfp8", "amax * (1 / 448)", encode=lost, stored="e8m0", tile=_ROW_OF_32,
+        source=f"{_FLASHINFER}, quantization_utils.cuh: cvt_warp_fp16_to_mxfp8",
+        also=("trtllm_mxfp8",),
+    )  # fmt: skip
+    yield Fp8Profile(
+        "triton_kernels_mxfp8", "(max(amax / 448, 2**-126) if amax / 448 else 0) + 0 * amax",
+        encode=lost, stored="e8m0", tile=_ROW_OF_32,
+        source="triton_kernels 1.0.0.post20260510, numerics_details/_downcast_to_mxfp.py: ROUND_UP",
+        also=("triton_mxfp8", "downcast_to_mxfp"),
+    )  # fmt: skip
+    yield Fp8Profile(
+        "aiter_mxfp8",
+        "(max(amax * (1 / 448), 2**-126) if amax * (1 / 448) else 0) + 0 * amax",
+        encode=lost, stored="e8m0", tile=_ROW_OF_32,
+        source=f"{_AITER}, csrc/include/mx_quant_utils.h: RoundUp", also=("aiter_mxfp8_hip",),
+    )  # fmt: skip
+    yield Fp8Profile(
+        "aiter_mxfp8_triton", "pow2(amax, 1.75) / 256", encode="1 / s", stored="e8m0",
+        tile=_ROW_OF_32, source=f"{_AITER}, aiter/ops/triton/_triton_kernels/quant/quant.py: "
+        "_mxfp8_quant_op, with the threshold of e2m1",
+        also=("aiter_mxfp8_quant",),
+    )  # fmt: skip
+
+
 def _reciprocals() -> Iterator[Fp8Profile]:
     """Yield those whose factor is Q / amax, and whose scale is the reciprocal of it."""
     floor = "max(amax, 1e-12)"
@@ -329,7 +366,7 @@ def _reciprocals() -> Iterator[Fp8Profile]:
 FP8_PROFILES: Catalogue[Fp8Profile] = Catalogue(
     "FP8 profile",
     Fp8Profile,
-    (*_quotients(), *_products(), *_powers_of_two(), *_reciprocals()),
+    (*_quotients(), *_products(), *_powers_of_two(), *_mx(), *_reciprocals()),
     namespace=NAMES_OF_REPRESENTATIONS,
 )
 

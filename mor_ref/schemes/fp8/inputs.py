@@ -13,7 +13,18 @@ from mor_ref.operations.random_words import random_words
 _WIDTH = 5  # numbers of a block that the tensor cuts short: its amax, three next to a tie, and one
 _BOUNDS = (448.0, 240.0, 224.0, 57344.0)
 _FLOORS = (1e-4, 1e-6, 1e-10, 1e-12, 2.0**-9, 2.0**-7, 2.0**-23)
-_ENDS = (0, 1, 0x007FFFFF, 0x00800000, 0x03000000, 0x04000000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000)
+_ENDS = (
+    0,
+    1,
+    0x000000E0,
+    0x007FFFFF,
+    0x00800000,
+    0x03000000,
+    0x04000000,
+    0x7F7FFFFF,
+    0x7F800000,
+    0x7FC00000,
+)
 _NEAR = (-1, 0, 1)  # steps from a number
 _RANDOM = 40  # amaxes, with any significand
 _TIES = (1.0625, 1.4375, 17.0, 232.0, 416.0, 0.0009765625)  # between two numbers of e4m3
