@@ -153,4 +153,4 @@ def baseline(name):
 
 
 if __name__ == "__main__":
-    print(json.dumps(baseline(sys.argv[1]), indent=1))
+    sys.stdout.write(json.dumps(baseline(sys.argv[1]), indent=1))

@@ -5,7 +5,7 @@ import copy
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import le
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from mor_ref.exact.arithmetic import nearest_in
 from mor_ref.exact.columns import Column, decoded, encoded
 from mor_ref.exact.encoding import encode
 from mor_ref.mistakes.formulas import wrong_formulas
+from mor_ref.mistakes.mistake import Mistake, Operator, Site
 
 _ROUNDED: dict[Rounding, str] = {
     "rne": "to nearest, ties to even",
@@ -55,16 +56,14 @@ def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
     >>> mistakes_of(mine)[0].name, mistakes_of(mine)[0].summary
     ('s/quotient-truncated', 'the quotient `amax / 448` is rounded toward zero')
     """
-    made: dict[str, Deviation] = {}
-    for mistake in (
+    found = (
         *_of_formulas(block_format),
         *_of_scales(block_format),
         *_of_tries(block_format),
         *_of_amaxes(block_format),
         *_of_elements(block_format),
-    ):
-        made.setdefault(mistake.name, mistake)
-    return tuple(made.values())
+    )
+    return tuple(mistake.deviation for mistake in found)
 
 
 def mistakes_of_all(block_formats: Iterable[BlockFormat]) -> list[Deviation]:
@@ -77,8 +76,39 @@ def mistakes_of_all(block_formats: Iterable[BlockFormat]) -> list[Deviation]:
     return list(same.values())
 
 
-def _mistake(name: str, summary: str, rule: str, *changes: Change) -> Deviation:
-    return Deviation(name, summary, (rule,), (), changes)
+def _at(site: Site, name: str, words: str, wrong: object) -> Mistake:
+    return Mistake((site,), Operator(name, words, wrong))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a record, which another record has in place of it."""
+
+    at: str
+    rule: str
+    right: BlockFormat
+    put: Callable[[Any], BlockFormat]
+    noun: str = ""
+    words: str = ""
+
+    def change(self, operator: Operator) -> Change:
+        """Return the change that computes with the other record."""
+        return _in_place_of(self.right, self.put(operator.wrong))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step of the exact model of block formats."""
+
+    at: str
+    rule: str
+    step: Callable[..., Any]
+    noun: str = ""
+    words: str = ""
+
+    def change(self, operator: Operator) -> Change:
+        """Return the change of the step."""
+        return Change(self.step, operator.wrong)
 
 
 # ---------------------------------------------------------------------- formulas
@@ -105,14 +135,13 @@ def _in_place_of(right: BlockFormat, wrong: BlockFormat) -> Change:
     return Change(exact.quantize, quantize)
 
 
-def _of_formulas(record: BlockFormat) -> Iterator[Deviation]:
+def _of_formulas(record: BlockFormat) -> Iterator[Mistake]:
     for place, text, rule, put in _places(record):
         for wrong in wrong_formulas(parsed(text)):
-            change = _in_place_of(record, put(wrong.formula))
-            yield _mistake(f"{place}/{wrong.name}", wrong.words, rule, change)
+            yield _at(_Part(place, rule, record, put), *wrong)
 
 
-_Put = Callable[[Formula], BlockFormat]
+_Put = Callable[[Any], BlockFormat]
 
 
 def _places(record: BlockFormat) -> Iterator[tuple[str, str, str, _Put]]:
@@ -142,8 +171,8 @@ def _with_try(record: BlockFormat, place: int, formula: Formula) -> BlockFormat:
     return _with(record, tries=_with_entry(record.tries, place, formula))
 
 
-def _with_field(record: BlockFormat, name: str, formula: Formula) -> BlockFormat:
-    return _with(record, **{name: formula})
+def _with_field(record: BlockFormat, name: str, value: object) -> BlockFormat:
+    return _with(record, **{name: value})
 
 
 def _with_entry(entries: tuple[Any, ...], place: int, entry: object) -> tuple[Any, ...]:
@@ -153,37 +182,38 @@ def _with_entry(entries: tuple[Any, ...], place: int, entry: object) -> tuple[An
 # ---------------------------------------------------------------------- scales
 
 
-def _of_scales(record: BlockFormat) -> Iterator[Deviation]:
+def _of_scales(record: BlockFormat) -> Iterator[Mistake]:
     for place, scale in enumerate(record.scales):
         if scale.fmt != formats["f32"]:
             yield from _of_stored_scale(record, place, scale)
     for counted, words in _COUNTED.items():
         if counted != record.counted:
-            wrong = _with(record, counted=counted)
-            change = _in_place_of(record, wrong)
-            name = f"amax/counts-{counted.replace(' ', '-')}"
-            yield _mistake(name, f"an amax counts {words}", "BLF-003", change)
+            site = _Part(
+                "amax", "BLF-003", record, functools.partial(_with_field, record, "counted")
+            )
+            yield _at(
+                site, f"counts-{counted.replace(' ', '-')}", f"an amax counts {words}", counted
+            )
 
 
-def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iterator[Deviation]:
+def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iterator[Mistake]:
     own = rounding_for(scale.fmt, scale.rounding, SpecialCases())
+    part = _Part(scale.name, "BLF-003", record, functools.partial(_with_scale, record, place))
     for rounding in _roundings_of(scale.fmt):
         if rounding != own:
-            other = _with_scale(record, place, replace(scale, rounding=rounding))
-            change = _in_place_of(record, other)
             words = f"scale {scale.name} is rounded {_ROUNDED[rounding]}"
-            yield _mistake(f"{scale.name}/stored-{rounding}", words, "BLF-003", change)
-    yield _mistake(
-        f"{scale.name}/unrounded-factor",
+            yield _at(part, f"stored-{rounding}", words, replace(scale, rounding=rounding))
+    yield _at(
+        _Step(scale.name, "BLF-004", exact.stored),
+        "unrounded-factor",
         f"scale {scale.name} is stored, but factors come from its number before it is rounded",
-        "BLF-004",
         _stored_as(scale.fmt, lambda numbers, codes, _: (codes, numbers)),
     )
     if not scale.fmt.is_power_of_two:
+        site = _Step(scale.name, "BLF-003", exact.stored)
         for name, words, code in _other_codes(scale):
-            change = _stored_as(scale.fmt, functools.partial(_with_codes, scale.fmt, code))
-            summary = f"scale {scale.name} {words}"
-            yield _mistake(f"{scale.name}/stored-{name}", summary, "BLF-003", change)
+            wrong = _stored_as(scale.fmt, functools.partial(_with_codes, scale.fmt, code))
+            yield _at(site, f"stored-{name}", f"scale {scale.name} {words}", wrong)
 
 
 def _roundings_of(fmt: Format) -> Iterator[Rounding]:
@@ -197,8 +227,10 @@ _Stored = tuple[list[int], Column]
 _Code = Callable[[float, int, float], int]  # of a number, its code, and the number of the code
 
 
-def _stored_as(own: Format, change: Callable[[Column, list[int], Column], _Stored]) -> Change:
-    """Return the change that stores the numbers of a format otherwise."""
+def _stored_as(
+    own: Format, change: Callable[[Column, list[int], Column], _Stored]
+) -> Callable[..., _Stored]:
+    """Return the step that stores the numbers of a format otherwise."""
 
     def stored(
         reference: Callable[..., _Stored], numbers: Column, fmt: Format, rounding: object
@@ -206,7 +238,7 @@ def _stored_as(own: Format, change: Callable[[Column, list[int], Column], _Store
         codes, column = reference(numbers, fmt, rounding)
         return change(numbers, codes, column) if fmt == own else (codes, column)
 
-    return Change(exact.stored, stored)
+    return stored
 
 
 def _with_codes(
@@ -240,22 +272,22 @@ def _other_codes(scale: BlockScale) -> Iterator[tuple[str, str, _Code]]:
 # ---------------------------------------------------------------------- tries
 
 
-def _of_tries(record: BlockFormat) -> Iterator[Deviation]:
+def _of_tries(record: BlockFormat) -> Iterator[Mistake]:
     if len(record.tries) == 1:
         return
     for name, words, compare in (
         ("last-of-equals", "of tries with equal errors, the last is taken", le),
         ("nan-loses", "a try is taken in place of one whose error is NaN", _is_less_than_nan),
     ):
-        change = Change(exact.less_errors, functools.partial(_compared, compare))
-        yield _mistake(f"tries/{name}", words, "BLF-005", change)
+        site = _Step("tries", "BLF-005", exact.less_errors)
+        yield _at(site, name, words, functools.partial(_compared, compare))
+    put = functools.partial(_with_field, record, "tries")
     for place, text in enumerate(record.tries):
+        part = _Part(f"try-{place + 1}", "BLF-005", record, put)
         tries = (*record.tries[:place], *record.tries[place + 1 :])
-        change = _in_place_of(record, _with(record, tries=tries))
-        words = f"the try `{text}` is left out"
-        yield _mistake(f"try-{place + 1}/left-out", words, "BLF-005", change)
-    change = _in_place_of(record, _with(record, tries=record.tries[::-1]))
-    yield _mistake("tries/reversed", "the tries are made in the reverse order", "BLF-005", change)
+        yield _at(part, "left-out", f"the try `{text}` is left out", tries)
+    whole = _Part("tries", "BLF-005", record, put)
+    yield _at(whole, "reversed", "the tries are made in the reverse order", record.tries[::-1])
 
 
 def _compared(
@@ -275,19 +307,16 @@ def _is_less_than_nan(error: float, least: float) -> bool:
 # ---------------------------------------------------------------------- amaxes
 
 
-def _of_amaxes(record: BlockFormat) -> Iterator[Deviation]:
+def _of_amaxes(record: BlockFormat) -> Iterator[Mistake]:
     for scale in record.scales:
+        site = _Step(scale.name, "BLF-003", exact.measured)
         for name, words, seen in _reaches(scale):
-            yield _mistake(
-                f"{scale.name}/amax-{name}",
-                f"the amax of scale {scale.name} {words}",
-                "BLF-003",
-                Change(exact.measured, functools.partial(_measured, scale.name, seen)),
-            )
+            wrong = functools.partial(_measured, scale.name, seen)
+            yield _at(site, f"amax-{name}", f"the amax of scale {scale.name} {words}", wrong)
 
 
 _Block = Sequence[float]
-_Seen = Callable[[list[_Block], int], _Block]
+_Seen = Callable[[list[_Block]], list[_Block]]  # what each part of a tensor sees
 
 
 def _measured(
@@ -304,8 +333,10 @@ def _measured(
     numbers = reference(formulas, scale, x, order, above)
     if scale.name != name:
         return numbers
-    blocks = list(order.blocks(x))
-    amaxes = [exact.amax_of(seen(blocks, k), formulas.counted) for k in range(len(blocks))]
+    blocks = seen(list(order.blocks(x)))
+    of_each = {id(block): block for block in blocks}  # parts that see the same are computed once
+    amax = {key: exact.amax_of(block, formulas.counted) for key, block in of_each.items()}
+    amaxes = [amax[id(block)] for block in blocks]
     return {**numbers, "amax": amaxes, f"amax_{name}": amaxes}
 
 
@@ -314,59 +345,63 @@ def _reaches(scale: BlockScale) -> Iterator[tuple[str, str, _Seen]]:
     most = math.prod(scale.over) if isinstance(scale.over, tuple) else 1 << 30
 
     def first(count: int) -> _Seen:
-        return lambda blocks, k: blocks[k][:count]
+        return lambda blocks: [block[:count] for block in blocks]
 
     def without(lane: int) -> _Seen:
-        return lambda blocks, k: [*blocks[k][:lane], *blocks[k][lane + 1 :]]
+        return lambda blocks: [[*block[:lane], *block[lane + 1 :]] for block in blocks]
 
     def without_tail(modulus: int) -> _Seen:
-        return lambda blocks, k: blocks[k][: len(blocks[k]) // modulus * modulus]
+        return lambda blocks: [block[: len(block) // modulus * modulus] for block in blocks]
 
     yield (
         "signed",
         "is the largest number, not the largest magnitude",
-        lambda blocks, k: [x for x in blocks[k] if not x < 0],
+        lambda blocks: [[x for x in block if not x < 0] for block in blocks],
     )
     for count in _FIRST:
         if count < most:
             yield f"first-{count}", f"sees the first {count} numbers of a part alone", first(count)
     for lane in range(min(most, _LANES)) if isinstance(scale.over, tuple) else _FIRST[:_FEW]:
         yield f"without-{lane}", f"does not see number {lane} of a part", without(lane)
-    yield "without-last", "does not see the last number of a part", lambda blocks, k: blocks[k][:-1]
+    words = "does not see the last number of a part"
+    yield "without-last", words, lambda blocks: [block[:-1] for block in blocks]
     for modulus in (2, 4, 8, 16, 32):
         words = f"does not see the last size % {modulus} numbers of a part"
         yield f"without-tail-{modulus}", words, without_tail(modulus)
     if scale.over != "tensor":
-        yield "of-next", "is that of the next part", lambda blocks, k: blocks[(k + 1) % len(blocks)]
-        yield "of-previous", "is that of the part before", lambda blocks, k: blocks[k - 1]
+        yield "of-next", "is that of the next part", lambda blocks: [*blocks[1:], *blocks[:1]]
         yield (
-            "of-all",
-            "is that of the whole tensor",
-            lambda blocks, _: [x for block in blocks for x in block],
+            "of-previous",
+            "is that of the part before",
+            lambda blocks: [*blocks[-1:], *blocks[:-1]],
         )
+        yield "of-all", "is that of the whole tensor", _whole_tensor_for_each
+
+
+def _whole_tensor_for_each(blocks: list[_Block]) -> list[_Block]:
+    return [[x for block in blocks for x in block]] * len(blocks)
 
 
 # ---------------------------------------------------------------------- elements
 
 
-def _of_elements(record: BlockFormat) -> Iterator[Deviation]:
+def _of_elements(record: BlockFormat) -> Iterator[Mistake]:
     for name, words, codes in _element_codes(record.fmt):
-        change = Change(exact.element_codes, functools.partial(_codes_of_elements, codes))
-        yield _mistake(f"elements/{name}", words, "BLF-004", change)
+        site = _Step("elements", "BLF-004", exact.element_codes)
+        yield _at(site, name, words, functools.partial(_codes_of_elements, codes))
+    factor = _Part("elements", "BLF-004", record, functools.partial(_with_field, record, "encode"))
     if record.encode is not None and record.decode is not None:
-        change = _in_place_of(record, _with(record, encode=None))
         words = "numbers are divided by decode, not multiplied by encode"
-        yield _mistake("elements/divided", words, "BLF-004", change)
+        yield _at(factor, "divided", words, None)
     elif record.decode is not None:
-        change = _in_place_of(record, _with(record, encode=_RECIPROCAL))
         words = "numbers are multiplied by 1 / decode, not divided by decode"
-        yield _mistake("elements/multiplied", words, "BLF-004", change)
+        yield _at(factor, "multiplied", words, _RECIPROCAL)
     has_negative_zero = isinstance(record.fmt, Format) and record.fmt.sign == "sign-magnitude"
     if has_negative_zero:
         drops = not record.drops_sign_of_zero
-        change = _in_place_of(record, _with(record, drops_sign_of_zero=drops))
+        put = functools.partial(_with_field, record, "drops_sign_of_zero")
         words = "elements have no -0" if drops else "elements keep -0"
-        yield _mistake("elements/sign-of-zero", words, "BLF-004", change)
+        yield _at(_Part("elements", "BLF-004", record, put), "sign-of-zero", words, drops)
 
 
 _Codes = Callable[[Column], list[int]]

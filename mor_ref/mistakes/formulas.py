@@ -1,6 +1,7 @@
 """Mistakes in formulas: each operator of a tree, done otherwise."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from operator import ge, gt, le, lt
@@ -80,39 +81,31 @@ def _number(value: Fraction) -> str:
 
 
 def wrong_formulas(formula: Formula) -> Iterator[WrongFormula]:
-    """Yield the formulas that differ in one operator, each once."""
-    seen = {formula}
+    """Yield the formulas that differ in one operator, each once; twins of a name have a number."""
+    seen, twins = {formula}, Counter[str]()
     for wrong in (*_whole(formula), *_at_nodes(formula)):
         if wrong.formula not in seen:
             seen.add(wrong.formula)
-            yield wrong
+            twins[wrong.name] += 1
+            twin = twins[wrong.name]
+            yield wrong if twin == 1 else wrong._replace(name=f"{wrong.name}-{twin}")
 
 
 def _at_nodes(formula: Formula) -> Iterator[WrongFormula]:
-    texts: dict[str, int] = {}
-    for path, node in _paths(formula):
-        text = text_of(node)
-        twin = texts[text] = texts.get(text, 0) + 1
-        for wrong in _wrong_node(node, text):
-            name = wrong.name if twin == 1 else f"{wrong.name}-{twin}"
-            yield wrong._replace(name=name, formula=_put(formula, path, wrong.formula))
+    """Yield what is wrong at each node; a program computes what is written twice once."""
+    for node in dict.fromkeys(nodes_of(formula)):
+        for wrong in _wrong_node(node, text_of(node)):
+            yield wrong._replace(formula=_with(formula, node, wrong.formula))
 
 
-def _paths(
-    formula: Formula, path: tuple[int, ...] = ()
-) -> Iterator[tuple[tuple[int, ...], Formula]]:
-    yield path, formula
-    if isinstance(formula, Apply):
-        for place, argument in enumerate(formula.arguments):
-            yield from _paths(argument, (*path, place))
-
-
-def _put(formula: Formula, path: tuple[int, ...], new: Formula) -> Formula:
-    if not path or not isinstance(formula, Apply):
+def _with(formula: Formula, node: Formula, new: Formula) -> Formula:
+    """Return a formula with another one in place of a node, wherever that is."""
+    if formula == node:
         return new
-    arguments = list(formula.arguments)
-    arguments[path[0]] = _put(arguments[path[0]], path[1:], new)
-    return Apply(formula.operator, tuple(arguments))
+    if not isinstance(formula, Apply):
+        return formula
+    arguments = tuple(_with(argument, node, new) for argument in formula.arguments)
+    return Apply(formula.operator, arguments)
 
 
 def _whole(formula: Formula) -> Iterator[WrongFormula]:
@@ -255,9 +248,11 @@ def _other_orders(node: Apply) -> Iterator[tuple[str, Formula]]:
 
 def _wrong_limit(node: Apply, text: str) -> Iterator[WrongFormula]:
     a, b = node.arguments
-    for kept in (a, b):
-        if not isinstance(kept, Number):
-            yield WrongFormula("limit-left-out", f"`{text}` has no limit", kept)
+    if not isinstance(a, Number):
+        yield WrongFormula("limit-left-out", f"`{text}` is `{text_of(a)}`", a)
+    if not isinstance(b, Number):
+        name = "limit-left-out" if isinstance(a, Number) else "number-left-out"
+        yield WrongFormula(name, f"`{text}` is `{text_of(b)}`", b)
     keeps = min if node.operator == "min" else max
 
     def drops_nan(first: Column, second: Column) -> Column:
