@@ -67,7 +67,7 @@ def group_mantissa(largest: float, group_amax: float) -> int:
 
 @step
 def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: int) -> Scale:
-    """Return the scale of a block with this amax; only gam uses the shared mantissa."""
+    """Return the scale of a block with this amax (SCL-002); only gam uses the shared mantissa."""
     ideal = ideal_scale(largest, amax) if amax else None
     match kind:
         case "fp32":
@@ -93,14 +93,15 @@ def e8m0_scale(ideal: IdealScale | None) -> Scale:
 
 @step
 def gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
-    """GAM-002 to GAM-005.
+    """Return the scale of a block in a group (GAM-005).
 
     Hardware compares the mantissas without a division (THM-006).
     """
-    exponent = 0
+    exponent = 0  # GAM-002
     if ideal is not None:
         exponent = ideal.exponent
-        if shared_mantissa > ideal.mantissa:
-            exponent -= 1
-        exponent = min(exponent, _LARGEST_EXPONENT)
-    return Scale(IdealScale(shared_mantissa, exponent).value, exponent + _BIAS)
+        if shared_mantissa > ideal.mantissa:  # GAM-003
+            exponent -= 1  # GAM-003
+        exponent = min(exponent, _LARGEST_EXPONENT)  # GAM-004
+    code = exponent + _BIAS  # GAM-004
+    return Scale(IdealScale(shared_mantissa, exponent).value, code)

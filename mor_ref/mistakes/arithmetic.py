@@ -52,7 +52,7 @@ class Wrong:
     of: Callable[[str], Operation]
 
 
-def _next(x: float, up: bool) -> float:
+def next_to(x: float, up: bool) -> float:
     """Return the neighbour of a finite number in binary32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))
     if x == 0:
@@ -66,13 +66,13 @@ def _next(x: float, up: bool) -> float:
 def _truncated(exact: Fraction, near: float) -> float:
     if math.isinf(near):
         return math.copysign(FLT_MAX, near)
-    return _next(near, near < 0) if abs(Fraction(near)) > abs(exact) else near
+    return next_to(near, near < 0) if abs(Fraction(near)) > abs(exact) else near
 
 
 def _up(exact: Fraction, near: float) -> float:
     if math.isinf(near):
         return near if near > 0 else -FLT_MAX
-    return _next(near, up=True) if Fraction(near) < exact else near
+    return next_to(near, up=True) if Fraction(near) < exact else near
 
 
 def _down(exact: Fraction, near: float) -> float:
@@ -82,7 +82,7 @@ def _down(exact: Fraction, near: float) -> float:
 def _ties_away(exact: Fraction, near: float) -> float:
     if math.isinf(near) or abs(Fraction(near)) >= abs(exact):
         return near
-    away = _next(near, near > 0 or (near == 0 and exact > 0))
+    away = next_to(near, near > 0 or (near == 0 and exact > 0))
     return away if math.isfinite(away) and Fraction(near) + Fraction(away) == 2 * exact else near
 
 
@@ -178,6 +178,6 @@ def in_binary64(compute: Callable[..., float]) -> Operation:
 def one_newton_step(a: Column, b: Column) -> Column:
     """Return a times a reciprocal of b that a Newton step in binary32 has made."""
     ones = [1.0] * len(b)
-    first = quotients(ones, [_next(x, up=True) if math.isfinite(x) and x else x for x in b])
+    first = quotients(ones, [next_to(x, up=True) if math.isfinite(x) and x else x for x in b])
     rest = differences([2.0] * len(b), products(b, first))
     return products(a, products(first, rest))

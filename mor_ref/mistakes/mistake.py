@@ -90,8 +90,9 @@ class Mistake:
     @property
     def summary(self) -> str:
         """What a kernel with it does, in a sentence."""
-        inside = "" if self.place is None else f"{self.place.words}, "
-        return f"{inside}{self.sites[0].words}{self.operator.words}"
+        parts = (self.place.words if self.place else "", self.sites[0].words, self.operator.words)
+        text = " ".join(part for part in parts if part)
+        return f"{text[:1].upper()}{text[1:]}."
 
     @property
     def deviation(self) -> Deviation:

@@ -1,0 +1,45 @@
+"""Mistakes of scales: the sites of their steps, and the operators there."""
+
+import itertools
+from collections.abc import Iterator
+
+from mor_ref.exact import scales
+from mor_ref.mistakes.mistake import Mistake, Place
+from mor_ref.mistakes.operators import OPERATORS
+from mor_ref.mistakes.source import SourceSite, sites_of
+
+_STEPS = (
+    scales.ideal_scale,
+    scales.group_mantissa,
+    scales.scale_of_block,
+    scales.fp32_scale,
+    scales.e8m0_scale,
+    scales.gam_scale,
+)
+_OF_GROUPS = Place(scales.group_mantissa, "GAM-001", "for the shared mantissa,")
+_OF_MANTISSAS = ("quotient", "significand")
+
+
+def mistakes_of_scales() -> Iterator[Mistake]:
+    """Yield the mistakes of scales: at each site, for groups alone, and at all alike sites."""
+    sites = [site for step in _STEPS for site in sites_of(step)]
+    for site in sites:
+        yield from (Mistake((site,), operator) for operator in OPERATORS[site.kind])
+    for site in sites:
+        if site.step is scales.ideal_scale and site.kind in _OF_MANTISSAS:
+            for operator in OPERATORS[site.kind]:
+                yield Mistake((site,), operator, _OF_GROUPS)
+    for alike in _alike(sites):
+        yield from (Mistake(alike, operator) for operator in OPERATORS[alike[0].kind])
+
+
+def _alike(sites: list[SourceSite]) -> Iterator[tuple[SourceSite, ...]]:
+    """Yield sites of several steps that are the same in words: who has one wrong, has all wrong."""
+
+    def key(site: SourceSite) -> tuple[str, str]:
+        return site.kind, site.words
+
+    for _, group in itertools.groupby(sorted(sites, key=key), key):
+        alike = tuple(group)
+        if len({site.step for site in alike}) == len(alike) > 1:
+            yield alike

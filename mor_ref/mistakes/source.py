@@ -1,0 +1,285 @@
+"""Sites in the source of the exact model: expressions and arguments of its steps.
+
+They are found in the syntax tree of a step. A site is a step, the text of an expression, and the
+count of its twins, so it stays the same when other lines change. Its rule is named by a comment on
+its line, else by the docstring.
+"""
+
+import ast
+import functools
+import inspect
+import operator
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from mor_ref.deviations.deviation import Change, Function
+from mor_ref.exact.step import Step
+from mor_ref.mistakes.mistake import Operator
+
+_HOOK, _RIGHT = "__wrong__", "__right__"
+_RULE = re.compile(r"[A-Z]{3}-\d{3}")
+_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+# What a call, an argument or a result is, by its name or type: a part of the names of mistakes.
+_CALLS = {"of": "quotient", "units_next_to": "significand", "min": "limit"}
+_ARGUMENTS = {"IdealScale | None": "ideal", "int": "shared", "float": "amax"}
+_RESULTS = {"IdealScale": "exponent"}
+_OPERATIONS: dict[str, Function] = {
+    "Lt": operator.lt,
+    "Gt": operator.gt,
+    "Add": operator.add,
+    "Sub": operator.sub,
+}
+_SUBJECTS = {
+    "significand": "the significand of the quotient",
+    "ideal": "the ideal scale",
+    "mantissa": "the mantissa",
+    "shared": "the mantissa of the group",
+    "exponent": "the exponent of the ideal scale",
+    "zeros": "the scale of a block of zeros",
+    "stored": "the stored exponent",
+}
+
+
+@dataclass(frozen=True)
+class SourceSite:
+    """An expression, an argument or the result of a step.
+
+    `node` is its number in the tree of the step, and `kind` says which operators it has. `words`
+    are the subject of sentences about it.
+    """
+
+    step: Step
+    kind: str
+    text: str
+    twin: int
+    rule: str
+    words: str
+    node: int
+
+    @property
+    def at(self) -> str:
+        """Its rule, the first part of a name."""
+        return self.rule
+
+    @property
+    def noun(self) -> str:
+        """Its kind, before the name of the operator."""
+        return "limit-" if self.kind == "order" else f"{self.kind}-"
+
+    def change(self, operator: Operator) -> Change:
+        """Return the change that computes with an operator in place of what is here."""
+        return hooked({self: operator.wrong})
+
+
+def hooked(hooks: dict[SourceSite, Function]) -> Change:
+    """Return the change that puts hooks at some sites of one step.
+
+    A hook is called with the right function and its operands, and returns what is used instead. At
+    an argument, the function returns its first operand; the others are the other arguments.
+    """
+    (step,) = {site.step for site in hooks}
+    by_node = {site.node: hook for site, hook in hooks.items()}
+
+    def hook(node: int, right: Function, *operands: Any) -> Any:
+        return by_node[node](right, *operands)
+
+    @functools.cache  # most mistakes that there are never run
+    def wrong() -> FunctionType:
+        plain = inspect.unwrap(step)
+        names = {_HOOK: hook, _RIGHT: {**_OPERATIONS, "": _first, "whole": plain}}
+        return FunctionType(_compiled(step, tuple(by_node)), {**plain.__globals__, **names})
+
+    def run(_: Function, *arguments: Any) -> Any:
+        return wrong()(*arguments)
+
+    return Change(step, run)
+
+
+def _first(operand: Any, *_: Any) -> Any:
+    return operand
+
+
+@functools.cache
+def sites_of(step: Step) -> tuple[SourceSite, ...]:
+    """Return the sites of a step, in the order of its lines."""
+    lines, tree = _source(step)
+    of_docstring = _RULE.findall(ast.get_docstring(tree) or "")
+    known = inspect.unwrap(step).__globals__
+    kinds, twins, found = _kinds(tree), Counter[str](), []
+    for number, node in enumerate(ast.walk(tree)):
+        kind = kinds.get(node)
+        if kind is not None:
+            text = ast.unparse(node).split("\n")[0]
+            line = lines[getattr(node, "lineno", 1) - 1]
+            rule, *_ = (*_RULE.findall(line), *of_docstring)
+            words = _subject(kind, node, known)
+            found.append(SourceSite(step, kind, text, twins[text], rule, words, number))
+            twins[text] += 1
+    return tuple(found)
+
+
+def _source(step: Step) -> tuple[list[str], ast.FunctionDef]:
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(step)))
+    (tree,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    return source.splitlines(), tree
+
+
+def _kinds(tree: ast.FunctionDef) -> dict[ast.AST, str]:
+    """Return what the nodes of a tree are, of those that are sites."""
+    found = dict[ast.AST, str | None]()
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Assign(value=ast.Constant() as value) | ast.IfExp(body=ast.Constant() as value)
+            ):
+                found[value] = "zeros"
+            case ast.If(body=[*statements]):
+                found |= dict.fromkeys(_late(statements), "order")
+            case ast.arg(annotation=ast.expr() as annotation) if not _is_passed_on(node, tree):
+                found[node] = _ARGUMENTS.get(ast.unparse(annotation))
+            case ast.FunctionDef(returns=ast.Name(id=name)):
+                found[node] = _RESULTS.get(name)
+            case ast.expr() | ast.AugAssign():
+                found.setdefault(node, _kind_of_operation(node))
+    return {node: kind for node, kind in found.items() if kind is not None}
+
+
+def _kind_of_operation(node: ast.AST) -> str | None:
+    match node:
+        case ast.Attribute(value=ast.Call(), attr="mantissa"):
+            return "mantissa"
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return _CALLS.get(name)
+        case ast.Compare(ops=[ast.Lt()], comparators=[ast.Name(id=name)]) if _is_constant(name):
+            return "floor"
+        case ast.Compare(ops=[ast.Lt() | ast.Gt()]):
+            return "comparison"
+        case ast.BinOp(op=ast.Add(), right=ast.Name(id=name)) if _is_constant(name):
+            return "stored"
+        case ast.AugAssign(op=ast.Sub()):
+            return "decrement"
+    return None
+
+
+def _is_constant(name: str) -> bool:
+    return _CONSTANT.fullmatch(name) is not None
+
+
+def _is_passed_on(argument: ast.arg, tree: ast.FunctionDef) -> bool:
+    """Return whether a step gives an argument to functions, and does nothing else with it."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    given = {
+        operand
+        for call in calls
+        for operand in call.args
+        if not ast.unparse(call.func)[:1].isupper() or isinstance(call.func, ast.Attribute)
+    }
+    uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return all(use in given for use in uses if use.id == argument.arg)
+
+
+def _late(statements: Iterable[ast.stmt]) -> Sequence[ast.stmt]:
+    """Return the assignments behind a condition that changes the same variable."""
+    one, found = None, []
+    for statement in statements:
+        match one, statement:
+            case ast.If(body=[ast.AugAssign(target=ast.Name(a))]), ast.Assign([ast.Name(b)]):
+                found += [statement] if a == b else []
+        one = statement
+    return found
+
+
+def _subject(kind: str, node: ast.AST, known: Mapping[str, Any]) -> str:
+    match node:
+        case ast.Call(args=[a, b]) if kind == "quotient":
+            return f"{ast.unparse(a)} / {ast.unparse(b)}"
+        case ast.Call(args=[_, ast.Name(id=limit)]) if kind == "limit":
+            return f"the limit {_shown(limit, known)}"
+        case ast.Compare() | ast.AugAssign():
+            return f"`{ast.unparse(node)}`"
+        case ast.Assign(value=ast.Call(args=[_, ast.Name(id=limit)])):
+            return f"the limit {_shown(limit, known)}"
+        case ast.arg(arg=name) if kind == "amax":
+            return f"the {name.replace('_', ' ')}"
+    return _SUBJECTS[kind]
+
+
+def _shown(constant: str, known: Mapping[str, Any]) -> str:
+    """Return a constant as a reader knows it: an integer as its digits."""
+    value = known[constant]
+    return str(value) if isinstance(value, int) else constant
+
+
+# ---------------------------------------------------------------------- other code
+
+
+@functools.cache
+def _compiled(step: Step, numbers: tuple[int, ...]) -> CodeType:
+    """Return the code of a step that calls the hook at some of its nodes."""
+    _, tree = _source(step)
+    nodes = list(ast.walk(tree))
+    tree.decorator_list, tree.returns = [], None
+    tree = _Hooks({nodes[number]: number for number in numbers}).visit(tree)
+    for part in ast.walk(tree):
+        if isinstance(part, ast.arg):
+            part.annotation = None
+    whole = compile(ast.fix_missing_locations(ast.Module([tree], [])), "<a wrong step>", "exec")
+    return next(one for one in whole.co_consts if isinstance(one, CodeType))
+
+
+class _Hooks(ast.NodeTransformer):
+    """Puts calls of the hook in place of nodes."""
+
+    def __init__(self, numbers: dict[ast.AST, int]) -> None:
+        self._numbers = numbers
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a node with hooks inside, or in a call of the hook."""
+        number = self._numbers.get(node)
+        if isinstance(node, ast.If) and (late := self._numbers.keys() & {*node.body}):
+            (statement,) = late
+            place = node.body.index(statement)  # type: ignore[arg-type]  # it is one of them
+            node.body[place - 1 : place + 1] = [node.body[place], node.body[place - 1]]
+        node = self.generic_visit(node)
+        match node:
+            case ast.FunctionDef():
+                return self._with_arguments(node, number)
+            case _ if number is None:
+                return node
+            case ast.Call(func, operands):
+                return _call(number, func, operands)
+            case ast.Compare(left, [op], [right]) | ast.BinOp(left, op, right):
+                return _call(number, _right(type(op).__name__), [left, right])
+            case ast.AugAssign(ast.Name(id=name) as target, op, value):
+                operands = [ast.Name(name, ast.Load()), value]
+                return ast.Assign([target], _call(number, _right(type(op).__name__), operands))
+            case ast.Constant() | ast.Attribute():
+                return _call(number, _right(""), [node])
+        return node  # a statement that is exchanged, or an argument
+
+    def _with_arguments(self, tree: ast.FunctionDef, number: int | None) -> ast.FunctionDef:
+        """Return a function with hooks at some arguments, or in place of all that it does."""
+        arguments = tree.args.args
+        if number is not None:
+            operands = [ast.Name(one.arg, ast.Load()) for one in arguments]
+            tree.body = [ast.Return(_call(number, _right("whole"), operands))]
+        for one in arguments:
+            if one in self._numbers:
+                names = [one.arg, *(other.arg for other in arguments if other is not one)]
+                operands = [ast.Name(name, ast.Load()) for name in names]
+                changed = _call(self._numbers[one], _right(""), operands)
+                tree.body.insert(0, ast.Assign([ast.Name(one.arg, ast.Store())], changed))
+        return tree
+
+
+def _call(number: int, right: ast.expr, operands: Iterable[ast.expr]) -> ast.Call:
+    return ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Constant(number), right, *operands], [])
+
+
+def _right(name: str) -> ast.expr:
+    return ast.Subscript(ast.Name(_RIGHT, ast.Load()), ast.Constant(name), ast.Load())
