@@ -20,10 +20,10 @@ from put_aside import put_aside
 from test_wrong_kernels import SUITES, cases_of, first_difference
 
 from mor_ref import golden
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.witnesses import Entries
 from mor_ref.golden.suites import SUITES as MADE
+from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, id_of
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.reporting.text import diagnosis_lines
@@ -33,28 +33,49 @@ from mor_ref.verify.running.suites import suites_in
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter: the modules of its wrong kernels and deviations, its recipes and suites."""
+    """A chapter: the modules of its wrong kernels, its causes in the manifest, recipes, suites."""
 
     wrong: tuple[str, ...]
-    deviations: tuple[str, ...]
+    names: tuple[str, ...]
     recipes: str
     suites: tuple[str, ...]
-    causes: dict[str, tuple[str, ...]]
+    causes: dict[str, str]
 
 
 # The causes that are right, of kernels that have one with a name.
 _OF_SCALES = {
-    "nearest_power": ("e8m0_scale_rounded_to_nearest",),
-    "rounded_reciprocal": ("scale_by_rounded_reciprocal",),
-    "inverse_of_decode": ("scale_as_inverse_of_a_quotient",),
-    "uncapped_ratio": ("scale_overflows_to_infinity",),
-    "equal_too": ("gam_decrement_at_equality",),
-    "capped_before": ("gam_clamped_before_decrement",),
+    "floor_log2f": "SCL-002/exponent-by-log2f",
+    "ceil_log2f": "SCL-002/exponent-by-ceil-log2f",
+    "biased_exponents": "SCL-002/exponent-of-operands",
+    "at_or_above": "SCL-002/exponent-below-powers",
+    "ceil_of_decode_scale": "SCL-002/exponent-of-field-of-inverse",
+    "ceil_of_product": "SCL-002/exponent-of-field-of-product",
+    "nearest_power": "SCL-005/ideal-to-nearest-power",
+    "upper_halves": "SCL-002/amax-cut-to-bf16",
+    "floor_log_base_e": "SCL-002/exponent-by-logarithm",
+    "rounded_reciprocal": "SCL-002/quotient-by-reciprocal",
+    "inverse_of_decode": "SCL-002/inverted",
+    "inverse_of_product": "SCL-002/quotient-inverse-of-product",
+    "clamped_amax": "SCL-002/amax-at-least-1e-12",
+    "uncapped_ratio": "SCL-004/limit-left-out",
+    "one_where_infinite": "SCL-004/limit-one-instead",
+    "flushed_amax": "SCL-002/amax-flushed",
+    "equal_too": "GAM-003/comparison-with-equals",
+    "capped_before": "GAM-004/limit-first",
+    "gam_in_binary32": "SCL-002/quotient-in-binary32",
+    "by_ratio": "GAM-003/comparison-by-quotient",
+    "gam_log2f": "SCL-002/exponent-by-log2f",
+    "gam_truncated": "GAM-001/significand-truncated",
+    "smaller_of_two": "GAM-005/shared-smaller",
+    "zeros_have_one": "GAM-005/shared-none-for-zeros",
+    "e_of_the_rounded": "SCL-002/exponent-of-inverse",
+    "gam_log_base_e": "SCL-002/exponent-by-logarithm",
+    "epsilon": "GAM-001/amax-at-least-normal",
 }
 CHAPTERS = {
     "scales": Chapter(
         ("scaling", "powers", "ratios", "mantissas"),
-        ("scales",),
+        tuple(FORMER_IDS),
         r"e\dm\d:",
         ("quantize_blocks", "quantize", "policies"),
         _OF_SCALES,
@@ -79,10 +100,10 @@ def causes_of(kernel, suite):
 
 def judged(name, certain, guessed, causes):
     """Say whether a diagnosis is right, by the causes that are known to be."""
-    known = next((right for base, right in causes.items() if re.match(base, name)), ())
+    known = next((right for base, right in causes.items() if re.match(base, name)), None)
     if certain:
-        return "right" if set(certain) & set(known) else "certain" if not known else "wrong"
-    return "right guess" if set(guessed) & set(known) else "guess" if guessed else "none"
+        return "right" if known in certain else "certain, and another"
+    return "right guess" if known in guessed else "guess" if guessed else "none"
 
 
 def kernels_in(chapter):
@@ -120,16 +141,11 @@ def structures_in(chapter):
 
 def pairs_in(chapter):
     """Yield each pair of a suite and a deviation of the manifest, and whether it is shown."""
-    names = {
-        one.name
-        for module in chapter.deviations
-        for one in import_module(f"mor_ref.deviations.{module}").DEVIATIONS
-    }
     for suite, entry in SUITES.items():
-        kills = {name: at for name, at in entry["kills"].items() if name in names}
+        kills = {name: at for name, at in entry["kills"].items() if name in chapter.names}
         entries = Entries(MADE[suite], golden.load(suite)) if kills else None
         for name, at in kills.items():
-            shown = entries.differs(DEVIATIONS[name], at)
+            shown = entries.differs(CAUSES[id_of(name)], at)
             yield {"suite": suite, "deviation": name, "shown": shown}
 
 

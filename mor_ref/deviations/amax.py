@@ -10,11 +10,10 @@ from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import AMAXES, IN_MIXED, IN_MX, IN_NVFP4, IN_SCALES
 from mor_ref.deviations.exemptions import WITHOUT_NAN
-from mor_ref.deviations.scales import rebuilt
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.quantization import to_bf16
-from mor_ref.exact.scales import Scale, amax, group_mantissa, scale_of_block
+from mor_ref.exact.scales import IdealScale, Scale, amax, group_mantissa, scale_of_block
 
 Reference = Callable[..., Any]
 _EVERY = (amax, nvfp4.amax_of, mx.amax_of)
@@ -106,7 +105,8 @@ def _scale(_: Reference, kind: Scaling, _largest: float, amax: float, shared: in
     """Return the scale largest / amax, 0 or NaN; in e8m0, the scale of its exponent field."""
     if math.isnan(amax):
         return Scale(math.nan, None if kind == "fp32" else 0xFF)
-    return Scale(0.0, None) if kind == "fp32" else rebuilt(-127, shared if kind == "gam" else 0)
+    mantissa = shared if kind == "gam" else 0
+    return Scale(0.0, None) if kind == "fp32" else Scale(IdealScale(mantissa, -127).value, 0)
 
 
 _ITS_SCALE = (

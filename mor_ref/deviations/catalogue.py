@@ -37,7 +37,6 @@ from mor_ref.deviations import (
     nvfp4_four_over_six,
     policies,
     quantization,
-    scales,
 )
 from mor_ref.deviations.deviation import Deviation
 from mor_ref.schemes import in_schemes
@@ -53,7 +52,6 @@ DEVIATIONS: dict[str, Deviation] = {
         *decoding.DEVIATIONS,
         *amax.DEVIATIONS,
         *blocks.DEVIATIONS,
-        *scales.DEVIATIONS,
         *quantization.DEVIATIONS,
         *errors.DEVIATIONS,
         *policies.DEVIATIONS,

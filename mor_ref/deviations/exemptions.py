@@ -44,9 +44,6 @@ AS_TORCH = {
 ZERO_SUMS = {
     "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
 }
-ZEROS = dict.fromkeys(
-    POLICY_SUITES, "A zero is a zero with any finite scale, and policies have no field of scales."
-)
 
 # ---------------------------------------------------------------------- blocks and scales
 
@@ -58,7 +55,6 @@ AMAX_ALONE = {
 BETWEEN_ZERO_AND_TWICE_X = {
     "affine_groups": "The nearest integer to x / scale is never further from it than 0 is.",
 }
-NOT_STORED = dict.fromkeys(POLICY_SUITES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
 }

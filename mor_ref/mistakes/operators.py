@@ -57,10 +57,6 @@ def _in_binary32(_: Any, a: float, b: float) -> Ratio:
     return _limited(quotient(a, b), 1.0)
 
 
-def _inverted(_: Any, a: float, b: float) -> Ratio:
-    return _limited(quotient(1.0, quotient(b, a)), 1.0)
-
-
 def _inverse_of_product(_: Any, a: float, b: float) -> Ratio:
     return _limited(quotient(1.0, product(b, quotient(1.0, a))), 1.0)
 
@@ -105,7 +101,6 @@ _QUOTIENTS = (
     ),
     Operator("by-newton", "is a product with a reciprocal of one Newton step", _newton),
     Operator("in-binary32", "is a quotient of binary32, which overflows", _in_binary32),
-    Operator("inverted", "is the inverse of a rounded quotient", _inverted),
     Operator(
         "inverse-of-product",
         "is the inverse of a product with a rounded reciprocal",
@@ -308,7 +303,7 @@ _SHARED = (
 )
 
 
-# ---------------------------------------------------------------------- exponents
+# ---------------------------------------------------------------------- results
 
 
 def _exponent_by(compute: Callable[[float, float], float]) -> Callable[..., IdealScale]:
@@ -341,43 +336,56 @@ def _below_powers(right: Any, largest: float, amax: float) -> IdealScale:
     return replace(ideal, exponent=ideal.exponent - (ideal.mantissa == 0))
 
 
-_EXPONENTS = (
+def _inverted(_: Any, largest: float, amax: float) -> IdealScale:
+    value = min(quotient(1.0, quotient(amax, largest)), FLT_MAX)
+    exponent = floor_log2(value)
+    return IdealScale(int(math.ldexp(value, 23 - exponent)) - _UNIT, exponent)
+
+
+_RESULTS = (
     Operator(
-        "by-log2f",
-        "is the floor of a logarithm in binary32",
+        "exponent-by-log2f",
+        "the exponent e is the floor of a logarithm in binary32",
         _exponent_by(lambda a, b: _floor(_log2f(quotient(a, b)))),
     ),
     Operator(
-        "by-logarithm",
-        "is the floor of log(q) / log(2) in binary64",
+        "exponent-by-logarithm",
+        "the exponent e is the floor of log(q) / log(2) in binary64",
         _exponent_by(lambda a, b: math.floor(math.log(a / b) / math.log(2.0))),
     ),
     Operator(
-        "by-ceil-log2f",
-        "is minus the ceiling of the logarithm of amax / largest in binary32",
+        "exponent-by-ceil-log2f",
+        "the exponent e is minus the ceiling of the logarithm of amax / largest in binary32",
         _exponent_by(lambda a, b: -_ceil(_log2f(quotient(b, a)))),
     ),
     Operator(
-        "of-operands",
-        "is the difference of both exponents: significands do not count",
+        "exponent-of-operands",
+        "the exponent e is the difference of both exponents: significands do not count",
         _exponent_by(lambda a, b: floor_log2(a) - floor_log2(b)),
     ),
     Operator(
-        "of-inverse",
-        "is that of amax / largest in binary32, rounded up",
+        "exponent-of-inverse",
+        "the exponent e is that of amax / largest in binary32, rounded up",
         _exponent_by(lambda a, b: _rounded_up(quotient(b, a))),
     ),
     Operator(
-        "of-field-of-inverse",
-        "comes from the exponent field of amax / largest, rounded up",
+        "exponent-of-field-of-inverse",
+        "the exponent e comes from the exponent field of amax / largest, rounded up",
         _exponent_by(lambda a, b: _field_rounded_up(quotient(b, a))),
     ),
     Operator(
-        "of-field-of-product",
-        "comes from the exponent field of amax * RN(1 / largest), rounded up",
+        "exponent-of-field-of-product",
+        "the exponent e comes from the exponent field of amax * RN(1 / largest), rounded up",
         _exponent_by(lambda a, b: _field_rounded_up(product(b, quotient(1.0, a)))),
     ),
-    Operator("below-powers", "is one less where the ideal scale is a power of two", _below_powers),
+    Operator(
+        "exponent-below-powers",
+        "the exponent e is one less where the ideal scale is a power of two",
+        _below_powers,
+    ),
+    Operator(
+        "inverted", "the ideal scale is the inverse of a rounded quotient amax / largest", _inverted
+    ),
 )
 
 
@@ -403,5 +411,5 @@ OPERATORS: Mapping[str, tuple[Operator, ...]] = {
     "ideal": _IDEALS,
     "mantissa": _MANTISSAS,
     "shared": _SHARED,
-    "exponent": _EXPONENTS,
+    "result": _RESULTS,
 }

@@ -27,19 +27,20 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 # What a call, an argument or a result is, by its name or type: a part of the names of mistakes.
 _CALLS = {"of": "quotient", "units_next_to": "significand", "min": "limit"}
 _ARGUMENTS = {"IdealScale | None": "ideal", "int": "shared", "float": "amax"}
-_RESULTS = {"IdealScale": "exponent"}
+_RESULTS = {"IdealScale": "result"}
 _OPERATIONS: dict[str, Function] = {
     "Lt": operator.lt,
     "Gt": operator.gt,
     "Add": operator.add,
     "Sub": operator.sub,
 }
+_NOUNS = {"order": "limit-", "result": ""}
 _SUBJECTS = {
     "significand": "the significand of the quotient",
     "ideal": "the ideal scale",
     "mantissa": "the mantissa",
     "shared": "the mantissa of the group",
-    "exponent": "the exponent of the ideal scale",
+    "result": "",
     "zeros": "the scale of a block of zeros",
     "stored": "the stored exponent",
 }
@@ -69,7 +70,7 @@ class SourceSite:
     @property
     def noun(self) -> str:
         """Its kind, before the name of the operator."""
-        return "limit-" if self.kind == "order" else f"{self.kind}-"
+        return _NOUNS.get(self.kind, f"{self.kind}-")
 
     def change(self, operator: Operator) -> Change:
         """Return the change that computes with an operator in place of what is here."""

@@ -160,5 +160,5 @@ def distinct_numbers(case: Case) -> int:
 
 def with_deviation(deviation: Deviation, suite: Suite, case: Case) -> Case:
     """Return a case with the results of the exact model with a deviation."""
-    with applied(deviation):
+    with applied(deviation), np.errstate(over="ignore"):
         return with_expected(suite, question(suite.fields, case))

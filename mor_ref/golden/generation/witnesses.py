@@ -14,6 +14,7 @@ from mor_ref.golden.generation.expected import distinct_numbers, with_deviation,
 from mor_ref.golden.model.suite import Case, Suite, question
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, split
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
+from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, id_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.policies import MANY
 from mor_ref.workers.progress import step_done
@@ -127,7 +128,7 @@ def _elements(case: Case) -> int:
 def searched_witnesses(
     suite: Suite, cases: list[Case], known: Mapping[str, Witness]
 ) -> dict[str, Witness]:
-    """Return a witness for each deviation that the suite has to expose, by name.
+    """Return a witness for each deviation that the suite has to expose, by its name in golden/v1.
 
     The case of a known witness is searched first. It decides how long the search takes, and which
     of several witnesses is found. Tensors so large that their sums come from
@@ -135,15 +136,15 @@ def searched_witnesses(
     is left out, as another seed may have none. A test checks that the bundled suites have all.
     """
     searched = sorted((case for case in cases if _elements(case) < MANY), key=distinct_numbers)
+    exposed = [name for name, one in DEVIATIONS.items() if suite.name in one.suites]
     found = {}
-    for deviation in DEVIATIONS.values():
-        if suite.name in deviation.suites:
-            likely = known.get(deviation.name, {"case": None})["case"]
-            first = [case for case in searched if case.name == likely]
-            witness = first_witness(deviation, suite, (*first, *searched))
-            if witness is not None:
-                found[deviation.name] = witness
-            step_done(suite.name)
+    for name in dict.fromkeys([*(name for name in known if name in FORMER_IDS), *exposed]):
+        likely = known.get(name, {"case": None})["case"]
+        first = [case for case in searched if case.name == likely]
+        witness = first_witness(CAUSES[id_of(name)], suite, (*first, *searched))
+        if witness is not None:
+            found[name] = witness
+        step_done(suite.name)
     return found
 
 
@@ -162,7 +163,7 @@ def holding_witnesses(
     """Return those of some witnesses at which the deviations differ in these cases as well."""
     entries, holding = Entries(suite, cases), {}
     for name, at in known.items():
-        deviation = DEVIATIONS.get(name)
+        deviation = CAUSES.get(id_of(name))
         if deviation is not None and entries.differs(deviation, at):
             holding[name] = at
         step_done(suite.name)

@@ -11,6 +11,7 @@ from mor_ref.argument_checks import known_name
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import read_suite
+from mor_ref.mistakes.catalogue import id_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.fields import Field
 from mor_ref.verify.comparing.names_given import fields_of
@@ -66,7 +67,7 @@ def suite_case(directory: Path, suite: str, name: str) -> SuiteCase:
     """Return a case of a suite of a directory."""
     entry = read_manifest(directory)["suites"][suite]
     cases = _cases(directory, suite)
-    witnesses = {key: (at["case"], at["field"]) for key, at in entry["kills"].items()}
+    witnesses = {id_of(key): (at["case"], at["field"]) for key, at in entry["kills"].items()}
     case = cases[known_name("case", name, cases)]
     return SuiteCase(suite, entry["operation"], case, fields_of(entry), witnesses)
 

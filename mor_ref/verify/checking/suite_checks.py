@@ -25,6 +25,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.manifest import AGAIN, DIGESTS, GoldenError
 from mor_ref.golden.store.suite_files import SEPARATOR, described, file_of
+from mor_ref.mistakes.catalogue import CAUSES, id_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.difference import Difference
@@ -144,9 +145,10 @@ def check_witnesses(
     entries = Entries(suite, cases)
     for name, at in witnesses.items():
         place = (suite.name, at["case"], at["field"])
-        if name not in DEVIATIONS:
+        deviation = CAUSES.get(id_of(name))
+        if deviation is None:
             yield Finding(f"the manifest names the deviation {name}, which is not known", *place)
-        elif not entries.differs(DEVIATIONS[name], at):
+        elif not entries.differs(deviation, at):
             what = f"the manifest says that {name} differs at {at['index']}, and it does not"
             yield Finding(what, *place)
     for name, deviation in DEVIATIONS.items():

@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from mor_ref.definitions.block_formats import MissingFunctionError
-from mor_ref.deviations import DEVIATIONS, Deviation
+from mor_ref.deviations import Deviation
 from mor_ref.mistakes import mistakes_of_all
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.certainty import Cases, Certainty
@@ -133,7 +134,7 @@ def _mistakes_in(evidence: Evidence) -> Iterable[Deviation]:
     """Return the deviations that are tried: the mistakes of block formats, or those listed."""
     formulas = OPERATIONS[evidence.operation].formulas
     if formulas is None:
-        return DEVIATIONS.values()
+        return CAUSES.values()
     wrong = (
         case
         for case in evidence.cases

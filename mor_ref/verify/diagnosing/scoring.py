@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.deviations import DEVIATIONS, Deviation, applied
+from mor_ref.deviations import Deviation, applied
 from mor_ref.exact.step import Step, reached
 from mor_ref.golden.model.views import seen, split
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
@@ -163,7 +164,7 @@ class Model:
     """
 
     def __init__(self, deviations: Iterable[Deviation] | None = None) -> None:
-        tried = DEVIATIONS.values() if deviations is None else deviations
+        tried = CAUSES.values() if deviations is None else deviations
         self._deviations = {deviation.name: deviation for deviation in tried}
         self.elements = 0
         self._runs: dict[tuple[Together, Sample], Run] = {}
@@ -243,8 +244,13 @@ def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset
     The fields are None if the deviations lead to numbers that the model refuses.
     """
     question, found = sample.question, None
-    # Steps are noted when they are called, before their replacements.
-    with applied(*those), reached() as steps, contextlib.suppress(*_BEYOND):
+    # Steps are noted when they are called, before their replacements. Numbers may overflow.
+    with (
+        applied(*those),
+        reached() as steps,
+        np.errstate(over="ignore"),
+        contextlib.suppress(*_BEYOND),
+    ):
         found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 

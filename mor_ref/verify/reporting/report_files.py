@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.addresses import cause_path, on_site, rule_path
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden import bundled_files
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.verify.comparing.difference import Difference, Entry
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting.junit import as_junit
@@ -47,7 +47,7 @@ def _addresses(verification: Verification) -> dict[str, str]:
             *(r for result in verification.results for field in result.fields for r in field.rules),
         ]
     )
-    paths = {name: cause_path(name) for name in causes if name in DEVIATIONS}
+    paths = {name: cause_path(name) for name in causes if name in CAUSES}
     paths |= {rule.id: rule_path(rule.id) for rule in rules}
     return {name: on_site(path) for name, path in paths.items()}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mor_ref.addresses import cause_path, rule_path
 from mor_ref.counts_in_words import counted
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting import text
 from mor_ref.verify.reporting.paths import without_directories
@@ -40,7 +40,7 @@ def _environment() -> "Environment":
         "address_of": address_of,
         "cause_path": cause_path,
         "counted": counted,
-        "deviations": DEVIATIONS,
+        "deviations": CAUSES,
         "identity": identity,
         "link_to": link_to,
         "marks": _MARKS,

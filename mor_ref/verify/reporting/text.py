@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mor_ref.addresses import cause_path, rule_path, see
 from mor_ref.counts_in_words import counted, listed, percent
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.outcome import Verdict
@@ -290,7 +290,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
 
 def addresses(causes: Iterable[str], rules: Iterable[str]) -> Iterator[str]:
     """Say where causes and rules are described, if any of them are; those of a user are not."""
-    paths = [cause_path(name) for name in causes if name in DEVIATIONS]
+    paths = [cause_path(name) for name in causes if name in CAUSES]
     if paths := [*paths, *(rule_path(rule) for rule in rules if rule_named(rule))]:
         yield see(paths)
 

@@ -11,6 +11,7 @@ import numpy as np
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.golden.store.suite_files import read_suite
+from mor_ref.mistakes.catalogue import id_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import (
@@ -65,7 +66,7 @@ class _Answers:
             self.answers,
             self.other_cases,
             self.failures,
-            {name: (at["case"], at["field"]) for name, at in entry["kills"].items()},
+            {id_of(name): (at["case"], at["field"]) for name, at in entry["kills"].items()},
             is_over=self.is_over,
             remarks=self.remarks,
             repeats=self.repeats,
