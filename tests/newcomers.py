@@ -120,7 +120,7 @@ CUDA = (
         (GLOSSARY, "Words of others"),
         "fast math",
         ("Glossary: fast math",),
-        "scale_by_truncated_reciprocal",
+        "SCL-002/quotient-by-truncated-reciprocal",
     ),
     Task(
         "Which codes does the instruction cvt.rn.satfinite give?",

@@ -31,6 +31,7 @@ from mor_ref.cli.statuses import VERDICT_STATUSES, Status
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
+from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS
 from mor_ref.operations import OPERATIONS
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import Situation, own_recipe
@@ -464,7 +465,7 @@ def today(section: str, promised: Section) -> Section:
         case "rules":
             return {rule.id: "" for rule in rules_of(ROOT / "spec")}
         case "causes":
-            return dict.fromkeys(DEVIATIONS, "")
+            return dict.fromkeys([*CAUSES, *FORMER_IDS], "")
     return {
         "commands": commands,
         "library": library,

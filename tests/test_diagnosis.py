@@ -19,6 +19,7 @@ from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Evidence
@@ -42,7 +43,7 @@ def planted(*names):
     """Return a candidate that is the exact model with deviations."""
 
     def function(operation, parameters, inputs):
-        with applied(*(DEVIATIONS[name] for name in names)):
+        with applied(*(CAUSES[name] for name in names)):
             return dict(OPERATIONS[operation].exact(parameters, inputs))
 
     return PythonFunction("+".join(names), function)
@@ -73,7 +74,7 @@ def some_of(name, suite):
 
 def answered(name, suite, chosen):
     fields = fields_of(MANIFEST[suite])
-    with applied(DEVIATIONS[name]):
+    with applied(CAUSES[name]):
         answers = {
             case.name: with_expected(SUITES[suite], question(fields, case)).arrays
             for case in chosen
@@ -113,7 +114,7 @@ def test_whole_suites_distinguish_a_planted_deviation_from_all_others(name):
     [
         (("ties_away", "dequantized_twice"), ["quantize_steps"]),
         (("stochastic_with_greater", "negative_zero_lost"), ["encode_stochastic"]),
-        (("scale_truncated", "gam_without_decrement"), ["scale_steps"]),
+        (("SCL-002/significand-truncated", "GAM-003/comparison-never"), ["scale_steps"]),
     ],
 )
 def test_two_together_are_diagnosed(names, suites):
@@ -140,8 +141,8 @@ def test_every_nan_with_the_sign_bit_is_named():
 @pytest.mark.tier("full")
 def test_the_best_is_found_by_all_mismatches(monkeypatch):
     """Not by a sample, though all that it shows is explained by another."""
-    names = "scale_by_rounded_reciprocal", "scale_by_truncated_reciprocal"
-    one, other = (DEVIATIONS[name] for name in names)
+    names = "SCL-002/quotient-by-reciprocal", "SCL-002/quotient-by-truncated-reciprocal"
+    one, other = (CAUSES[name] for name in names)
 
     def function(operation, parameters, inputs):
         """Answer with one deviation, but in three places with the other."""
@@ -393,7 +394,7 @@ def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
         monkeypatch.setattr(f"mor_ref.verify.{module}.PAIRS_END", 20_000)
     (diagnosis,), again = diagnose([found]).suites, diagnose([found])
     assert diagnosis == again.suites[0]
-    assert 0 < diagnosis.untried < 6 * len(DEVIATIONS)
+    assert 0 < diagnosis.untried < 6 * len(CAUSES)
     assert said(diagnosis).endswith(
         f"; the search ended after 20,000 elements, and {diagnosis.untried:,} pairs were not tried"
     )
@@ -516,11 +517,11 @@ def sample_of(name, suite):
 
 
 @pytest.mark.tier("full")
-@pytest.mark.parametrize("leader", ["ties_away", "truncation", "scale_truncated"])
+@pytest.mark.parametrize("leader", ["ties_away", "truncation", "SCL-002/significand-truncated"])
 @pytest.mark.parametrize("suite", ["quantize", "nvfp4_te_4over6_mae"])
 def test_deviations_of_steps_that_are_not_taken_need_no_computing(leader, suite):
     """And the score is the computed one."""
-    sample, knowing, first = sample_of("ties_away", suite), Model(), DEVIATIONS[leader]
+    sample, knowing, first = sample_of("ties_away", suite), Model(), CAUSES[leader]
     knowing.run((), sample)
     knowing.run((first,), sample)
     alone = [(other,) for other in DEVIATIONS.values()]
@@ -573,8 +574,8 @@ def test_one_explanation_of_all_suites_comes_last():
 @pytest.mark.tier("full")
 def test_what_changes_cases_that_match_is_named_only_if_nothing_else_is_left():
     """A kernel that truncates its scales; one suite alone could blame the reciprocal as well."""
-    found = diagnose([whole_of("scale_truncated", "scale_steps")])
-    assert explanations(found.suites[0]) == [{"scale_truncated"}]
+    found = diagnose([whole_of("SCL-002/significand-truncated", "scale_steps")])
+    assert explanations(found.suites[0]) == [{"SCL-002/significand-truncated"}]
 
 
 @pytest.mark.tier("full")

@@ -362,7 +362,7 @@ def test_a_kernel_with_three_mistakes_has_three_cards():
         if operation == "quantize_element":
             return deviating("ties_away")(operation, parameters, inputs)
         if operation == "scale":
-            return deviating("scale_by_rounded_reciprocal")(operation, parameters, inputs)
+            return deviating("SCL-002/quotient-by-reciprocal")(operation, parameters, inputs)
         scale = OPERATIONS[operation].engine(parameters, inputs)["scale"]
         return {"scale": np.concatenate([scale[1:], scale[-1:]])}
 
@@ -370,7 +370,7 @@ def test_a_kernel_with_three_mistakes_has_three_cards():
     page = Page(as_html(found))
     assert {text.partition(":")[0] for text in page.texts("h3")[:3]} == {
         "ties_away",
-        "scale_by_rounded_reciprocal",
+        "SCL-002/quotient-by-reciprocal",
         "scale",
     }
     wrong = sum(result.differing for result in found.results)

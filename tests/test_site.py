@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from explorer_browser import context_of
 from mor_docs import explorer, links
+from mor_docs.addresses import anchor_of
 from mor_docs.shown import traces
 from mor_docs.trace import own_trace
 from newcomers import CLICKS, ROLES
@@ -15,8 +16,8 @@ from site_browser import HEIGHT, WIDTH, click, front_page, search, shows
 from site_of_docs import ROOT, RULES, Page, build, cells
 
 import mor_ref
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
+from mor_ref.mistakes.catalogue import CAUSES
 
 pytestmark = pytest.mark.tier("full")
 
@@ -95,7 +96,7 @@ def test_every_suite_and_every_deviation_is_described(site, pages):
     suites = pages[site / "reference" / "suites.html"].ids
     assert {f"suite-{name.replace('_', '-')}" for name in SUITES} <= suites
     deviations = pages[site / "spec" / "deviations.html"].ids
-    assert {f"deviation-{name.replace('_', '-')}" for name in DEVIATIONS} <= deviations
+    assert {anchor_of(name) for name in CAUSES} <= deviations
 
 
 def test_the_front_page_leads_to_the_walk_throughs(site, pages):

@@ -8,10 +8,10 @@ import pytest
 from test_wrong_kernels import SUITES, cases_of, first_difference
 from wrong.still_missed import MISSED
 
-from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.generation.expected import with_deviation
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.suites import SUITES as DECLARED
+from mor_ref.mistakes.catalogue import CAUSES, id_of
 from mor_ref.operations import OPERATIONS
 
 VECTOR = 4  # numbers
@@ -65,6 +65,6 @@ def test_deviations_of_the_last_rows_alone(suite):
     """Those of the file are not shown where only the last n % 4 rows have them; all others are."""
     cases = list(last_rows(suite))
     missed = [
-        name for name in SUITES[suite]["kills"] if not is_shown(DEVIATIONS[name], suite, cases)
+        name for name in SUITES[suite]["kills"] if not is_shown(CAUSES[id_of(name)], suite, cases)
     ]
     assert missed == json.loads(IN_TAILS.read_text(encoding="ascii")).get(suite, [])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from streaming import ENTRIES, arrays_of, run
 
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.golden.streams.lines import Line
 from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named, with_results
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.verify.running.check_lines import LineError, Sent, checked, computed
@@ -116,7 +117,7 @@ PLANTED = {
     ("mx_blocks/e4m3.even", "mx_as_floor"),
     (NVFP4, "nvfp4_as_te_2_13"),
     (NVFP4, "no_saturation"),
-    (SCALED, "gam_without_decrement"),
+    (SCALED, "GAM-003/comparison-never"),
     (SCALED, "infinity_propagates_into_amax"),
 }
 
@@ -125,7 +126,7 @@ def lines_of_a_deviation(name, deviation, count):
     """Return the words on the wrong lines of a device with a deviation."""
     stream = stream_named(name)
     inputs = drawn(stream, count, seed=1)
-    with applied(DEVIATIONS[deviation]):
+    with applied(CAUSES[deviation]):
         answers = asked(stream, inputs)
     return check(stream, stream.answer.written(answers))[1]
 

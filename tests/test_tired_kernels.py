@@ -307,4 +307,4 @@ def test_a_scale_by_a_reciprocal_is_named(suite):
         evidence = structural_faults.evidence_of(
             Fault(suite, lambda case, _: exact(case.parameters, case.arrays), ())
         )
-    assert {"scale_by_rounded_reciprocal"} in explanations(*diagnose([evidence]).suites)
+    assert {"SCL-002/quotient-by-reciprocal"} in explanations(*diagnose([evidence]).suites)

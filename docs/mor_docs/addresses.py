@@ -3,6 +3,7 @@
 `spec/ENC-003` is a directory with an `index.html`, so that every server finds it by this address.
 """
 
+import re
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -12,7 +13,7 @@ from sphinx.application import Sphinx
 
 from mor_docs.links import Page
 from mor_ref.addresses import cause_path, rule_path
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, id_of
 
 # Pages that have another name now; their former addresses lead to them.
 FORMER_PAGES = {
@@ -35,14 +36,24 @@ def write(app: Sphinx, failure: Exception | None) -> None:
             if rule.id in page_of(site / chapter).ids:  # else an error of the rule stops the build
                 _write(site, rule_path(rule.id), f"{chapter}#{rule.id}", f"{rule.id} {rule.title}")
         if (Path(app.srcdir) / "explorer").is_dir():  # the project is this one
-            for cause in DEVIATIONS.values():
-                anchor = f"deviation-{cause.name.replace('_', '-')}"
+            for name in (*CAUSES, *FORMER_IDS):
+                cause = CAUSES[id_of(name)]
                 title = f"{cause.name}: {cause.summary}"
-                _write(site, cause_path(cause.name), f"spec/deviations.html#{anchor}", title)
+                place = f"spec/deviations.html#{anchor_of(cause.name)}"
+                _write(site, cause_path(name), place, title)
             for former, now in FORMER_PAGES.items():
                 page = site / f"{former}.html"
                 page.parent.mkdir(exist_ok=True)
                 page.write_text(forwarding("../" + f"{now}.html", now), encoding="utf-8")
+
+
+def anchor_of(cause: str) -> str:
+    """Return the anchor of a cause on the page of all.
+
+    >>> anchor_of("SCL-002/floor-left-out")
+    'deviation-scl-002-floor-left-out'
+    """
+    return f"deviation-{re.sub('[^a-z0-9]+', '-', cause.lower())}"
 
 
 def _write(site: Path, path: str, place: str, title: str) -> None:

@@ -15,9 +15,10 @@ from sphinx_needs.directives.need import NeedDirective
 from sphinx_needs.nodes import Need
 
 from mor_docs import programs, sources
+from mor_docs.addresses import anchor_of
 from mor_docs.naming import NO_IDS
 from mor_docs.trace import Place, Rule, Trace
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.mistakes.catalogue import CAUSES
 
 LOG = logging.getLogger(__name__)
 ID = re.compile(r"\b[A-Z]{3}-\d{3}\b")
@@ -74,9 +75,9 @@ def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
     """Return the deviations that break a rule, as links to their descriptions."""
     found: list[nodes.Node] = []
     page = app.builder.get_relative_uri(docname, "spec/deviations")
-    for deviation in DEVIATIONS.values():
+    for deviation in CAUSES.values():
         if rule in deviation.rules:
-            uri = f"{page}#deviation-{deviation.name.replace('_', '-')}"
+            uri = f"{page}#{anchor_of(deviation.name)}"
             link = nodes.reference("", deviation.name, refuri=uri, internal=True)
             link["reftitle"] = deviation.summary
             found += [link, nodes.Text(", ")]

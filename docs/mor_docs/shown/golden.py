@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from mor_docs.addresses import anchor_of
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, links_to_suites, number, table
 from mor_ref import encode, formats
 from mor_ref.definitions.blocks import partition
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.exact.quantization import quantize
 from mor_ref.golden import load
+from mor_ref.golden.generation.witnesses import bundled_witnesses
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.suite import question as without_answers
 from mor_ref.golden.model.views import swizzled_128x4
 from mor_ref.golden.suites import SUITES
+from mor_ref.mistakes.catalogue import CAUSES, MODELLED, id_of
 from mor_ref.verify.candidates.protocol import GREETING, question_text
 
 
@@ -21,7 +24,7 @@ def suites() -> str:
     """Show every suite: its fields, its rules, and the deviations that it exposes."""
     parts = []
     for suite in SUITES.values():
-        told = [d.name for d in DEVIATIONS.values() if suite.name in d.suites]
+        told = [id_of(name) for name in bundled_witnesses(suite.name)]
         fields = [
             [f"`{f.name}`", f.role, f.format, f.words, ", ".join(f.rules), ", ".join(f.views)]
             for f in suite.fields
@@ -32,7 +35,7 @@ def suites() -> str:
         parts.append(f"Rules: {', '.join(suite.rules)}.\n")
         parts.append(table(["field", "role", "format", "meaning", "rules", "views"], fields))
         if told:
-            links = ", ".join(f"[{name}](#deviation-{name.replace('_', '-')})" for name in told)
+            links = ", ".join(f"[{name}](#{anchor_of(name)})" for name in told)
             parts.append(f":::{{dropdown}} Exposes {len(told)} deviations\n{links}\n:::\n")
     return "\n".join(parts)
 
@@ -40,10 +43,11 @@ def suites() -> str:
 def deviations() -> str:
     """Show every deviation: its summary, its rules, and the suites that expose it."""
     parts = []
-    for found in DEVIATIONS.values():
-        parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
+    for found in CAUSES.values():
+        parts.append(f"({anchor_of(found.name)})=\n### {found.name}\n")
         parts.append(f"{found.summary} Rules: {', '.join(found.rules)}.\n")
-        parts.append(f"{{.fine}}\nExposed by {links_to_suites(found.suites)}.\n")
+        seen = "Reached" if found.name in MODELLED else "Exposed"
+        parts.append(f"{{.fine}}\n{seen} by {links_to_suites(found.suites)}.\n")
         if found.exemptions:
             reasons: dict[str, list[str]] = {}
             for suite, reason in found.exemptions.items():
@@ -55,7 +59,7 @@ def deviations() -> str:
 
 def deviation_count() -> str:
     """Return the number of deviations."""
-    return f"There are {len(DEVIATIONS)} of them.\n"
+    return f"There are {len(CAUSES)} of them.\n"
 
 
 def deviating(name: str, fmt: str, *given: str) -> str:
@@ -63,7 +67,7 @@ def deviating(name: str, fmt: str, *given: str) -> str:
     target, row = formats[fmt], binary32(given)
     parts = partition((1, len(row)), block="tensor")
     right = quantize([row], target, "gam", parts)
-    with applied(DEVIATIONS[name]):
+    with applied(CAUSES[name]):
         wrong = quantize([row], target, "gam", parts)
     scales = [
         f"{number(s.value)} {f32_hex(s.value)}" for s in (right.scale[0, 0], wrong.scale[0, 0])

@@ -21,6 +21,7 @@ from mor_ref.verify.diagnosing.diagnosis_records import (
 from mor_ref.verify.diagnosing.displaced_deviations import Displaced, displaced_deviation
 from mor_ref.verify.diagnosing.entries import differing_fields
 from mor_ref.verify.diagnosing.explanations import (
+    at_fewest_sites,
     explanation_of,
     in_parts,
     size_of,
@@ -176,7 +177,7 @@ class _Search:
         is_open = not found and not self._certainty.leads
         if is_open and self._is_searched and not self._is_displaced_whole:
             found = self._surviving_pairs(singles)
-        return found
+        return at_fewest_sites(found)
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
         """Return the diagnosis of the suite, given the deviations that explain all mismatches."""

@@ -43,6 +43,21 @@ def _in_order(one: Together, other: Together) -> Iterator[Together]:
         yield other + one
 
 
+def at_fewest_sites(found: Iterable[Together]) -> list[Together]:
+    """Leave out a mistake at several sites, if the same one at fewer of them explains as much.
+
+    So a kernel of one kind of scales has a mistake in these, although others can have it, too.
+    """
+    alone = {those[0].name for those in found if len(those) == 1}
+
+    def is_more(those: Together) -> bool:
+        places, _, operator = those[0].name.partition("/")
+        fewer = (f"{place}/{operator}" for place in places.split("+"))
+        return len(those) == 1 and "+" in places and not alone.isdisjoint(fewer)
+
+    return [those for those in found if not is_more(those)]
+
+
 def rules_of(those: Together) -> int:
     """Return the count of rules of deviations: explanations with the fewest come first."""
     return len({rule for deviation in those for rule in deviation.rules})
