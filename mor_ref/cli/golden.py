@@ -22,7 +22,13 @@ from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.generation.mistakes_shown import mistakes_shown
+from mor_ref.golden.generation.mistakes_shown import (
+    MODELLED,
+    InSuite,
+    kinds_of,
+    mistakes_in,
+    mistakes_shown,
+)
 from mor_ref.golden.generation.vectors import Asked, has_deviations, make, name_of
 from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
@@ -122,11 +128,14 @@ def _size(size: int, seed: int) -> Size:
 
 
 def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
-    """Print which mistakes of a block format its suite shows."""
+    """Print which mistakes of a block format its suite shows, or a suite of a modelled chapter."""
+    if name in MODELLED:
+        _print_mistakes_in(name, as_json=as_json)
+        return
     if not _is_format(name):
         raise ValueError(
             f"FORMAT is {name!r}; give the file of a block format, such as OWN.toml, or a recipe "
-            "such as mxfp8:rceil"
+            f"such as mxfp8:rceil, or {', '.join(MODELLED)}"
         )
     block_format = _block_format(name)
     made_with = _size(size, seed)
@@ -141,6 +150,31 @@ def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
         print("no entry differs with these:")
     for mistake in left:
         print(f"  {mistake.name}: {mistake.summary}")
+
+
+def _print_mistakes_in(suite: str, *, as_json: bool) -> None:
+    with bar("trying", "tried", sum(map(len, kinds_of(suite)))) as done:
+        found = mistakes_in(suite, lambda: done(suite))
+    if as_json:
+        print(json.dumps([_row_of(name, one) for name, one in found.items()], indent=1))
+        return
+    left = [name for name, one in found.items() if not any(v.shown for v in one.suite)]
+    print(f"{suite}: {len(found) - len(left)} of {counted(len(found), 'mistake')} shown")
+    for name in left:
+        holes = [verdict.kind for verdict in found[name].derived if verdict.shown]
+        where = f"derived inputs show it: {', '.join(holes)}" if holes else "open"
+        print(f"  {name}: {where}")
+
+
+def _row_of(name: str, found: InSuite) -> dict[str, Any]:
+    """Return the kinds of calls in which a mistake shows, and those in which it is open."""
+    mistake = found.suite[0].mistake
+    named = {"mistake": name, "summary": mistake.summary, "rules": list(mistake.rules)}
+    return named | {
+        "shown": [one.kind for one in found.suite if one.shown],
+        "derived": [one.kind for one in found.derived if one.shown],
+        "open": [one.kind for one in found.derived if one.touched and not one.shown],
+    }
 
 
 def _shown_row(row: Shown) -> dict[str, Any]:

@@ -73,17 +73,18 @@ def make_suites(
 def list_mistakes(
     name: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="A file of a block format, or a recipe."),
+        typer.Argument(metavar="FORMAT", help="File of a block format, recipe, or scale_steps."),
     ],
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Count the mistakes of kernels of a block format that its golden vectors show.
+    """Count the mistakes of kernels that golden vectors show: of a block format, or of scales.
 
-    The mistakes follow from the formulas: each operator, rounding, amax and try, done otherwise.
-    Those that no entry shows are printed; some of them have the same bits for all numbers.
+    The mistakes of a block format follow from its formulas: each operator, rounding, amax and try,
+    done otherwise. Those that no entry shows are printed; some of them have the same bits for all
+    numbers. Those of scale_steps follow from the exact model, and derived inputs are tried as well.
     """
     from mor_ref.cli import golden as command
 

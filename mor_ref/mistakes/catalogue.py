@@ -32,14 +32,6 @@ FORMER_IDS: Mapping[str, str] = {
     "exponent_of_the_inverse_stored": "SCL-005+GAM-004/stored-inverse",
     "stored_exponent_has_bias_128": "SCL-005+GAM-004/stored-one-more",
 }
-# Pairs of a site and an operator that are no mistake of their own, each with the reason.
-NO_MISTAKES: Mapping[str, str] = {
-    "SCL-004/ideal-of-zeros": "A block of zeros has the scale 1 (SCL-004).",
-    "SCL-005/ideal-of-zeros": "A block of zeros has the scale 1 (SCL-005).",
-    "SCL-005/ideal-rounded-down": "An e8m0 scale is the power of two below the ideal scale.",
-    "SCL-004+SCL-005+GAM-005/ideal-of-zeros": "It is GAM-005/ideal-of-zeros.",
-    "GAM-001/quotient-in-binary32": "It is SCL-002/quotient-in-binary32: an exponent ends at 127.",
-}
 
 
 def _modelled() -> dict[str, Deviation]:
@@ -47,9 +39,8 @@ def _modelled() -> dict[str, Deviation]:
     former = {now: name for name, now in FORMER_IDS.items()}
     found = {}
     for one in (mistake.deviation for mistake in mistakes_of_scales()):
-        if one.name not in NO_MISTAKES:
-            said = f" Its name in golden/v1: {former[one.name]}." if one.name in former else ""
-            found[one.name] = replace(one, summary=f"{one.summary}{said}", domain=OWN_SCALES)
+        said = f" Its name in golden/v1: {former[one.name]}." if one.name in former else ""
+        found[one.name] = replace(one, summary=f"{one.summary}{said}", domain=OWN_SCALES)
     return found
 
 

@@ -27,19 +27,22 @@ def amaxes(fmt: Format) -> list[int]:
 
 
 def pairs_of_amaxes(fmt: Format) -> list[tuple[int, int]]:
-    """Return amaxes of groups and of blocks in them: equal, a step apart, and binades apart."""
+    """Return amaxes of groups and of blocks in them, as bits: equal, next to each other, and apart.
+
+    A block whose amax is next to that of its group, or next to it in a lower binade, has an ideal
+    scale whose mantissa is next to the shared one.
+    """
     blocks = amaxes(fmt)
     found = dict.fromkeys((amax, amax) for amax in (*blocks, _LARGEST))
-    for amax in blocks[::3]:
-        for group in (amax + 1, amax + (1 << 23), amax + (7 << 23) + 1, (amax | 0x7FFFFF) + 1):
-            if group <= _LARGEST:
-                found[group, amax] = None
+    for amax, binades in itertools.product(blocks[::3], (0, 1, 7)):
+        for step in _STEPS:
+            found[amax + (binades << 23) + step, amax] = None
     groups = [(field << 23) + significand for field in (127, 254) for significand in _SIGNIFICANDS]
     significands = (0, *_SIGNIFICANDS[:4], *(bits_of(fmt.largest) + k & 0x7FFFFF for k in _STEPS))
     for group, field, significand in itertools.product(groups, (0, 1, 120), significands):
         found[group, (field << 23) + significand] = None
     found |= dict.fromkeys((group, 0) for group in (*groups, 1, 1 << 23))
-    return list(found)
+    return [(group, block) for group, block in found if block <= group <= _LARGEST]
 
 
 def _crossed() -> Iterator[int]:

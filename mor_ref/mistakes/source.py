@@ -21,7 +21,7 @@ from mor_ref.deviations.deviation import Change, Function
 from mor_ref.exact.step import Step
 from mor_ref.mistakes.mistake import Operator
 
-_HOOK, _RIGHT = "__wrong__", "__right__"
+_HOOK, _RIGHT, _WHOLE = "__wrong__", "__right__", "__whole__"
 _RULE = re.compile(r"[A-Z]{3}-\d{3}")
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 # What a call, an argument or a result is, by its name or type: a part of the names of mistakes.
@@ -92,7 +92,7 @@ def hooked(hooks: dict[SourceSite, Function]) -> Change:
     @functools.cache  # most mistakes that there are never run
     def wrong() -> FunctionType:
         plain = inspect.unwrap(step)
-        names = {_HOOK: hook, _RIGHT: {**_OPERATIONS, "": _first, "whole": plain}}
+        names = {_HOOK: hook, _RIGHT: {**_OPERATIONS, "": _first}}
         return FunctionType(_compiled(step, tuple(by_node)), {**plain.__globals__, **names})
 
     def run(_: Function, *arguments: Any) -> Any:
@@ -242,10 +242,10 @@ class _Hooks(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """Return a node with hooks inside, or in a call of the hook."""
         number = self._numbers.get(node)
-        if isinstance(node, ast.If) and (late := self._numbers.keys() & {*node.body}):
-            (statement,) = late
-            place = node.body.index(statement)  # type: ignore[arg-type]  # it is one of them
-            node.body[place - 1 : place + 1] = [node.body[place], node.body[place - 1]]
+        if isinstance(node, ast.If):
+            for place, statement in enumerate(node.body):
+                if isinstance(statement, ast.Assign) and statement in self._numbers:
+                    node.body[place - 1 : place + 1] = [statement, node.body[place - 1]]
         node = self.generic_visit(node)
         match node:
             case ast.FunctionDef():
@@ -267,8 +267,10 @@ class _Hooks(ast.NodeTransformer):
         """Return a function with hooks at some arguments, or in place of all that it does."""
         arguments = tree.args.args
         if number is not None:
+            inner = ast.FunctionDef(_WHOLE, tree.args, tree.body, [])
             operands = [ast.Name(one.arg, ast.Load()) for one in arguments]
-            tree.body = [ast.Return(_call(number, _right("whole"), operands))]
+            whole = ast.Name(_WHOLE, ast.Load())
+            tree.body = [inner, ast.Return(_call(number, whole, operands))]
         for one in arguments:
             if one in self._numbers:
                 names = [one.arg, *(other.arg for other in arguments if other is not one)]
