@@ -34,7 +34,7 @@ def pairs_of_amaxes(fmt: Format) -> list[tuple[int, int]]:
     """
     blocks = amaxes(fmt)
     found = dict.fromkeys((amax, amax) for amax in (*blocks, _LARGEST))
-    for amax, binades in itertools.product(blocks[::3], (0, 1, 7)):
+    for amax, binades in itertools.product(blocks[::11], (0, 1, 7)):
         for step in _STEPS:
             found[amax + (binades << 23) + step, amax] = None
     groups = [(field << 23) + significand for field in (127, 254) for significand in _SIGNIFICANDS]
