@@ -24,7 +24,7 @@ OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
 
 # The origin of each column of the trace, and sources there that only name rules.
 _OF_CUDA = r"cuda/|schemes/\w+/cuda"
-_NAMING = r"deviations/|golden/suites/|schemes/\w+/(deviations|suites)"
+_NAMING = r"deviations/|mistakes/|golden/suites/|schemes/\w+/(deviations|suites)"
 SOURCES = {
     "code": (
         "mor_ref",

@@ -187,8 +187,11 @@ def mantissa_of_the_epsilon(scaling, largest, group_amax, block_amax):
 
 KERNELS = [
     Kernel("gam_through_binary64", port(through_binary64)),
-    *by_format(Kernel("equal_too", port(equal_too), "equal mantissas decrement")),
-    *by_format(Kernel("capped_before", port(capped_before), "e is capped before the decrement")),
+    *by_format(Kernel("equal_too", port(equal_too), "equal mantissas decrement"), ("e4m3", "e2m1")),
+    *by_format(
+        Kernel("capped_before", port(capped_before), "e is capped before the decrement"),
+        ("e4m3", "e3m2"),
+    ),
     Kernel("gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX"),
     *(
         # The groups of the large suite show this mistake as well.
@@ -201,14 +204,18 @@ KERNELS = [
             )
         )
     ),
-    *by_format(Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient")),
+    *by_format(
+        Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient"),
+        ("e4m3", "e2m1", "e3m2"),
+    ),
     Kernel("by_amaxes", port(signed_difference), "significands of amax are compared, not scales"),
     *by_format(
         Kernel(
             "gam_log2f",
             port(log2f_exponents),
             "the exponent is floor(log2f(largest / amax))",
-        )
+        ),
+        ("e4m3", "e2m1"),
     ),
     Kernel("gam_truncated", port(truncated), "the shared mantissa is cut, not rounded"),
     Kernel("smaller_of_two", port(smaller_of_two), "a block keeps its own mantissa if smaller"),
@@ -223,14 +230,16 @@ KERNELS = [
             "e_of_the_rounded",
             port(e_of_the_rounded),
             "e is computed from RN32(amax / largest)",
-        )
+        ),
+        ("e4m3",),
     ),
     *by_format(
         Kernel(
             "gam_log_base_e",
             port(floor_log_base_e_of_gam),
             "log(q) / log(2) is below k where q is 2^k",
-        )
+        ),
+        ("e4m3",),
     ),
     Kernel("epsilon", port(mantissa_of_the_epsilon), "an amax below 2^-126 counts as 2^-126"),
 ]

@@ -111,26 +111,31 @@ KERNELS = [
     *by_format(
         Kernel(
             "floor_log2f", port(floor_log2f), "e is floor(log2f(largest / amax)), rounded upward"
-        )
+        ),
+        ("e4m3",),
     ),
     *by_format(
-        Kernel("ceil_log2f", port(ceil_log2f), "e is -ceil(log2f(amax / largest)), as in torchao")
+        Kernel("ceil_log2f", port(ceil_log2f), "e is -ceil(log2f(amax / largest)), as in torchao"),
+        ("e4m3",),
     ),
     Kernel("biased_exponents", port(biased_exponents), "e ignores the significands, as OCP's MX"),
     *by_format(
-        Kernel("at_or_above", port(significands_at_or_above), "equal significands take one off e")
+        Kernel("at_or_above", port(significands_at_or_above), "equal significands take one off e"),
+        ("e4m3", "e2m1"),
     ),
     # The exponent of a subnormal amax is not in its field, but every such scale is capped.
     Kernel("fields_of_bits", port(fields_of_bits)),
     *by_format(
         Kernel(
             "ceil_of_decode_scale", port(ceil_of_decode_scale), "amax / largest may be subnormal"
-        )
+        ),
+        ("e4m3",),
     ),
     *by_format(
         Kernel(
             "ceil_of_product", port(ceil_of_product), "amax * RN32(1 / largest) is rounded twice"
-        )
+        ),
+        ("e4m3",),
     ),
     Kernel("nearest_power", port(nearest_power), "the scale is rounded to the nearest power"),
     *by_format(Kernel("upper_halves", port(significands_of_bfloat16), "amax is cut to bfloat16")),
@@ -138,6 +143,7 @@ KERNELS = [
     *by_format(
         Kernel(
             "floor_log_base_e", port(floor_log_base_e), "log(q) / log(2) is below k where q is 2^k"
-        )
+        ),
+        ("e4m3", "e2m3"),
     ),
 ]
