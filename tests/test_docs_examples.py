@@ -22,7 +22,7 @@ from site_of_docs import ROOT, cells
 
 import mor_ref
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.deviations import DEVIATIONS
+from mor_ref.mistakes.catalogue import CAUSES
 
 NUMBERS = ["3.3", "-1.1", "0.007", "1e-6", "0", "-0.0", "448", "7.5"]
 
@@ -210,7 +210,7 @@ def test_the_deviation_of_the_chapter_differs_from_what_the_engine_gives():
     assert [int(code, 16) for code in cells(shown, 1)] == found.codes.tolist()
     assert cells(shown, 2) == bits_of(found.dequantize())
     assert cells(shown, 3) != cells(shown, 1)
-    assert "SCL-002" in DEVIATIONS[name].rules
+    assert "SCL-002" in CAUSES[name].rules
 
 
 def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
