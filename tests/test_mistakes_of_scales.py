@@ -24,7 +24,7 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
-SUITE = "scale_steps"
+SUITE, AMAXES = "scale_steps", ("group_amax", "block_amax")
 F, U = np.float32, np.uint32
 FLT_MAX = np.finfo(F).max
 GUESSED = ("upper_halves", "smaller_of_two")  # they are wrong in something else as well
@@ -160,8 +160,8 @@ def test_the_floor_of_the_ideal_scale_is_seen_by_derived_inputs_alone():
     """A hole of golden/v1: of the formats of scale_steps, none reaches 2^-126 (SCL-002)."""
     (found,) = (v for v in shown("e2m1_ieee.gam") if v.mistake.name == "SCL-002/floor-left-out")
     assert found.shown
-    largest_amax = {name: np.array([0x7F7FFFFF], U) for name in ("group_amax", "block_amax")}
-    case = Case("hole", {"format": "e2m1_ieee", "scaling": "gam"}, largest_amax)
+    largest_amax = np.array([0x7F7FFFFF], U)
+    case = Case("", {"format": "e2m1_ieee", "scaling": "gam"}, dict.fromkeys(AMAXES, largest_amax))
     compute = kind_of(SUITE, case).compute
     assert compute([0])["scale"].tolist() == [0x00800000]
     with applied(found.mistake.deviation):
@@ -185,6 +185,15 @@ def test_rows_are_judged_as_if_all_were_computed():
         assert bool(verdict.shown) == differs.any(), verdict.mistake.name
         assert differs[rows].any() == differs.any(), verdict.mistake.name
     assert len(rows) < len(verdicts)
+
+
+def test_operands_are_kept_with_all_rows_that_have_them():
+    """Both rows compare the same mantissas; a limit hides the mistake in the first."""
+    mistake = next(m for m in mistakes_of_scales() if m.name == "GAM-003/comparison-with-equals")
+    both = np.array([1.5 * 2.0**-126, 1.5], F).view(U)
+    case = Case("", {"format": "e4m3", "scaling": "gam"}, dict.fromkeys(AMAXES, both))
+    (verdict,) = matrix([mistake], kind_of(SUITE, case))
+    assert (verdict.touched, verdict.shown, verdict.field) == (2, (1,), "exponent")
 
 
 def test_a_mistake_that_refuses_numbers_is_shown_by_them():
