@@ -81,7 +81,7 @@ def _of_ieee(largest: float) -> float:
 _QUOTIENTS = (
     Operator(
         "by-reciprocal",
-        "is a product with a rounded reciprocal",
+        "is computed as a product with a rounded reciprocal",
         _by_reciprocal(_near := lambda near, _: near),
     ),
     Operator(
@@ -100,7 +100,7 @@ _QUOTIENTS = (
         _by_reciprocal(_step_off(up=False)),
     ),
     Operator("by-newton", "is a product with a reciprocal of one Newton step", _newton),
-    Operator("in-binary32", "is a quotient of binary32, which overflows", _in_binary32),
+    Operator("in-binary32", "is computed in binary32, where it overflows", _in_binary32),
     Operator(
         "inverse-of-product",
         "is the inverse of a product with a rounded reciprocal",
@@ -116,7 +116,7 @@ _QUOTIENTS = (
         "aims at the largest number below the top exponent, as in IEEE formats: 240 in e4m3",
         lambda right, a, b: right(_of_ieee(a), b),
     ),
-    Operator("of-second", "is its second operand alone", lambda right, _, b: right(b, 1.0)),
+    Operator("of-second", "is replaced by its second operand", lambda right, _, b: right(b, 1.0)),
 )
 
 
@@ -143,7 +143,7 @@ _SIGNIFICANDS = (
     Operator("truncated", "is cut to 24 bits, not rounded", _cut),
     Operator("rounded-up", "is rounded up to 24 bits", _up),
 )
-_FLOORS = (Operator("left-out", "never holds: there is no floor", lambda *_: False),)
+_FLOORS = (Operator("left-out", "is left out", lambda *_: False),)
 
 
 def _by_quotient(_: Any, a: int, b: int) -> bool:
@@ -160,7 +160,7 @@ _COMPARISONS = (
     Operator("by-quotient", "is decided by a rounded quotient of both significands", _by_quotient),
 )
 _DECREMENTS = (
-    Operator("other-way", "adds", lambda _, a, b: a + b),
+    Operator("other-way", "is an increment", lambda _, a, b: a + b),
     Operator("twice", "is made twice", lambda _, a, b: a - 2 * b),
 )
 
@@ -182,7 +182,9 @@ _LIMITS = (
         ),
     ),
     Operator(
-        "one-instead", "is 1 in place of it", lambda _, x, limit: x if x <= limit else type(x)(1)
+        "one-instead",
+        "gives 1 for what is above it",
+        lambda _, x, limit: x if x <= limit else type(x)(1),
     ),
 )
 _ORDERS = (Operator("first", "is applied before the exponent is lowered", None),)

@@ -198,11 +198,15 @@ def _late(statements: Iterable[ast.stmt]) -> Sequence[ast.stmt]:
 def _subject(kind: str, node: ast.AST, known: Mapping[str, Any]) -> str:
     match node:
         case ast.Call(args=[a, b]) if kind == "quotient":
-            return f"{ast.unparse(a)} / {ast.unparse(b)}"
+            return f"the quotient {ast.unparse(a)} / {ast.unparse(b)}"
         case ast.Call(args=[_, ast.Name(id=limit)]) if kind == "limit":
             return f"the limit {_shown(limit, known)}"
-        case ast.Compare() | ast.AugAssign():
-            return f"`{ast.unparse(node)}`"
+        case ast.Compare(ast.Name(id=name), comparators=[ast.Name(id=limit)]) if kind == "floor":
+            return f"the floor {_shown(limit, known)} of the {name}"
+        case ast.Compare():
+            return f"the comparison {re.sub('[._]', ' ', ast.unparse(node))}"
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return f"the decrement of the {name}"
         case ast.Assign(value=ast.Call(args=[_, ast.Name(id=limit)])):
             return f"the limit {_shown(limit, known)}"
         case ast.arg(arg=name) if kind == "amax":
