@@ -10,6 +10,7 @@ from test_trace import ROOT, table_after
 import mor_ref
 from mor_ref import golden
 from mor_ref.definitions.blocks import word_of
+from mor_ref.operations import OPERATIONS
 from mor_ref.recipes import as_tensor_recipe, short_text
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
 
@@ -106,6 +107,23 @@ def test_scales_of_zeros_nan_and_infinities(profile, of_zeros, of_nan, of_infini
     assert np.array_equal(scales, F([of_zeros, of_nan, of_infinity]), equal_nan=True)
     assert record.codes[0].tolist() == ([0x7F, 0x7F] if of_zeros == 0 else [0, 0x80])
     assert record.codes[1, 0] == 0x7F
+
+
+def test_a_scale_that_is_rounded_after_the_codes_is_named():
+    """FPL-001: the confusion of UE8M0 that was reported of six projects."""
+
+    def late(operation, parameters, inputs):
+        ask = OPERATIONS[operation]
+        scale = ask.engine(parameters, inputs)["scale"]
+        before = parameters | {"profile": "deepgemm", "scale_format": "f32"}
+        code = ask.engine(before, inputs)["code"]
+        y = ask.way_back.restore(parameters, {"code": code, "scale": scale})
+        return {"scale": scale, "code": code, "y": y}
+
+    x = RANDOM.standard_normal((8, 256)).astype(F)
+    report = str(mor_ref.verify(late, inputs={"x": x}, recipe="deepgemm_ue8m0"))
+    assert "mismatches are explained by `s/rounded-late`" in report
+    assert "rounded after the codes were made" in report
 
 
 def unlike(profile, codes, scales, x, tile=None):

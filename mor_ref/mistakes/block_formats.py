@@ -23,8 +23,9 @@ from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.deviations.deviation import Change, Deviation
 from mor_ref.exact import block_formats as exact
 from mor_ref.exact.arithmetic import nearest_in
-from mor_ref.exact.columns import Column, decoded, encoded
+from mor_ref.exact.columns import Column, decoded, encoded, products, quotients
 from mor_ref.exact.encoding import encode
+from mor_ref.exact.step import replaced
 from mor_ref.mistakes.formulas import wrong_formulas
 from mor_ref.mistakes.mistake import Mistake, Operator, Site
 
@@ -203,17 +204,48 @@ def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iter
         if rounding != own:
             words = f"scale {scale.name} is rounded {_ROUNDED[rounding]}"
             yield _at(part, f"stored-{rounding}", words, replace(scale, rounding=rounding))
+    unrounded = _stored_as(scale.fmt, lambda numbers, codes, _: (codes, numbers))
     yield _at(
         _Step(scale.name, "BLF-004", exact.stored),
         "unrounded-factor",
         f"scale {scale.name} is stored, but factors come from its number before it is rounded",
-        _stored_as(scale.fmt, lambda numbers, codes, _: (codes, numbers)),
+        unrounded,
     )
+    if scale is record.scales[-1] and len(record.tries) == 1 and not record.before:
+        yield _at(
+            _Step(scale.name, "BLF-004", exact.quantize),
+            "rounded-late",
+            f"scale {scale.name} is rounded after the codes were made: they are those of its "
+            "number before",
+            functools.partial(_with_codes_before, record, unrounded),
+        )
     if not scale.fmt.is_power_of_two:
         site = _Step(scale.name, "BLF-003", exact.stored)
         for name, words, code in _other_codes(scale):
             wrong = _stored_as(scale.fmt, functools.partial(_with_codes, scale.fmt, code))
             yield _at(site, f"stored-{name}", f"scale {scale.name} {words}", wrong)
+
+
+def _with_codes_before(
+    record: BlockFormat,
+    unrounded: Callable[..., Any],
+    reference: Callable[..., exact.Blocks],
+    x: Any,
+    shape: Any,
+    formulas: BlockFormat,
+    *given: Any,
+) -> exact.Blocks:
+    """Return codes under factors that are not rounded, with the scales and the way back as is."""
+    right = reference(x, shape, formulas, *given)
+    if formulas != record:
+        return right
+    with replaced([(exact.stored, unrounded)]):
+        codes = reference(x, shape, formulas, *given).codes
+    last = right.scales[record.scales[-1].name]
+    order = exact.InBlocks(last.parts)
+    name, back = ("encode", quotients) if record.decode is None else ("decode", products)
+    factors = order.put_back(order.spread(last.numbers[name]))
+    return replace(right, codes=codes, y=back(decoded(codes, record.fmt), factors))
 
 
 def _roundings_of(fmt: Format) -> Iterator[Rounding]:
