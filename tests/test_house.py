@@ -553,6 +553,7 @@ NO_CHAPTERS = {
         "integers": "integers as the bits of a field",
         "margins": "distances from thresholds, of the chapter policies",
         "matmul": MATMUL,
+        "nearest": "the numbers that codes are the nearest to, of all chapters",
         "operation": "declares operations",
         "parameters": "the values that parameters have",
         "random_blocks": "random blocks of all chapters",

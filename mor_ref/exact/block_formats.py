@@ -135,11 +135,15 @@ def elements(x: Rows, formulas: BlockFormat) -> list[list[Element]]:
     """Return the elements of a tensor, which is given in rows."""
     columns, numbers = len(x[0]) if x else 0, list(chain.from_iterable(x))
     blocks = quantize(numbers, (len(x), columns), formulas)
+    elements = map(Element, scaled_numbers(blocks, formulas), blocks.codes, blocks.y)
+    return [list(islice(elements, columns)) for _ in x]
+
+
+def scaled_numbers(blocks: Blocks, formulas: BlockFormat) -> Column:
+    """Return the numbers that the codes of a tensor were rounded from, row by row (BLF-004)."""
     scale = blocks.scales[formulas.scales[-1].name]
     order = InBlocks(scale.parts)
-    xs = order.put_back(_scaled(order.taken(blocks.after_steps.z), order, scale.numbers))
-    elements = map(Element, xs, blocks.codes, blocks.y)
-    return [list(islice(elements, columns)) for _ in x]
+    return order.put_back(_scaled(order.taken(blocks.after_steps.z), order, scale.numbers))
 
 
 def _scaled(x: Column, order: "InBlocks", factors: Columns) -> "array[float]":

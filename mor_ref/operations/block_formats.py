@@ -23,6 +23,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import names_in, parsed
 from mor_ref.definitions.scales import AmaxOrScale, GivenScales
+from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.exact.block_formats import quantize
 from mor_ref.operations.bits import (
     Unsigned,
@@ -34,6 +35,7 @@ from mor_ref.operations.bits import (
 )
 from mor_ref.operations.call import Arrays, Call, Parameters, Results
 from mor_ref.operations.fields import Field, FieldsOfEach, expected, given
+from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks
 from mor_ref.operations.operation import Operation, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.way_back import coded_with, restored
@@ -142,6 +144,12 @@ def fields_of_scales(block_format: BlockFormat) -> dict[str, str]:
     }
 
 
+def format_of_codes(block_format: BlockFormat, field: str) -> ElementFormat | None:
+    """Return the format of the codes in a field; None if they are of none."""
+    scales = {"outer_scale": block_format.scales[0].fmt, "scale": block_format.scales[-1].fmt}
+    return block_format.fmt if field == "code" else scales.get(field)
+
+
 def _needed_for_y(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
     """Return the fields that y follows from: the factor stands for the scales that it names."""
     block_format = block_format_in(parameters["block_format"])
@@ -189,6 +197,12 @@ def _kept_codes(codes: Unsigned, before: Sequence[Step]) -> Unsigned:
             "give the recipe that made them"
         )
     return codes.astype(code_dtype(step.fmt))
+
+
+def operand(call: Call) -> Operand:
+    """Return the scaled numbers (BLF-004)."""
+    given = AmaxOrScale(call.get("amax"), call.get("scale"))
+    return operand_in_blocks(call, block_format_in(call["block_format"]), given)
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -331,4 +345,5 @@ BLOCKS = Operation(
     tried=tried,
     codes=codes,
     formulas=lambda parameters: block_format_in(parameters["block_format"]),
+    nearest=Nearest(operand, restore),
 )

@@ -10,6 +10,7 @@ from mor_ref.definitions.formats import encoding_profiles, formats, special_case
 from mor_ref.exact.encoding import encode
 from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Parameters, Results
 from mor_ref.operations.fields import expected, given
+from mor_ref.operations.nearest import Nearest, Operand
 from mor_ref.operations.operation import Operation, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import (
@@ -65,6 +66,15 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
 def admit(parameters: Parameters) -> None:
     """Refuse a rounding that the format does not have."""
     rounding_for(formats[parameters["format"]], parameters["rounding"], SpecialCases())
+
+
+def operand(call: Call) -> Operand | None:
+    """Return the numbers, or the magnitudes that powers of two encode, if rounded to nearest."""
+    rounding = rounding_for(call.fmt, call.get("rounding"), special_cases(call))
+    if rounding not in ("rne", "rna"):
+        return None
+    x = call.tensor()
+    return Operand(np.abs(x) if call.fmt.is_power_of_two else x, call.fmt)
 
 
 def admit_profile(parameters: Parameters) -> None:
@@ -144,6 +154,7 @@ ENCODE = Operation(
     kernels=cuda,
     admit=admit,
     rounded="x",
+    nearest=Nearest(operand),
     random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )
 ENCODE_PRESET = Operation(
@@ -155,6 +166,7 @@ ENCODE_PRESET = Operation(
     kernels=cuda,
     admit=admit_profile,
     rounded="x",
+    nearest=Nearest(operand),
     random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )
 ENCODE_STOCHASTIC = Operation(

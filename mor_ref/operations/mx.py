@@ -17,6 +17,7 @@ from mor_ref.operations.decoding import ARE_CODES, are_codes
 from mor_ref.operations.elements import element_results
 from mor_ref.operations.fields import along, expected, given
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
+from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks, operand_of_steps
 from mor_ref.operations.operation import (
     Operation,
     PublicRecord,
@@ -81,6 +82,13 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return restored(code, fmt, block, *_powers_of_two(arrays["scale"]))
 
 
+def operand(call: Call) -> Operand | None:
+    """Return xs, unless codes are rounded with random words (MXS-007)."""
+    if BITS in call.parameters:
+        return None
+    return operand_in_blocks(call, mx_formulas(call.fmt, call["scale_rule"], call["block"]))
+
+
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have a scale each (MXS-007)."""
     x = tensor_of(arrays["x"], parameters["source"])
@@ -126,6 +134,13 @@ def cuda_block(call: DeviceCall) -> DeviceArrays:
     return _quantized(call, call.shape[1])
 
 
+def restore_block(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of rows that are one block each (MXS-008)."""
+    code, scale = arrays["code"], arrays["scale"].reshape(-1, 1)
+    asked = {"format": parameters["format"], "block": code.shape[1]}
+    return restore(asked, {"code": code, "scale": scale})
+
+
 def random_block(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw blocks whose amax is next to where the scale turns, and ties at both scales there."""
     fmt, rule = as_format(parameters["format"]), SCALE_RULES[parameters["scale_rule"]]
@@ -146,9 +161,7 @@ def exact_decode(call: Call) -> Results:
 
 def engine_decode(call: Call) -> Results:
     """Decode as `dequantize` does."""
-    code, scale = call.arrays["code"], call.arrays["scale"].reshape(-1, 1)
-    parameters = {"format": call["format"], "block": call.shape[1]}
-    return {"y": restore(parameters, {"code": code, "scale": scale})}
+    return {"y": restore_block(call.parameters, call.arrays)}
 
 
 def cuda_decode(call: DeviceCall) -> DeviceArrays:
@@ -201,6 +214,7 @@ MX = Operation(
     optional_inputs=GIVEN,
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
+    nearest=Nearest(operand, restore),
     record=PublicRecord(
         instance_test("Mx"),
         parameters_of,
@@ -219,6 +233,7 @@ MX_BLOCK = Operation(
     function=engine_block,
     kernels=cuda_block,
     admit=admit,
+    nearest=Nearest(operand_of_steps, restore_block),
     random=RandomInputs(random_block, any_row, ANY_NUMBER, answers=("scale", "code")),
 )
 MX_DECODE = Operation(

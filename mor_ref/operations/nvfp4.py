@@ -24,6 +24,7 @@ from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Para
 from mor_ref.operations.elements import element_results
 from mor_ref.operations.fields import Field, expected, given
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
+from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks
 from mor_ref.operations.operation import (
     Operation,
     PublicRecord,
@@ -139,6 +140,14 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     code = arrays["code"] if "code" in arrays else unpacked(arrays["packed"])
     tile = partition(code.shape, tuple(parameters["tile"])).block
     return restored(code, E2M1, tile, None, bits32(_decode_scales(profile, arrays)))
+
+
+def operand(call: Call) -> Operand | None:
+    """Return xs, unless codes are rounded with random words (NVF-010)."""
+    if BITS in call.parameters:
+        return None
+    formulas = nvfp4_formulas(_profile(call), tuple(call["tile"]))
+    return operand_in_blocks(call, formulas, _given(call))
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -259,6 +268,18 @@ def cuda_block(call: DeviceCall) -> DeviceArrays:
     }
 
 
+def operand_of_block(call: Call) -> Operand:
+    """Return xs (NVF-010)."""
+    xs = tensor_of(call.arrays["xs"], "f32")
+    return Operand(xs, E2M1, _profile(call).drops_sign_of_zero)
+
+
+def restore_block(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of rows that are one tile each (NVF-010)."""
+    code = arrays["code"]
+    return restored(code, E2M1, (1, code.shape[1]), None, arrays["decode_scale"].reshape(-1, 1))
+
+
 def random_block(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes of tensors, of tiles next to where their scales turn, and ties in the tiles."""
     profile = PROFILES[parameters["profile"]]
@@ -355,6 +376,7 @@ NVFP4 = Operation(
     ),
     ignores_zeros=True,
     way_back=WayBack(_needed_for_y, restore, coded),
+    nearest=Nearest(operand, restore),
     record=PublicRecord(
         instance_test("Nvfp4"),
         parameters_of,
@@ -398,6 +420,7 @@ NVFP4_BLOCK = Operation(
     function=engine_block,
     kernels=cuda_block,
     widths=(16, 16),
+    nearest=Nearest(operand_of_block, restore_block),
     random=RandomInputs(
         random_block,
         _are_tiles,

@@ -16,6 +16,7 @@ from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.operations.call import Arrays, Call, DeviceArrays, DeviceCall, Parameters, Results
 from mor_ref.operations.fields import Field, Fields, FieldsOfEach
+from mor_ref.operations.nearest import Nearest, Operand
 from mor_ref.operations.parameters import Kind
 from mor_ref.operations.results import attribute, in_bits
 from mor_ref.operations.shapes import Shape, shapes_of
@@ -185,7 +186,8 @@ class Operation:
     maximum of the block. `rounded` names the field whose nearest values the codes are. `tried`
     returns the names of the representations that have fields NAME.FIELD in a case. If the codes are
     integers, `codes` returns the lowest and the highest. If all that is computed is a block format,
-    `formulas` returns it, and wrong kernels follow from it.
+    `formulas` returns it, and wrong kernels follow from it. `nearest` says which numbers the codes
+    are the nearest to.
     """
 
     name: str
@@ -211,6 +213,7 @@ class Operation:
     margin: Margin | None = None
     codes: Callable[[Parameters], tuple[int, int]] | None = None
     formulas: Callable[[Parameters], BlockFormat] | None = None
+    nearest: Nearest | None = None
 
     @property
     def first_axes(self) -> str:
@@ -233,6 +236,12 @@ class Operation:
     def engine(self, parameters: Parameters, arrays: Arrays) -> Arrays:
         """Compute the fields of a case with the public function, or with a step of the engine."""
         return self._computed_by(self.function, parameters, arrays)
+
+    def operand(self, parameters: Parameters, arrays: Arrays) -> Operand | None:
+        """Return the numbers that the codes of a case were rounded from; None if not to nearest."""
+        if self.nearest is None:
+            return None
+        return self.nearest.operand(Call(parameters, arrays, self.inputs_for(parameters)))
 
     def cuda(self, device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
         """Compute the fields of a case with the kernels, which not every operation has."""

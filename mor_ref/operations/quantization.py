@@ -23,6 +23,7 @@ from mor_ref.operations.elements import element_results, has_steps
 from mor_ref.operations.errors import error_results, sum_fields
 from mor_ref.operations.fields import along, expected, given
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
+from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks, operand_of_steps
 from mor_ref.operations.operation import (
     Operation,
     PublicRecord,
@@ -122,6 +123,15 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     fmt, code = as_format(parameters["format"]), arrays["code"]
     block = partition(code.shape, as_cut(parameters["block"])).block
     return restored(code, fmt, block, arrays["scale"], None)
+
+
+def operand(call: Call) -> Operand | None:
+    """Return xs, unless codes are rounded with random words (QNT-001)."""
+    if BITS in call.parameters:
+        return None
+    cut, given = call.cut, AmaxOrScale(call.get("amax"), call.get("scale"))
+    formulas = scaled_formulas(call.fmt, call["scaling"], cut.block, cut.group)
+    return operand_in_blocks(call, formulas, given)
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -238,6 +248,13 @@ def _are_blocks(_: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
     return inside & (amaxes_of(arrays["x"], _F32.largest) <= groups)
 
 
+def restore_rows(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of rows that are a block, or a number, with one scale each (QNT-002)."""
+    code, fmt = arrays["code"], as_format(parameters["format"])
+    rows, scale = code.reshape(len(code), -1), arrays["scale"].reshape(-1, 1)
+    return restored(rows, fmt, (1, rows.shape[1]), scale, None).reshape(code.shape)
+
+
 def exact_element(call: Call) -> Results:
     """Quantize number by number."""
     fmt, pairs = call.fmt, call.together("x", "scale")
@@ -336,6 +353,7 @@ QUANTIZE = Operation(
     whole_amax=WholeAmax(lambda parameters: parameters["scaling"] == "gam"),
     ignores_zeros=True,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
+    nearest=Nearest(operand, restore),
     record=PublicRecord(
         instance_test("Quantized"),
         parameters_of,
@@ -356,6 +374,7 @@ QUANTIZE_BLOCK = Operation(
     function=engine_block,
     kernels=cuda_block,
     admit=admit,
+    nearest=Nearest(operand_of_steps, restore_rows),
     random=RandomInputs(
         random_block,
         _are_blocks,
@@ -377,5 +396,6 @@ QUANTIZE_ELEMENT = Operation(
     function=engine_element,
     kernels=cuda_element,
     admit=admit,
+    nearest=Nearest(operand_of_steps, restore_rows),
     random=RandomInputs(random_element, _has_a_scale, "a scale is positive, normal and finite"),
 )

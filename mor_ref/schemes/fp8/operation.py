@@ -13,6 +13,7 @@ from mor_ref.operations import block_formats
 from mor_ref.operations.bits import codes_array, f32_array
 from mor_ref.operations.call import Arrays, Call, Parameters, Results
 from mor_ref.operations.fields import expected, given
+from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks
 from mor_ref.operations.operation import Operation, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds, row_of
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
@@ -55,6 +56,11 @@ def _as_blocks(parameters: Parameters) -> Parameters:
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     """Return y: the numbers of codes times the scale of their block."""
     return block_formats.restore(_as_blocks(parameters), arrays)
+
+
+def operand(call: Call) -> Operand:
+    """Return the scaled numbers (BLF-004)."""
+    return operand_in_blocks(call, formulas(call.parameters))
 
 
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
@@ -111,4 +117,5 @@ FP8 = Operation(
     rounded=None,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore, coded),
     formulas=formulas,
+    nearest=Nearest(operand, restore),
 )
