@@ -37,6 +37,8 @@ from mor_ref.policies import POLICIES
 from mor_ref.recipes import Situation, own_recipe
 from mor_ref.representations import known_names
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.comparing.allowed import EVERY_BIT
+from mor_ref.verify.reporting.declaration import declaration
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.origin import origin_here
 from mor_ref.verify.reporting.report_files import as_json
@@ -296,9 +298,10 @@ def _run(call: list[str]) -> tuple[int, str]:
 _BY_NAME = re.compile(
     r".*\.(addresses|bits|cases|errors|expected|kills|left_out|\w*shares|suites|taken|thresholds"
     r"|units|views)|compare\.recipes(_left_out)?"
-    r"|policies|profiles|recipes|roundings"
+    r"|policies|profiles|recipes|roundings|declaration\.suites\[\]\.results\[\]\.fields"
 )
-_PARAMETERS = re.compile(r".*\.cases\.\*")  # of an operation, which differ
+# Of an operation, which differ.
+_PARAMETERS = re.compile(r".*\.cases\.\*|declaration\.suites\[\]\.results\[\]\.parameters")
 
 
 def records() -> "Section":
@@ -309,6 +312,8 @@ def records() -> "Section":
     verified = verify(kernel, suites_in(bundled_files(), ["decode", "quantize_steps"]))
     made = origin_here("kernel:run", bundled_files())
     _add_keys(found, "verify", json.loads(as_json(verified, made)))
+    there = suites_in(bundled_files(), ["decode", "quantize_steps"])
+    _add_keys(found, "declaration", declaration(verified, there, EVERY_BIT, "all"))
     suites = ["decode", "quantize_steps", "decisions", "error_steps"]
     each = verify(PythonFunction("kernel:each", _each_outcome), suites_in(bundled_files(), suites))
     for element in ET.fromstring(as_junit(each, made)).iter():  # noqa: S314, its own

@@ -186,6 +186,7 @@ MAY_IMPORT = {
         "exact",
         "golden",
         "layouts",
+        "metrics",
         "operations",
         "ptx",
         "signals",

@@ -21,6 +21,7 @@ from mor_ref.cli.number_commands import (
 from mor_ref.cli.options import (
     CANDIDATE,
     COMPLETE,
+    DECLARE,
     DOMAIN,
     FILES,
     INPUTS,
@@ -30,6 +31,7 @@ from mor_ref.cli.options import (
     REPORT,
     SCALING,
     SITE,
+    TIES,
     ZERO_SIGN,
     ExcludeOption,
     ExecutorOption,
@@ -285,12 +287,14 @@ def verify_candidate(
     ] = None,
     report: Annotated[list[str] | None, REPORT] = None,
     site: Annotated[str | None, SITE] = None,
+    declare: Annotated[str | None, DECLARE] = None,
     inputs: Annotated[list[str] | None, INPUTS] = None,
     recipe: Annotated[str | None, RECIPE] = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     nan: Annotated[str, NAN] = "exact",
     zero_sign: Annotated[str, ZERO_SIGN] = "exact",
+    ties: Annotated[str, TIES] = "0",
     domain: Annotated[str, DOMAIN] = "all",
     timeout: TimeoutOption = 60.0,
     complete: Annotated[bool, COMPLETE] = False,
@@ -301,8 +305,8 @@ def verify_candidate(
     """Run an implementation on golden vectors, and show which bits differ, and why.
 
     Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run or
-    its results could not be read. To verify an encoding on all 2^32 inputs, run
-    mor-ref exhaustive FORMAT --candidate CANDIDATE.
+    its results could not be read, and 4 if all match but for --ties. To verify an encoding on all
+    2^32 inputs, run mor-ref exhaustive FORMAT --candidate CANDIDATE.
     """
     from mor_ref.cli import verify as command
 
@@ -312,11 +316,12 @@ def verify_candidate(
         vectors,
         report or [],
         site,
+        declare,
         timeout,
         executor,
         must_be_complete=complete,
         own=command.Own(inputs or [], recipe, include, exclude),
-        allowed=(nan, zero_sign),
+        allowed=(nan, zero_sign, ties),
         domain=domain,
         as_json=json,
     )

@@ -88,6 +88,11 @@ SITE = typer.Option(
     help="Where the rules of an .html report link to: https://example.org/mor_ref, or ./docs "
     "for pages next to the report.",
 )
+DECLARE = typer.Option(
+    metavar="FILE",
+    help="Also write a declaration in JSON: which fields of which operations, formats and profiles "
+    "match to the bit, and how far the others are from that.",
+)
 COMPLETE = typer.Option(
     "--complete", help="Fail if a field of a case is missing, or if an array is none of them."
 )
@@ -107,6 +112,11 @@ ExcludeOption = Annotated[
 ]
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")
+TIES = typer.Option(
+    metavar="FRACTION",
+    help="Allow the code on the other side of a tie where the number that is rounded is at most "
+    "this part of an ulp from the tie, as 1/64 or 0.01, and not at it. It then exits with 4.",
+)
 DOMAIN = typer.Option(
     help="The inputs that are compared: all, finite, normal (with zeros), or nonnegative."
 )

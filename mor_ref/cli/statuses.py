@@ -4,18 +4,20 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """How a command has ended; a status from 4 on is that of a shell for a signal."""
+    """How a command has ended; a status from 128 on is that of a shell for a signal."""
 
     DONE = 0  # the bits match, or the command did its work
     DIFFERS = 1  # or something was left out that had to be there
     WRONG_CALL = 2  # or a file cannot be used
     NOT_RUN = 3  # or results cannot be read, or the memory does not suffice
+    BUT_FOR_TIES = 4  # the bits match, except next to a tie, where they were allowed to differ
     INTERRUPTED = 130  # by Ctrl-C
     CLOSED_PIPE = 141  # nobody reads any more
 
 
 VERDICT_STATUSES = {
     "match": Status.DONE,
+    "match but for ties": Status.BUT_FOR_TIES,
     "mismatch": Status.DIFFERS,
     "incomplete": Status.DIFFERS,
     "not run": Status.NOT_RUN,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mor_ref.analysis.tensor_files import files_read
 from mor_ref.argument_checks import directory_named
-from mor_ref.cli.outputs import outputs_named
+from mor_ref.cli.outputs import output_named, outputs_named
 from mor_ref.cli.show import Bars
 from mor_ref.cli.statuses import VERDICT_STATUSES
 from mor_ref.golden import bundled_files
@@ -20,6 +20,8 @@ from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.results_directory import SIDECAR
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
+from mor_ref.verify.comparing.near_ties import as_ties
+from mor_ref.verify.reporting.declaration import declaration, write_declaration
 from mor_ref.verify.reporting.origin import origin_here
 from mor_ref.verify.reporting.report_files import WRITERS, write_reports
 from mor_ref.verify.reporting.report_files import as_json as report_as_json
@@ -44,6 +46,18 @@ class _Counting(NamedTuple):
     must_be_complete: bool
 
 
+class _Outputs(NamedTuple):
+    """The files that are written."""
+
+    reports: list[Path]
+    declaration: Path | None
+
+    @property
+    def all(self) -> list[Path]:
+        """All of them."""
+        return self.reports if self.declaration is None else [*self.reports, self.declaration]
+
+
 class Own(NamedTuple):
     """The tensors of a user: files, a recipe, and which tensors are wanted."""
 
@@ -66,12 +80,13 @@ def run(
     vectors: str | None,
     reports: list[str],
     site: str | None,
+    declare: str | None,
     timeout: float,
     executor: str,
     *,
     must_be_complete: bool,
     own: Own,
-    allowed: tuple[str, str],
+    allowed: tuple[str, str, str],
     domain: str,
     as_json: bool,
 ) -> int:
@@ -79,7 +94,7 @@ def run(
     with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
         directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
-        paths = _checked(reports, name, own, directory)
+        outputs = _checked(reports, declare, name, own, directory)
         if own.is_asked:
             tensors = replace(_own_tensors(own, suites, vectors), domain=as_domain(domain))
             if workers:
@@ -88,16 +103,21 @@ def run(
                 wanted, ask = tensors.suites, tensors.ask
         else:
             wanted = suites_in(directory, suites)
-        bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
+        nan, zero_sign, ties = allowed
+        bits = Allowed(nan, zero_sign, as_ties(ties))  # type: ignore[arg-type]  # found out there
         counting = _Counting(bits, as_domain(domain), must_be_complete)
         rules_at = as_site(site)
-        found = _verified(name, wanted, paths, timeout, ask, counting)
+        found = _verified(name, wanted, outputs, timeout, ask, counting)
         if as_json:
             print(report_as_json(found, origin_here(name, Path(found.vectors))))
         else:
             for line in lines(found):
                 print(line)
-        write_reports(found, paths, rules_at)
+        write_reports(found, outputs.reports, rules_at)
+        if outputs.declaration is not None:
+            write_declaration(
+                outputs.declaration, declaration(found, wanted, bits, counting.domain)
+            )
         return VERDICT_STATUSES[found.verdict]
 
 
@@ -111,14 +131,24 @@ def _read_by(candidate: str) -> Iterator[Path]:
             yield from map(Path, shlex.split(rest))
 
 
-def _checked(reports: list[str], candidate: str, own: Own, directory: Path) -> list[Path]:
-    """Return the paths of reports; refuse those that are read, or cannot be written."""
+def _checked(
+    reports: list[str], declare: str | None, candidate: str, own: Own, directory: Path
+) -> _Outputs:
+    """Return the paths of what is written; refuse files that are read, or cannot be written."""
     for report in reports:
         if Path(report).suffix not in WRITERS:
             raise ValueError(f"report is {report!r}; give a file that ends in .json, .xml or .html")
+    if not reports and declare is None:
+        return _Outputs([], None)
     suites = (directory / MANIFEST, directory / DIGESTS)
-    read = [*suites, *files_read(own.inputs), *_read_by(candidate)] if reports else []
-    return outputs_named("report", reports, read)
+    read = [*suites, *files_read(own.inputs), *_read_by(candidate)]
+    paths = outputs_named("report", reports, read)
+    if declare is None:
+        return _Outputs(paths, None)
+    path = output_named("declare", declare, read)
+    if path.resolve() in [report.resolve() for report in paths]:
+        raise ValueError(f"declare is {declare!r}, which is also a report; give another file")
+    return _Outputs(paths, path)
 
 
 def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensors":
@@ -143,14 +173,14 @@ def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensor
 def _verified(
     name: str,
     wanted: Suites,
-    reports: list[Path],
+    outputs: _Outputs,
     timeout: float,
     ask: Ask,
     counting: _Counting,
 ) -> Verification:
     """Run the candidate with bars, after older reports are removed."""
-    for report in reports:  # if this run ends early, nobody takes an older report for its own
-        report.unlink(missing_ok=True)
+    for path in outputs.all:  # if this run ends early, nobody takes an older file for its own
+        path.unlink(missing_ok=True)
     try:
         with (
             candidate_named(name, timeout) as candidate,

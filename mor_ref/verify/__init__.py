@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from mor_ref.metrics.thresholds import Threshold
     from mor_ref.recipes import OwnRecipe, RecipeLike
     from mor_ref.verify.comparing.allowed import Nans, Zeros
     from mor_ref.verify.comparing.domain import Domain
@@ -40,6 +41,7 @@ class Verify(ModuleType):
         recipe: "RecipeLike | OwnRecipe",
         nan: "Nans" = "exact",
         zero_sign: "Zeros" = "exact",
+        ties: "Threshold" = 0,
         domain: "Domain" = "all",
         timeout: float = 60.0,
     ) -> "Report":
@@ -47,8 +49,9 @@ class Verify(ModuleType):
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the paths of files.
-        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`, `zero_sign`
-        and `domain` mean the same as for the command. Print the report for the text of the command.
+        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`,
+        `zero_sign`, `ties` and `domain` mean the same as for the command. Print the report for the
+        text of the command.
 
         Tensors of float64 are rounded to float32 first (QNT-004), and the report says so.
 
@@ -62,9 +65,10 @@ class Verify(ModuleType):
         """
         from mor_ref.verify.comparing.allowed import Allowed
         from mor_ref.verify.comparing.domain import as_domain
+        from mor_ref.verify.comparing.near_ties import as_ties
         from mor_ref.verify.own_tensors import verify_on
 
-        allowed = Allowed(nan, zero_sign)
+        allowed = Allowed(nan, zero_sign, as_ties(ties))
         return verify_on(candidate, inputs, recipe, timeout, allowed, as_domain(domain))
 
 

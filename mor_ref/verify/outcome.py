@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import Literal
 
-Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
+# "match but for ties": only entries next to a tie differ, which a user allowed.
+Verdict = Literal["match", "match but for ties", "mismatch", "incomplete", "not run", "failed"]
 
 
 class Outcome(ABC):

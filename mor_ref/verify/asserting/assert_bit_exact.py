@@ -8,6 +8,7 @@ from mor_ref.verify.comparing.allowed import Allowed, Nans, Zeros
 
 if TYPE_CHECKING:
     from mor_ref.definitions.format import Format
+    from mor_ref.metrics.thresholds import Threshold
 
 
 def assert_bit_exact(
@@ -19,6 +20,7 @@ def assert_bit_exact(
     x: Any = None,
     nan: Nans = "exact",
     zero_sign: Zeros = "exact",
+    ties: "Threshold" = 0,
 ) -> None:
     """Fail if any bit differs, and say in which field, where, by how much and, if known, why.
 
@@ -33,8 +35,8 @@ def assert_bit_exact(
       the mistake.
     * the `mor_ref_case` of the pytest plugin. `actual` is a dict of fields.
 
-    So -0 is not 0, and equal NaNs are equal. `nan` and `zero_sign` allow other bits, as in
-    `mor-ref verify`.
+    So -0 is not 0, and equal NaNs are equal. `nan`, `zero_sign` and `ties` allow other bits, as in
+    `mor-ref verify`. For `ties`, a record needs `x`, and arrays of codes are refused.
 
     >>> import mor_ref
     >>> assert_bit_exact(mor_ref.encode([0.3, -0.0], "e4m3"), [0x2A, 0x80], "e4m3")
@@ -47,18 +49,25 @@ def assert_bit_exact(
     __tracebackhide__ = True
     from mor_ref.verify.asserting.records import recorded
     from mor_ref.verify.asserting.suite_case import SuiteCase
+    from mor_ref.verify.comparing.near_ties import as_ties
 
+    allowed = Allowed(nan, zero_sign, as_ties(ties))
     if not isinstance(expected, SuiteCase) and recorded(expected) is None:
-        _refuse_input(x)
-        lines = unlike_codes(actual, expected, fmt, layout, Allowed(nan, zero_sign))
+        _refuse_input(x, allowed)
+        lines = unlike_codes(actual, expected, fmt, layout, allowed)
     else:
         _refuse_formats(fmt, layout)
-        lines = _of_fields(actual, expected, x, Allowed(nan, zero_sign))
+        lines = _of_fields(actual, expected, x, allowed)
     if lines:
         raise AssertionError("\n".join(lines))
 
 
-def _refuse_input(x: object) -> None:
+def _refuse_input(x: object, allowed: Allowed) -> None:
+    if allowed.ties:
+        raise TypeError(
+            f"ties is {allowed.ties}, but expected is an array of codes, which does not say which "
+            "numbers they were rounded from; give a record and x"
+        )
     if x is not None:
         raise TypeError("x is given, but expected is an array of codes; give a record of x")
 
@@ -75,11 +84,15 @@ def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str
     """Compare with a record or a case."""
     from mor_ref.verify.asserting.fields import unlike_fields
     from mor_ref.verify.asserting.records import case_of, in_rows, recorded
+    from mor_ref.verify.comparing.near_ties import refuse_ties
 
     record, other = recorded(expected), recorded(actual)
     if x is not None and record is None:
         raise TypeError("x is given, but a case has its own inputs; leave x out")
+    if allowed.ties and record is not None and x is None:
+        raise TypeError(f"ties is {allowed.ties}, but x is not given; give the record's x")
     case = expected if record is None else case_of(record, x)
+    refuse_ties(allowed.ties, {case.suite: case.operation})
     if other is not None:
         if record is not None and type(actual) is not type(expected):
             kinds = f"actual is {type(actual).__name__}, and expected {type(expected).__name__}"

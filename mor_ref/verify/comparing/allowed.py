@@ -1,6 +1,7 @@
-"""Other bits than the expected ones that a user allows: those of NaN, and the sign of zero."""
+"""Other bits than the expected ones that a user allows: of NaN, of zero, and next to a tie."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,11 +19,14 @@ class Allowed:
     """Differences of bits that do not count.
 
     `nan` is where a NaN is expected: "any" allows every NaN, and "canonical-or-quiet" the canonical
-    one and those whose first fraction bit is set. `zero_sign` is where a zero is expected.
+    one and those whose first fraction bit is set. `zero_sign` is where a zero is expected. Codes
+    may be those on the other side of a tie if their number is next to it, at most `ties` of the
+    distance of the two.
     """
 
     nan: Nans = "exact"
     zero_sign: Zeros = "exact"
+    ties: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         known_name("nan", self.nan, get_args(Nans))

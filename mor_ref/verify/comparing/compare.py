@@ -27,7 +27,8 @@ from mor_ref.verify.comparing.moving_layouts import (
     named_otherwise,
 )
 from mor_ref.verify.comparing.names_given import NAME_SHOWN, misnamed, names_given
-from mor_ref.verify.comparing.nibbles import format_of_nibbles, of_halves
+from mor_ref.verify.comparing.near_ties import FIELDS_OF_CODES, NearTies
+from mor_ref.verify.comparing.nibbles import format_of_nibbles, of_halves, one_of_each_half
 from mor_ref.verify.comparing.outside_domain import in_views
 
 MISSING = "is missing"
@@ -72,6 +73,7 @@ def comparisons(
     `left_out` marks the entries of fields that are not compared.
     """
     given = names_given(fields, answer)
+    near = NearTies(operation, case, allowed.ties) if allowed.ties else None
     for field in fields:
         if field.name not in case.arrays:
             continue
@@ -82,7 +84,9 @@ def comparisons(
             if problem is not None:
                 return _not_compared(names, case.arrays[field.name], problem)
             marks = left_out.get(field.name)
-            return _comparison(operation, case, field, names, answer.get(name), allowed, marks)
+            is_near = near if field.name in FIELDS_OF_CODES else None
+            given_array = answer.get(name)
+            return _comparison(operation, case, field, names, given_array, allowed, marks, is_near)
 
         name = chosen.get(field.name, field.name)
         found = found_as(name)
@@ -109,6 +113,7 @@ def _comparison(
     given: Any,
     allowed: Allowed,
     left_out: NDArray[np.bool_] | None,
+    near: NearTies | None,
 ) -> ComparedField:
     """Compare a field with the array that was given under a name that it can have."""
     name, moved = names[1], None
@@ -129,10 +134,13 @@ def _comparison(
         viewed = in_views(left_out, split(field.name)[1] or split(name)[1], case.parameters)
         found = np.where(viewed, expected, found)
     if is_moving(name) and not _is_of_digests(field):
-        compared, viewed = _of_moved(operation, names, case, expected, found, allowed), left_out
+        compared = _of_moved(operation, names, case, expected, found, allowed, near)
+        viewed = left_out
     else:
-        is_plain = moved is not None
-        compared = _compared(operation, names, expected, found, allowed, is_plain=is_plain)
+        is_plain, other = moved is not None, None
+        if near is not None and not np.array_equal(found, expected):
+            other, _ = paired(near.other_case, field.name, name, bits)
+        compared = _compared(operation, names, expected, found, allowed, other, is_plain=is_plain)
         compared = compared if moved is None else _with_padding(compared, moved)
     nans += compared.allowed_nans
     return replace(compared, left_out=viewed, allowed_nans=nans)
@@ -181,13 +189,15 @@ def _of_moved(
     expected: Unsigned,
     bits: NDArray[Any],
     allowed: Allowed,
+    near: NearTies | None,
 ) -> ComparedField:
     """Compare a view that moves entries; if it differs, entry by entry of the plain array."""
     plain = case.arrays[names[2]]
     if np.array_equal(bits, expected):
-        return _compared(operation, names, plain, plain, allowed, is_plain=True)
+        return _compared(operation, names, plain, plain, allowed, None, is_plain=True)
     moved = moved_back(names[1], bits, plain.shape, case.parameters)
-    found = _compared(operation, names, plain, moved.plain, allowed, is_plain=True)
+    other = None if near is None else near.other_case.arrays[names[2]]
+    found = _compared(operation, names, plain, moved.plain, allowed, other, is_plain=True)
     return _with_padding(found, moved)
 
 
@@ -204,15 +214,22 @@ def _compared(
     expected: Unsigned,
     bits: NDArray[Any],
     allowed: Allowed,
+    other: Unsigned | None,
     *,
     is_plain: bool = False,
 ) -> ComparedField:
-    differs, counts = bits != expected, (0, 0)
+    """Compare arrays of one view. `other` has the codes on the other side of ties, if allowed."""
+    differs, counts, ties, given = bits != expected, (0, 0), 0, bits
     _, field, suite_field, fmt = names
     field = suite_field if is_plain else field
     nibbles = format_of_nibbles(operation, fmt, suite_field, field)
-    if not allowed.is_nothing and (nibbles or is_of_codes(fmt, field, suite_field)):
-        meant = formats[nibbles or fmt]
+    if other is not None:
+        is_other = one_of_each_half(bits, expected, other) if nibbles else bits == other
+        marks = differs & is_other
+        differs, bits, ties = differs & ~marks, np.where(marks, expected, bits), int(marks.sum())
+    meant = formats.known(nibbles or fmt)
+    is_of_each = nibbles or is_of_codes(fmt, field, suite_field)
+    if not allowed.is_nothing and meant is not None and is_of_each:
         nans, zeros = (
             of_halves(kind, bits, expected, meant) if nibbles else kind(bits, expected, meant)
             for kind in (allowed.nans, allowed.zeros)
@@ -223,7 +240,9 @@ def _compared(
     count = int(np.count_nonzero(differs))
     if not count:  # a mark for each entry of a large tensor takes room
         differs = np.broadcast_to(np.False_, differs.shape)
-    return ComparedField(*names, expected, bits, differs, count, None, *counts, is_plain=is_plain)
+    return ComparedField(
+        *names, expected, bits, differs, count, None, *counts, ties, given=given, is_plain=is_plain
+    )
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:

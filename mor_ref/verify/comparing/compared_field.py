@@ -39,7 +39,7 @@ class ComparedField:
     counts the entries of the view beyond these that are not 0. `differs` marks the entries that
     differ, and `count` is their number; `problem` says why nothing could be compared. Where other
     bits are allowed, `actual` has the expected ones, and they are counted. So it has where entries
-    are `left_out`.
+    are `left_out`. `given` has the bits before that.
     """
 
     case: str
@@ -53,9 +53,11 @@ class ComparedField:
     problem: str | None = None
     allowed_nans: int = 0
     allowed_zeros: int = 0
+    allowed_ties: int = 0
     padding: int = 0
     is_plain: bool = False
     left_out: NDArray[np.bool_] | None = None
+    given: NDArray[Any] | None = None
 
     @property
     def matches(self) -> bool:

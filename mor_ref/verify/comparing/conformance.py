@@ -90,8 +90,9 @@ class Conformance:
 class Standing:
     """How far the answers to a suite conform, or to a part of it.
 
-    `margin` is 0 if nothing differs, and None if more differs than close decisions. `nans` and
-    `zeros` count the bits that were allowed to differ, and `open` entries without defined bits.
+    `margin` is 0 if nothing differs, and None if more differs than close decisions. `nans`,
+    `zeros` and `ties` count the bits that were allowed to differ, and `open` entries without
+    defined bits.
     """
 
     given: SuiteAnswers
@@ -99,6 +100,7 @@ class Standing:
     margin: Fraction | None
     nans: int
     zeros: int
+    ties: int
     operation: str
     domain: str
     left_out: int
@@ -114,6 +116,7 @@ class Standing:
             margin=largest([*margins]),
             nans=self.nans + more.nans,
             zeros=self.zeros + more.zeros,
+            ties=self.ties + more.ties,
             left_out=self.left_out + more.left_out,
             open=self.open + more.open,
         )
@@ -139,6 +142,7 @@ def standing_of(evidence: Evidence) -> Standing:
         _until_far(margins),
         sum(one.allowed_nans for one in compared),
         sum(one.allowed_zeros for one in compared),
+        sum(one.allowed_ties for one in compared),
         evidence.operation,
         evidence.domain,
         evidence.left_out,
@@ -178,12 +182,20 @@ def conformance(
 def _allowed(found: Sequence[Standing]) -> str:
     """Say where bits differ that were allowed to; nothing if none differs."""
     nans, zeros = sum(one.nans for one in found), sum(one.zeros for one in found)
-    if not nans and not zeros:
-        return ""
-    return (
-        f"{counted(nans, 'NaN')} with other bits and {counted(zeros, 'zero')} of the other sign "
-        "were allowed"
-    )
+    said = []
+    if nans or zeros:
+        said.append(
+            f"{counted(nans, 'NaN')} with other bits and {counted(zeros, 'zero')} of the other "
+            "sign were allowed"
+        )
+    if ties := sum(one.ties for one in found):
+        said.append(ties_allowed(ties))
+    return ", and ".join(said)
+
+
+def ties_allowed(ties: int) -> str:
+    """Say how many entries next to a tie are allowed."""
+    return f"{counted(ties, 'entry')} next to a tie {'is' if ties == 1 else 'are'} allowed"
 
 
 def _level(found: Sequence[Standing]) -> tuple[Level, Fraction]:

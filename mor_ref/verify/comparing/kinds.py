@@ -80,7 +80,7 @@ def _of_codes(actual: Integers, expected: Integers, fmt: Format) -> Iterator[tup
         yield "the other sign", equal
     if not fmt.is_power_of_two:
         yield "0 where another number is expected", sizes[0] == 0
-    yield from _of_steps(_ranks(actual, fmt) - _ranks(expected, fmt), " ulp")
+    yield from _of_steps(ranks(actual, fmt) - ranks(expected, fmt), " ulp")
 
 
 def _of_steps(steps: Integers, unit: str) -> Iterator[tuple[str, Marks]]:
@@ -92,14 +92,14 @@ def _of_steps(steps: Integers, unit: str) -> Iterator[tuple[str, Marks]]:
 
 
 def _magnitudes(codes: Integers, fmt: Format) -> Integers:
-    found: Integers = np.abs(_ranks(codes, fmt))
+    found: Integers = np.abs(ranks(codes, fmt))
     return found
 
 
-def _ranks(codes: Integers, fmt: Format) -> Integers:
+def ranks(codes: Integers, fmt: Format) -> Integers:
     """Return the places of codes in the order of their values."""
     magnitudes = codes & ~fmt.sign_bit
-    ranks: Integers = np.where(codes & fmt.sign_bit, -magnitudes, magnitudes)
+    places: Integers = np.where(codes & fmt.sign_bit, -magnitudes, magnitudes)
     if fmt.sign == "twos-complement":
-        ranks = codes - np.where(codes & fmt.sign_bit, fmt.code_count, 0)
-    return ranks
+        places = codes - np.where(codes & fmt.sign_bit, fmt.code_count, 0)
+    return places

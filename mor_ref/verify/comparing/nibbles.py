@@ -35,6 +35,11 @@ def format_of_nibbles(operation: str, fmt: str, *names: str) -> str | None:
     return declared.field("code").format if is_pair else None
 
 
+def halves_of(packed: NDArray[Any]) -> NDArray[Any]:
+    """Return the low nibbles of bytes, and then the high ones."""
+    return np.concatenate([packed & _MASK, packed >> _SHIFT])
+
+
 def first_unlike(actual: NDArray[Any], expected: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the nibbles of bytes that differ: the high ones where the low ones are equal."""
     high = actual & _MASK == expected & _MASK
@@ -54,6 +59,17 @@ def of_halves(
     for shift in (0, _SHIFT):
         halves = actual >> shift & _MASK, expected >> shift & _MASK
         found &= (halves[0] == halves[1]) | kind(*halves, fmt)
+    return found
+
+
+def one_of_each_half(
+    actual: NDArray[Any], expected: NDArray[Any], other: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Return where each nibble of a byte is the expected or the other one."""
+    found = np.ones(actual.shape, np.bool_)
+    for shift in (0, _SHIFT):
+        halves = [bits >> shift & _MASK for bits in (actual, expected, other)]
+        found &= (halves[0] == halves[1]) | (halves[0] == halves[2])
     return found
 
 

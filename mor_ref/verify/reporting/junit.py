@@ -7,6 +7,7 @@ from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
 from mor_ref.counts_in_words import counted, differing_in_case
+from mor_ref.verify.comparing.conformance import ties_allowed
 from mor_ref.verify.reporting.origin import Origin
 from mor_ref.verify.reporting.text import cases_not_asked, differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult
@@ -104,6 +105,8 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
             return "error", *_failed(result)
         case "not run":
             return "skipped", result.why_nothing
+        case "match but for ties":
+            return "failure", ties_allowed(result.ties)
         case "match":
             return "system-out", None
 

@@ -40,7 +40,7 @@ def origin_here(candidate: str, vectors: Path) -> Origin:
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
     return Origin(
         _date(),
-        _of_candidate(candidate),
+        candidate_digest(candidate),
         ", ".join(filter(None, [_processor(), _system(), *_gpus()])),
         f"mor_ref {mor_ref.__version__}, {versions}",
         _of_vectors(vectors / "MANIFEST.json"),
@@ -73,7 +73,7 @@ def _date() -> str:
     return now.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _of_candidate(name: str) -> str:
+def candidate_digest(name: str) -> str:
     """Return the digest of a candidate's files, with their names."""
     kind, _, rest = name.partition(":")
     if kind == "peer":

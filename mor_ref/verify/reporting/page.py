@@ -25,7 +25,7 @@ def as_html(verification: Verification, made: Origin | None = None, site: str | 
     results, suites = verification.results, verification.diagnosis.suites
     ran = [
         result
-        for verdict in ("mismatch", "failed", "incomplete", "match")
+        for verdict in ("mismatch", "failed", "incomplete", "match but for ties", "match")
         for result in results
         if result.verdict == verdict
     ]
@@ -70,11 +70,13 @@ def _facts(verification: Verification) -> dict[str, str]:
     """Return the numbers behind the verdict."""
     results = verification.results
     unlike = sum(result.not_comparable for result in results)
+    ties = sum(result.ties for result in results)
     given, asked = verification.conformance.given, verification.conformance.asked
     return {
         "entries compared": f"{sum(result.compared for result in results):,}",
         "differ": f"{sum(result.differing for result in results):,}",
         **({"not comparable": counted(unlike, "field of a case")} if unlike else {}),
+        **({"next to a tie, allowed": f"{ties:,}"} if ties else {}),
         "cases asked again": f"{sum(result.repeats.cases for result in results):,}",
         "fields given": f"{given.fields:,} of {asked.fields:,}",
         "cases given": f"{given.cases:,} of {asked.cases:,}",

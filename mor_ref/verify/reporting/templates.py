@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _MOST = 300  # characters of a text that is shown
-_MARKS = {"match": "✓", "mismatch": "✗", "incomplete": "✗", "not run": "○", "failed": "✗"}
+_MARKS = {
+    "match": "✓",
+    "match but for ties": "≈",
+    "mismatch": "✗",
+    "incomplete": "✗",
+    "not run": "○",
+    "failed": "✗",
+}
 
 
 def rendered(name: str, **values: Any) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mor_ref.addresses import cause_path, rule_path, see
 from mor_ref.counts_in_words import counted, listed, percent
 from mor_ref.mistakes.catalogue import CAUSES
+from mor_ref.verify.comparing.conformance import ties_allowed
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.outcome import Verdict
@@ -91,7 +92,7 @@ def verdicts(verification: Verification) -> dict[Verdict, int]:
     kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
     counts = {kind: found.count(kind) for kind in kinds}
     counts["not run"] += len(verification.not_asked)
-    rare: tuple[Verdict, ...] = ("incomplete", "failed")
+    rare: tuple[Verdict, ...] = ("match but for ties", "incomplete", "failed")
     return counts | {kind: found.count(kind) for kind in rare if kind in found}
 
 
@@ -141,6 +142,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield f"{result.suite}: {result.verdict}, {result.why_nothing}"
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
+    yield from [f"  {ties_allowed(result.ties)}"] if result.ties else ()
     yield from (f"  {line}" for line in failing(result))
     yield from (f"  {line}" for line in changed(result))
     is_explained = diagnosis is not None and bool(diagnosis.explanations)

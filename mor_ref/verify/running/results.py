@@ -10,6 +10,7 @@ from typing import Any
 
 from mor_ref.operations.fields import Field
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
+from mor_ref.verify.comparing.by_parameters import FieldOfCases, added, by_parameters
 from mor_ref.verify.comparing.changed_answers import Change
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import (
@@ -38,7 +39,9 @@ class SuiteResult(Outcome):
     `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
     the codes and scales of rungs in answers, which are not compared. `entries_left_out` counts
     those of CASE/FIELD. `repeats` counts the cases that were asked again, and `changes`
-    are those of the answers. Cases that were `not_asked` come after a failure.
+    are those of the answers. Cases that were `not_asked` come after a failure. `ties` counts the
+    entries next to a tie that were allowed to differ. `by_parameters` has each field of the cases
+    that have the same parameters.
     """
 
     suite: str
@@ -65,6 +68,8 @@ class SuiteResult(Outcome):
     repeats: Repeats = NO_REPEATS
     not_asked: NotAsked = ALL_ASKED
     changes: tuple[Change, ...] = ()
+    ties: int = 0
+    by_parameters: tuple[FieldOfCases, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
         """Return the result of both parts of a suite, or of a case and its next strip."""
@@ -98,6 +103,8 @@ class SuiteResult(Outcome):
             repeats=self.repeats + more.repeats,
             not_asked=self.not_asked + more.not_asked,
             changes=self.changes + more.changes,
+            ties=self.ties + more.ties,
+            by_parameters=added((*self.by_parameters, *more.by_parameters)),
         )
 
     def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
@@ -130,6 +137,8 @@ class SuiteResult(Outcome):
             return "incomplete"
         if self.is_misspelt or self.remarks.open:
             return "incomplete"
+        if self.ties:
+            return "match but for ties"
         return "match" if self.compared else "not run"
 
     @property
@@ -276,6 +285,8 @@ def result_of(
         repeats=evidence.repeats,
         not_asked=evidence.not_asked,
         changes=changes,
+        ties=sum(one.allowed_ties for found in evidence.comparisons.values() for one in found),
+        by_parameters=by_parameters(evidence),
     )
 
 

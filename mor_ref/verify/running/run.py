@@ -11,6 +11,7 @@ from mor_ref.verify.comparing.conformance import Conformance, Standing, conforma
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.comparing.near_ties import refuse_ties
 from mor_ref.verify.diagnosing.diagnosis_records import Diagnosis
 from mor_ref.verify.outcome import Outcome, Verdict
 from mor_ref.verify.running.ask import Ask, ask_here
@@ -57,7 +58,7 @@ class Verification(Outcome):
         is_all = not self.unknown.names and not self.skipped
         if not is_all and any(result.must_be_complete for result in self.results):
             verdicts.add("incomplete")
-        decisive: tuple[Verdict, ...] = ("mismatch", "incomplete", "match")
+        decisive: tuple[Verdict, ...] = ("mismatch", "incomplete", "match but for ties", "match")
         return next((verdict for verdict in decisive if verdict in verdicts), "not run")
 
     @property
@@ -95,6 +96,7 @@ def verify(
     `on_diagnosis` before each diagnosis, with the number of suites to diagnose as well.
     """
     suites = asked_of(candidate, suites)
+    refuse_ties(allowed.ties, {name: entry["operation"] for name, entry in suites.entries.items()})
     found: dict[str, _Found] = {}
     looked_at = DiagnosedCases(suites.most_diagnosed, with_parts=candidate.suites is not None)
     known = {**suites.entries, **suites.of_rungs}
