@@ -70,7 +70,7 @@ class WithinSteps(Metric):
     def accepts(self, own, errors, amax, amin):
         (yardstick,) = self.yardsticks
         worse = own.sum - errors[yardstick.name].sum
-        assert all(type(number) is int for number in own.__dict__.values())
+        assert all(type(number) is int for number in (own.sum, own.nonzero, own.nonfinite))
         assert own.nonfinite == 0
         return worse < self.steps * own.nonzero and amax <= 2.0**40 * amin
 

@@ -28,7 +28,7 @@ def options(name):
         pytest.skip("a source distribution has no Makefile")
     (found,) = re.findall(rf"^{name} := (-.*)$", makefile.read_text(), re.MULTILINE)
     runs = re.findall(r"-m pytest -n auto .*", makefile.read_text())
-    assert len(runs) == 3
+    assert len(runs) == 4
     assert all(f"$({name})" in run for run in runs)
     return found
 
