@@ -126,6 +126,7 @@ def test_kappa_of_a_table_counts_its_values():
         (0x7D, 0x7F, 0),  # NaNs
         (0x7D, 0x01, None),
         (0x7C, 0x7B, None),  # infinity, and the largest number
+        (0x7B, 0x7C, None),
         (0xFC, 0x7C, None),
         (0x80, 0x00, 0),
         (0x100, 0x00, None),  # not of 8 bits
