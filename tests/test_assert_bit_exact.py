@@ -238,7 +238,7 @@ def test_other_bits_that_are_allowed():
         lambda x: mor_ref.quantize_nvfp4(x, profile="te_row"),
         lambda x: mor_ref.mor(x, "three_way", block=(2, 16), scaling="e8m0"),
         lambda x: mor_ref.mor(x, "nvfp4"),
-        lambda x: mor_ref.mor(x, OWN, scaling="fp32"),
+        lambda x: mor_ref.mor(x, OWN),
     ],
 )
 @pytest.mark.parametrize("columns", [64, 10])
