@@ -106,8 +106,8 @@ def shuffled_32x8(scale: Any) -> Bits:
 def shuffled_16x32(codes: Any) -> Bits:
     """Return bytes in tiles of 16x32, as matrix cores of AMD read them (VEC-019).
 
-    >>> shuffled_16x32(np.arange(64, dtype=np.uint8).reshape(2, 32))[1, :3].tolist()
-    [32, 33, 34]
+    >>> shuffled_16x32(np.arange(64, dtype=np.uint8).reshape(2, 32))[0, 15:18].tolist()
+    [15, 32, 33]
     """
     return views.shuffled_16x32(_of_bytes(codes, "codes"), {})
 

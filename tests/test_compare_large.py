@@ -134,11 +134,11 @@ class Unsaid(Integers):
 def test_a_row_of_a_user_is_cut_where_it_says(monkeypatch, row, rows):
     """Else it is quantized whole."""
     monkeypatch.setitem(POLICIES, "own", Policy("own", (Rung(row, Always()),)))
-    how = large_tensors.how_of(as_tensor_recipe("mor:own:row:fp32"))
+    how = large_tensors.how_of(as_tensor_recipe("mor:own:row"))
     assert large_tensors.rows_together(how, (200, 96)) == rows
-    right = compare(tensor("wide"), ["mor:own:row:fp32"])
+    right = compare(tensor("wide"), ["mor:own:row"])
     monkeypatch.setattr(large_tensors, "AT_ONCE", 1000)
-    assert compare(tensor("wide"), ["mor:own:row:fp32"]) == right
+    assert compare(tensor("wide"), ["mor:own:row"]) == right
 
 
 @pytest.mark.tier("full")

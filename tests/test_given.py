@@ -251,7 +251,8 @@ def test_numbers_by_the_names_of_tensors():
     found = cases_of(recipe, from_arrays({"b": ones, "a": ones}))
     found = {case.name: case.parameters["amax"] for case in found}
     assert found == {"a": 1.0, "b": 2.5}
-    with pytest.raises(ValueError, match="tensor 'c' has no amax in the recipe; give one for each"):
+    said = "tensor 'c' has no amax in the recipe, whose numbers have the names of tensors; give one"
+    with pytest.raises(ValueError, match=said):
         list(cases_of(recipe, from_arrays({"c": ones})))
 
 

@@ -124,7 +124,7 @@ def test_selections_as_representations(selection, dtype):
         whole = partition(numbers.shape, "tensor")
         exact = [element.y for each in row.exact(rows, "fp32", whole) for element in each]
         expected = np.array(exact, np.float32).reshape(numbers.shape)
-        found = mor_ref.mor(numbers, policy, block="tensor", scaling="fp32")
+        found = mor_ref.mor(numbers, policy, block="tensor")
         np.testing.assert_array_equal(found.quantized[selection].dequantize(), expected)
         kernels = {"pb_llm": pb_llm, "llm_int8": llm_int8}[selection]
         source = {np.float32: "f32", np.float16: "f16"}.get(dtype, "bf16")

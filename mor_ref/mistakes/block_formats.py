@@ -55,7 +55,7 @@ def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
     >>> from mor_ref import BlockFormat, BlockScale
     >>> mine = BlockFormat("mine", "e4m3", (BlockScale("s", (1, 32), "amax / 448"),), decode="s")
     >>> mistakes_of(mine)[0].name, mistakes_of(mine)[0].summary
-    ('s/quotient-truncated', 'the quotient `amax / 448` is rounded toward zero')
+    ('s/quotient-truncated', 'The quotient `amax / 448` is rounded toward zero.')
     """
     found = (
         *_of_formulas(block_format),
