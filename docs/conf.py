@@ -57,9 +57,9 @@ nitpick_ignore_regex = [
     ("py:class", r"ArrayLike|Figure|type\[.*|Supports(Float|Index)"),
     ("py:class", r"mor_ref\.definitions\.(blocks|formats|nvfp4|dot)\..*"),
     ("py:class", r"mor_ref\.(records\.Transposed|api\.coded_blocks\.CodedBlocks)"),
-    ("py:class", r"mor_ref\.operations\.fields\.Field"),
+    ("py:class", r"mor_ref\.operations\.(fields\.Field|nearest\.Operand)"),
     # Of overloads, whose types are shown as they are written.
-    ("py:class", r"Bits|CutLike|FormatLike|Given|GivenOfScales|Scaling"),
+    ("py:class", r"Bits|CutLike|FormatLike|Given|GivenOfScales|Scaling|Threshold"),
     # What metrics are given by each implementation, which is imported when it is called.
     ("py:class", r"mor_ref\.metrics\.unit\.NumbersOfUnit|NDArray|np\.float32"),
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
