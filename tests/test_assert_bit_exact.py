@@ -113,7 +113,7 @@ def test_layouts_name_the_place_in_the_plain_array():
             lambda x: mor_ref.quantize(x, "e4m3", scaling="e8m0"),
             lambda x: mor_ref.quantize(x, "e4m3"),
             "mantissa",
-            "code, y, mantissa, scale and sum: each entry is that with scaling e8m0, in all 131",
+            "by `GAM-001/mantissa-zero` (rule",
         ),
         (
             lambda x: mor_ref.mor(x, "tensor", threshold=0.001),
