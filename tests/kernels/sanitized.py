@@ -17,6 +17,7 @@ from mor_ref.cuda import quantization as on_device
 from mor_ref.cuda.host import HostError
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.integer_grids import integer_grid
+from mor_ref.metrics import Sqnr
 from mor_ref.policies import POLICIES
 from mor_ref.schemes.affine import cuda as affine
 from mor_ref.schemes.affine.definition import AFFINE_PROFILES
@@ -80,6 +81,8 @@ def every_kernel_in_pieces(device):
     dequantization(device)
     for policy in (POLICIES["three_way"], POLICIES["nvfp4"], tensors.OF_MX):
         policies.mor(device, x, policy, "gam", parts)
+        rungs = tuple(replace(rung, metric=Sqnr("20")) for rung in policy.ladder)
+        policies.mor(device, x, replace(policy, ladder=rungs), "gam", parts)
     mixed.mix(device, x, tensors.OF_MIXTURE, parts)
     of_torch = AFFINE_PROFILES["torch_fake_tensor"]
     how = affine.Choices(of_torch, integer_grid("int8"), symmetric=False, source="f32")
