@@ -17,7 +17,7 @@ from mor_ref.exact.arithmetic import FLT_MAX, nearest_in, rn32, rn32_of_binary64
 from mor_ref.exact.columns import Column, differences, products, quotients, totals
 
 Operation = Callable[..., Column]
-_SMALLEST_NORMAL = 2.0**-126
+SMALLEST_NORMAL = 2.0**-126
 TF32 = Format("tf32", exponent_bits=8, mantissa_bits=10, bias=127, specials="ieee")
 OPERATIONS: dict[str, Operation] = {
     "+": totals,
@@ -56,11 +56,14 @@ def next_to(x: float, up: bool) -> float:
     """Return the neighbour of a finite number in binary32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))
     if x == 0:
-        bits = 0x00000001 if up else 0x80000001
-    else:
-        bits += 1 if (x > 0) == up else -1
-    (y,) = struct.unpack("<f", struct.pack("<I", bits))
-    return float(y)
+        return number_of(0x00000001 if up else 0x80000001)
+    return number_of(bits + (1 if (x > 0) == up else -1))
+
+
+def number_of(bits: int) -> float:
+    """Return the number of a binary32 pattern."""
+    (number,) = struct.unpack("<f", struct.pack("<I", bits))
+    return float(number)
 
 
 def _truncated(exact: Fraction, near: float) -> float:
@@ -86,8 +89,9 @@ def _ties_away(exact: Fraction, near: float) -> float:
     return away if math.isfinite(away) and Fraction(near) + Fraction(away) == 2 * exact else near
 
 
-def _flushed(near: float) -> float:
-    return math.copysign(0.0, near) if abs(near) < _SMALLEST_NORMAL else near
+def flushed(near: float) -> float:
+    """Return a number, or the zero of its sign if it is subnormal."""
+    return math.copysign(0.0, near) if abs(near) < SMALLEST_NORMAL else near
 
 
 def _exactly(correct: Callable[[Fraction, float], float]) -> Callable[[str], Operation]:
@@ -138,8 +142,8 @@ ROUNDED = (
     Wrong("in-bf16", "is rounded to bfloat16", _afterwards(_in_format(_BF16))),
     Wrong("in-f16", "is rounded to binary16", _afterwards(_in_format(_F16))),
     Wrong("in-tf32", "is rounded to TF32", _afterwards(_in_format(TF32))),
-    Wrong("flushed", "is 0 if it is subnormal", _afterwards(_flushed)),
-    Wrong("operands-flushed", "takes subnormal operands as 0", _before(_flushed)),
+    Wrong("flushed", "is 0 if it is subnormal", _afterwards(flushed)),
+    Wrong("operands-flushed", "takes subnormal operands as 0", _before(flushed)),
     Wrong("operands-in-bf16", "has operands rounded to bfloat16", _before(_in_format(_BF16))),
     Wrong("operands-in-f16", "has operands rounded to binary16", _before(_in_format(_F16))),
     Wrong(

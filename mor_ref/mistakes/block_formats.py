@@ -48,7 +48,7 @@ _LANES = 64  # of a block, that are left out one by one
 _FEW = 7  # lanes of a row, a column or a tensor that are left out
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)  # the FP8 of libraries and a user's own
 def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
     """Return the mistakes of a block format, each once.
 

@@ -22,10 +22,15 @@ from mor_ref.exact.arithmetic import (
 )
 from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
 from mor_ref.exact.scales import IdealScale
-from mor_ref.mistakes.arithmetic import next_to, one_newton_step
+from mor_ref.mistakes.arithmetic import (
+    SMALLEST_NORMAL,
+    flushed,
+    next_to,
+    number_of,
+    one_newton_step,
+)
 from mor_ref.mistakes.mistake import Operator
 
-_SMALLEST_NORMAL = 2.0**-126
 _UNIT = 1 << 23  # of a significand of binary32
 
 
@@ -82,7 +87,7 @@ _QUOTIENTS = (
     Operator(
         "by-reciprocal",
         "is computed as a product with a rounded reciprocal",
-        _by_reciprocal(_near := lambda near, _: near),
+        _by_reciprocal(lambda near, _: near),
     ),
     Operator(
         "by-truncated-reciprocal",
@@ -215,14 +220,7 @@ def _of_amax(change: Callable[[float], float]) -> Callable[..., float]:
 
 
 def _cut_to_bf16(x: float) -> float:
-    return (
-        math.ldexp(
-            bits_of(x) >> 16 & 0x7F | (0x80 if x >= _SMALLEST_NORMAL else 0),
-            max(floor_log2(x), -126) - 7,
-        )
-        if x
-        else x
-    )
+    return number_of(bits_of(x) & 0xFFFF0000)
 
 
 def _in(fmt: Format) -> Callable[[float], float]:
@@ -235,12 +233,12 @@ _AMAXES = (
     Operator(
         "flushed",
         "is 0 if it is subnormal",
-        _of_amax(lambda x: x if x >= _SMALLEST_NORMAL else 0.0),
+        _of_amax(flushed),
     ),
     Operator(
         "at-least-normal",
         "is at least 2^-126, against a division by zero",
-        _of_amax(lambda x: max(x, _SMALLEST_NORMAL)),
+        _of_amax(lambda x: max(x, SMALLEST_NORMAL)),
     ),
     Operator(
         "at-least-1e-12",

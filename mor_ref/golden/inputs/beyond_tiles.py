@@ -6,6 +6,7 @@ number is left behind vectors of 2, 4, 8 and 16.
 
 from collections.abc import Iterator
 
+from mor_ref.definitions.blocks import word_of
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.inputs.placed import End, ends_of, regions_of
 from mor_ref.golden.inputs.tensors import Tensor
@@ -18,11 +19,6 @@ ENDS = (End.LARGEST,)  # so that all blocks depend on the last number, or that o
 BEYOND_TILES = (130, 160)
 BEHIND_VECTORS = (3, 27)
 STREAMS = {BEYOND_TILES: 604, BEHIND_VECTORS: 605}
-
-
-def word_of(shape: tuple[int, int]) -> str:
-    """Return the word for a shape in the names of cases."""
-    return f"{shape[0]}x{shape[1]}"
 
 
 def beyond_tiles(size: Size) -> Iterator[Tensor]:

@@ -5,7 +5,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -239,6 +239,11 @@ def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
     for view in views:
         array = VIEWS[view].function(array, parameters)
     return array
+
+
+def is_padding_free(views: Iterable[str]) -> bool:
+    """Return whether the padding of an array in these views can be anything."""
+    return any(VIEWS[view].is_padding_free for view in views)
 
 
 def sources(shape: tuple[int, ...], views: list[str], parameters: Parameters) -> list[Unsigned]:

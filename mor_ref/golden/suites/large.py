@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from mor_ref.golden.inputs.beyond_tiles import ENDS, SOURCE, STREAMS, word_of
+from mor_ref.definitions.blocks import word_of
+from mor_ref.golden.inputs.beyond_tiles import ENDS, SOURCE, STREAMS
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.inputs.placed import End, Entry, ends_of, regions_of
 from mor_ref.golden.model.suite import Case, Size, Suite, suite

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale, Counted
-from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.blocks import Cut, in_parameters
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 ROW_OF_128: Cut = (1, 128)
@@ -50,6 +50,12 @@ def fp8_formulas(profile: Fp8Profile, tile: Cut) -> BlockFormat:
         counted=profile.counted,
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
+
+
+def fp8_parameters(profile: Fp8Profile, tile: Cut) -> dict[str, Any]:
+    """Return the parameters of the operation `fp8`, without the source."""
+    formats = {"format": profile.element, "scale_format": profile.stored}
+    return {"profile": profile.name, **formats, "block": in_parameters(tile)}
 
 
 # ---------------------------------------------------------------------- rows

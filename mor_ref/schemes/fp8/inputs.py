@@ -10,7 +10,6 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_array, numbers_of
 from mor_ref.operations.random_words import random_words
 
-_WIDTH = 5  # numbers of a block that the tensor cuts short: its amax, three next to a tie, and one
 _BOUNDS = (448.0, 240.0, 224.0, 57344.0)
 _FLOORS = (1e-4, 1e-6, 1e-10, 1e-12, 2.0**-9, 2.0**-7, 2.0**-23)
 _ENDS = (
@@ -33,13 +32,8 @@ _TIES = (1.0625, 1.4375, 17.0, 232.0, 416.0, 0.0009765625)  # between two number
 def blocks_next_to_turns(size: Size) -> Tensor:
     """Return rows that are a block each, the amax of which is next to a floor, an end or a turn."""
     amaxes = np.concatenate([_next_to_numbers(), _of_any_significand(size)])
-    rows = [_row(float(amax), n) for n, amax in enumerate(f32_numbers(amaxes))]
+    rows = [_row(amax, n) for n, amax in enumerate(numbers_of(amaxes, "f32"))]
     return Tensor("turns.f32", "f32", np.stack(rows))
-
-
-def f32_numbers(bits: Bits) -> list[float]:
-    """Return the numbers of binary32 patterns."""
-    return numbers_of(bits, "f32")
 
 
 def _next_to_numbers() -> Bits:

@@ -1,20 +1,16 @@
 """fp8: a tensor in the FP8 of a library."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-import mor_ref
 from mor_ref.definitions.block_formats import BlockFormat, parameters_of_blocks
-from mor_ref.definitions.formats import formats
-from mor_ref.exact.block_formats import quantize
 from mor_ref.operations import block_formats
-from mor_ref.operations.bits import codes_array, f32_array
 from mor_ref.operations.call import Arrays, Call, Parameters, Results
 from mor_ref.operations.fields import expected, given
 from mor_ref.operations.nearest import Nearest, Operand, operand_in_blocks
-from mor_ref.operations.operation import Operation, WayBack
+from mor_ref.operations.operation import Implementation, Operation, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds, row_of
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
 
@@ -24,33 +20,24 @@ def formulas(parameters: Parameters) -> BlockFormat:
     return fp8_formulas(FP8_PROFILES[parameters["profile"]], as_cut(parameters["block"]))
 
 
+def _as_blocks(parameters: Parameters) -> Parameters:
+    return {**parameters, **parameters_of_blocks(formulas(parameters))}
+
+
+def _computed_by(implementation: Implementation, call: Call) -> Results:
+    """Return the fields that a tensor has in its block format."""
+    results = implementation(replace(call, parameters=_as_blocks(call.parameters)))
+    return {name: results[name] for name in ("scale", "code", "y")}
+
+
 def exact(call: Call) -> Results:
     """Quantize with the exact model."""
-    block_format = formulas(call.parameters)
-    blocks = quantize(call.flat(), call.shape, block_format)
-    (scale,) = block_format.scales
-    stored = blocks.scales["s"]
-    is_code = scale.fmt != formats["f32"]
-    return {
-        "scale": np.array(stored.codes, np.uint32) if is_code else f32_array(stored.numbers["s"]),
-        "code": codes_array(blocks.codes, block_format.fmt),
-        "y": f32_array(blocks.y),
-    }
+    return _computed_by(block_formats.exact, call)
 
 
 def engine(call: Call) -> Results:
     """Quantize with the public function."""
-    record = mor_ref.quantize(call.tensor(), formulas(call.parameters))
-    scales: NDArray[Any] = record.scales["s"]
-    return {
-        "scale": scales.view(np.uint32) if scales.dtype == np.float32 else scales,
-        "code": record.codes,
-        "y": record.dequantize(),
-    }
-
-
-def _as_blocks(parameters: Parameters) -> Parameters:
-    return {**parameters, **parameters_of_blocks(formulas(parameters))}
+    return _computed_by(block_formats.engine, call)
 
 
 def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
@@ -77,17 +64,6 @@ def admit(parameters: Parameters) -> None:
                 f"{name} is {parameters[name]!r}, and profile {profile.name!r} has {own!r}; give "
                 "that"
             )
-
-
-def parameters_of(profile: str, block: Any) -> dict[str, Any]:
-    """Return the parameters of a profile with these blocks, which have a name or two sides."""
-    row = FP8_PROFILES[profile]
-    return {
-        "profile": profile,
-        "format": row.element,
-        "scale_format": row.stored,
-        "block": block,
-    }
 
 
 FP8 = Operation(

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mor_ref.definitions.blocks import Cut, as_cut, cut_in
+from mor_ref.definitions.blocks import Cut, cut_in
 from mor_ref.recipes.tensor_recipe import OfKind
-from mor_ref.schemes.fp8.definition import fp8_profile
 from mor_ref.schemes.fp8.representation import Fp8Tiles
 
 
@@ -19,10 +18,8 @@ class Fp8(OfKind):
     words: ClassVar = {"tile": cut_in}
 
     def check(self) -> None:
-        """Check the profile and the tile, and let a list of text be a pair."""
-        usual = fp8_profile(self.of).tile
-        tile = usual if self.tile == "" else as_cut("tile", self.tile)  # type: ignore[comparison-overlap]  # as above
-        object.__setattr__(self, "tile", tile)
+        """Check the profile and the tile, and take the tile as the representation has it."""
+        object.__setattr__(self, "tile", self.row.tile)
         super().check()
 
     @property

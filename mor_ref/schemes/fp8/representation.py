@@ -4,11 +4,16 @@ from dataclasses import dataclass, field
 
 from mor_ref.argument_checks import spelling
 from mor_ref.definitions.block_formats import BlockFormat
-from mor_ref.definitions.blocks import Cut, as_cut, in_parameters, word_of
+from mor_ref.definitions.blocks import Cut, as_cut, word_of
 from mor_ref.definitions.scales import Scaling
 from mor_ref.representations.block_formats import FormulaBlocks
 from mor_ref.representations.optional_members import Asked, Words
-from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas, fp8_profile
+from mor_ref.schemes.fp8.definition import (
+    FP8_PROFILES,
+    fp8_formulas,
+    fp8_parameters,
+    fp8_profile,
+)
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,21 @@ class Fp8Tiles(FormulaBlocks):
     @property
     def name(self) -> str:
         """The name of the profile, with the tile if it is another than the usual one."""
-        if self.tile == FP8_PROFILES[self.of].tile:
-            return self.of
-        return f"{self.of}_{word_of(self.tile)}"
+        return self.of if self._has_usual_tile else f"{self.of}_{word_of(self.tile)}"
+
+    @property
+    def _has_usual_tile(self) -> bool:
+        return self.tile == FP8_PROFILES[self.of].tile
 
     def asked(self, scaling: Scaling, block: Cut, group: Cut) -> Asked:
         """Return the operation `fp8`."""
         del scaling, block, group
-        profile = fp8_profile(self.of)
-        formats = {"format": profile.element, "scale_format": profile.stored}
-        return Asked("fp8", {"profile": self.of, **formats, "block": in_parameters(self.tile)})
+        return Asked("fp8", fp8_parameters(fp8_profile(self.of), self.tile))
 
     @property
     def words(self) -> Words:
         """The kind of recipe `fp8`, and its fields; the tile of the profile needs no word."""
-        is_usual = self.tile == fp8_profile(self.of).tile
-        return Words("fp8", {"of": self.of}, {} if is_usual else {"tile": self.tile})
+        return Words("fp8", {"of": self.of}, {} if self._has_usual_tile else {"tile": self.tile})
 
 
 NAMES = FP8_PROFILES

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from mor_ref.definitions.blocks import Cut, in_parameters, word_of
+from mor_ref.definitions.blocks import Cut, word_of
 from mor_ref.golden.inputs.beyond_tiles import beyond_tiles
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Case, Size, suite
-from mor_ref.schemes.fp8.definition import FP8_PROFILES, ROW_OF_128
+from mor_ref.schemes.fp8.definition import FP8_PROFILES, ROW_OF_128, fp8_parameters
 from mor_ref.schemes.fp8.inputs import blocks_next_to_turns, blocks_of_rows
-from mor_ref.schemes.fp8.operation import parameters_of
 
 _SQUARE: Cut = (128, 128)
 
@@ -24,7 +23,7 @@ def _cases(size: Size) -> Iterator[Case]:
 
 
 def _case(profile: str, tile: Cut, tensor: Tensor) -> Case:
-    parameters = {**parameters_of(profile, in_parameters(tile)), "source": tensor.source}
+    parameters = {**fp8_parameters(FP8_PROFILES[profile], tile), "source": tensor.source}
     return Case(f"{profile}.{word_of(tile)}.{tensor.name}", parameters, {"x": tensor.x})
 
 

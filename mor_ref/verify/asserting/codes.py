@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Codes, code_dtype, codes_in, unsigned_from
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.model.views import VIEWS, seen, sources
+from mor_ref.golden.model.views import is_padding_free, seen, sources
 from mor_ref.layouts import layout_words, parts_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.comparing.allowed import Allowed
@@ -68,7 +68,7 @@ def _lines(
         return []
     sites = sources(shape, chain, {}) if chain else [None]
     parts = zip(parts_of(found, chain), parts_of(wanted, chain), sites, strict=True)
-    is_free = any(VIEWS[view].is_padding_free for view in chain)
+    is_free = is_padding_free(chain)
     pairs = [
         (
             one,

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.counts_in_words import counted
-from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, sources, split
+from mor_ref.golden.model.views import (
+    SEPARATOR,
+    VIEWS,
+    is_padding_free,
+    seen,
+    sources,
+    split,
+)
 from mor_ref.layouts import MOVING, parts_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Parameters
@@ -57,7 +64,7 @@ def moved_back(
     _, *views = name.split(SEPARATOR)
     found = np.zeros(math.prod(shape), bits.dtype)
     padding = unequal = 0
-    is_free = any(VIEWS[view].is_padding_free for view in views)
+    is_free = is_padding_free(views)
     for part, place in zip(parts_of(bits, views), sources(shape, views, parameters), strict=True):
         at, entries = place[place > 0] - 1, part[place > 0]
         found[at] = entries

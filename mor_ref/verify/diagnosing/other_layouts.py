@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.model.views import swizzled_128x4
+from mor_ref.golden.model.views import in_whole_tiles, swizzled_128x4
 from mor_ref.layouts import plain
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.diagnosing.alternative import Alternative
@@ -33,8 +33,7 @@ def other_layouts(e: Entries) -> Iterator[Alternative]:
 
 def _in_whole_tiles(scale: Scales) -> Scales:
     """Return scales with padding to whole tiles, in rows and columns."""
-    rows, columns = scale.shape
-    return np.pad(scale, ((0, -rows % 128), (0, -columns % 4)))
+    return in_whole_tiles(scale, 128, 4)
 
 
 def _undone(flat: Scales, like: Scales) -> Scales:
