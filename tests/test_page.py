@@ -10,8 +10,9 @@ import pytest
 from verifying import cases_of, module, run
 
 from mor_ref import golden
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.golden import bundled_files
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.conformance import Conformance
@@ -94,7 +95,7 @@ def page_of(verification):
 
 def deviating(*names, without=()):
     def function(operation, parameters, inputs):
-        with applied(*(DEVIATIONS[name] for name in names)):
+        with applied(*(CAUSES[name] for name in names)):
             found = OPERATIONS[operation].exact(parameters, inputs)
         return {name: array for name, array in found.items() if name not in without}
 
@@ -172,7 +173,7 @@ def test_mismatches():
     assert page.texts("p", "lead") == [
         f"All {wrong:,} mismatches are explained by ties_away (rule ENC-003)"
     ]
-    assert DEVIATIONS["ties_away"].summary in page.texts("details", "cause")[0]
+    assert CAUSES["ties_away"].summary in page.texts("details", "cause")[0]
     rows = page.texts("table")[-1]
     assert f" ✗ mismatch {compared:,} 5 cases {wrong:,} code xs yes decisions" in rows
     assert "#suite-0" in page.links
