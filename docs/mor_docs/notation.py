@@ -53,14 +53,41 @@ def _row(formula: str, *, stacked: bool) -> str:
     return _Formula(formula, stacked=stacked).whole()
 
 
-def _table(formula: str) -> str:
-    """Return the rows of a block, with the cases of a value behind a brace."""
+def rows_of(formula: str) -> list[tuple[str, list[str]]]:
+    r"""Return the rows of a block, each with the cases of its value.
+
+    >>> rows_of("u = 2^n\ny =\n    x  if x > 0\n    0  else")
+    [('u = 2^n', []), ('y =', ['x  if x > 0', '0  else'])]
+    """
     rows: list[tuple[str, list[str]]] = []
     for line in formula.splitlines():
         if line.strip() and line[:1].isspace() and rows and rows[-1][0].rstrip().endswith("="):
             rows[-1][1].append(line.strip())
         elif line.strip():
             rows.append((line.strip(), []))
+    return rows
+
+
+def cells_of(line: str) -> list[str]:
+    """Return the parts of a line that two spaces or more divide."""
+    return re.split(r" {2,}", line)
+
+
+def tokens_of(formula: str) -> Iterator[tuple[str, str]]:
+    """Return the tokens of a formula, each with its kind: text, number, name or sign."""
+    at, end = 0, len(formula.rstrip())
+    while at < end:
+        found = _TOKEN.match(formula, at)
+        if found is None:
+            raise NotationError(f"{formula!r} has {formula[at:].strip()[:9]!r}")
+        kind = str(found.lastgroup)
+        yield kind, found[kind]
+        at = found.end()
+
+
+def _table(formula: str) -> str:
+    """Return the rows of a block, with the cases of a value behind a brace."""
+    rows = rows_of(formula)
     made = [_cases(head, cases) if cases else _cells(head) for head, cases in rows]
     if len(made) == 1 and not rows[0][1] and "  " not in rows[0][0]:
         return _row(rows[0][0], stacked=True)
@@ -69,8 +96,7 @@ def _table(formula: str) -> str:
 
 
 def _cells(line: str) -> str:
-    """Return the parts of a line that two spaces or more divide, as cells."""
-    return "".join(f"<mtd>{_row(part, stacked=True)}</mtd>" for part in re.split(r" {2,}", line))
+    return "".join(f"<mtd>{_row(part, stacked=True)}</mtd>" for part in cells_of(line))
 
 
 def _cases(head: str, cases: list[str]) -> str:
@@ -97,19 +123,8 @@ class _Formula:
 
     def __init__(self, formula: str, *, stacked: bool) -> None:
         self._formula, self._stacked = formula, stacked
-        self._tokens = list(self._split(formula))
+        self._tokens = list(tokens_of(formula))
         self._at = 0
-
-    @staticmethod
-    def _split(formula: str) -> Iterator[tuple[str, str]]:
-        at, end = 0, len(formula.rstrip())
-        while at < end:
-            found = _TOKEN.match(formula, at)
-            if found is None:
-                raise NotationError(f"{formula!r} has {formula[at:].strip()[:9]!r}")
-            kind = str(found.lastgroup)
-            yield kind, found[kind]
-            at = found.end()
 
     def _next(self) -> tuple[str, str]:
         if self._at == len(self._tokens):

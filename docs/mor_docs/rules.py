@@ -16,6 +16,7 @@ from sphinx_needs.nodes import Need
 
 from mor_docs import programs, sources
 from mor_docs.addresses import anchor_of
+from mor_docs.checked import counts
 from mor_docs.naming import NO_IDS
 from mor_docs.trace import Place, Rule, Trace
 from mor_ref.mistakes.catalogue import CAUSES
@@ -84,6 +85,12 @@ def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
     return found[:-1]
 
 
+def _entries(rule: str) -> list[nodes.Node]:
+    """Return on how many entries the formulas of a rule were evaluated, if they were."""
+    entries = counts.known_counts().get(rule)
+    return [nodes.Text(f"evaluated on {entries:,} entries of the vectors")] if entries else []
+
+
 def _suites(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
     """Return the suites of a rule, as links to their descriptions."""
     found: list[nodes.Node] = []
@@ -146,6 +153,7 @@ class RuleDirective(NeedDirective):
     def _trace(self, rule: str) -> nodes.container:
         app, docname = self.env.app, self.env.docname
         columns = {name: _cell(app, docname, key, rule) for key, name in COLUMNS.items()}
+        columns["Formulas"] = _entries(rule)
         columns["RTL and C"] = _linked(app, docname, "examples", rule)
         columns["Broken by"] = _deviations(app, docname, rule)
         found = nodes.container(classes=["rule-trace"])
