@@ -73,6 +73,20 @@ def _weight(a: Number) -> float:
     return a if isinstance(a, float) else math.copysign(1.0, a)
 
 
+def smallest(*numbers: Number) -> Number:
+    """Return the smallest number, or NaN if one is NaN.
+
+    >>> smallest(Fraction(2), Fraction(1), ZERO), smallest(Fraction(1), math.nan)
+    (0.0, nan)
+    """
+    return math.nan if any(map(math.isnan, numbers)) else min(numbers)
+
+
+def largest(*numbers: Number) -> Number:
+    """Return the largest number, or NaN if one is NaN."""
+    return math.nan if any(map(math.isnan, numbers)) else max(numbers)
+
+
 def power(a: Number, n: Number) -> Number:
     """Return a to the power of an integer."""
     return number(Fraction(a) ** int(n))

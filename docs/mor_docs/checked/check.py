@@ -25,6 +25,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.suites import SUITES
+from mor_ref.operations.fields import Field
 
 SPEC = Path(__file__).resolve().parents[3] / "spec"
 _BLOCK = re.compile(r"^\$\$\n(.*?)^\$\$$", re.DOTALL | re.MULTILINE)
@@ -133,7 +134,7 @@ def is_same(value: Any, expected: Number) -> bool:
 def _entries(suite: str, case: Case, by_row: bool, every: int) -> Iterator[Entry]:
     axes = {declared.name: declared.axes for declared in SUITES[suite].fields}
     rows = {
-        declared.name: _numbers(declared.format, case, every)(case.arrays[declared.name])
+        declared.name: _numbers(declared, case, every)
         for declared in SUITES[suite].fields
         if declared.name in case.arrays
     }
@@ -142,25 +143,29 @@ def _entries(suite: str, case: Case, by_row: bool, every: int) -> Iterator[Entry
         row = dict(zip(rows, values, strict=True))
         if not of_numbers:
             yield Entry(case.parameters, row)
-        for numbers in zip(*(row[name] for name in of_numbers), strict=True):
+        each = [_twice(row[name]) if axes[name] == "pair" else row[name] for name in of_numbers]
+        for numbers in zip(*each, strict=False):  # the last pair can be one number
             yield Entry(case.parameters, row | dict(zip(of_numbers, numbers, strict=True)))
 
 
-def _numbers(fmt: str, case: Case, every: int) -> Callable[[Any], list[Any]]:
-    """Return what makes numbers of an array: of floating-point numbers, or of integers."""
+def _twice(pairs: list[Number]) -> list[Number]:
+    """Return what pairs have, for each number of a pair."""
+    return [value for value in pairs for _ in range(2)]
+
+
+def _numbers(declared: Field, case: Case, every: int) -> list[Any]:
+    """Return the numbers of a field: floating-point numbers, or integers."""
+    fmt = declared.format
     dtype = _FLOATS.get(case.parameters["source"] if fmt == "source" else fmt)
+    rows = case.arrays[declared.name][::every]
+    if dtype is not None:
+        with np.errstate(invalid="ignore"):  # of signalling NaNs
+            return _each(number, rows.view(dtype).astype(np.float64).tolist())
+    return _each(lambda bits: number(declared.number(bits)), rows.tolist())
 
-    def made(array: Any) -> list[Any]:
-        rows = array[::every]
-        if dtype is not None:
-            with np.errstate(invalid="ignore"):  # of signalling NaNs
-                rows = rows.view(dtype).astype(np.float64)
-        return [
-            [number(value) for value in row] if isinstance(row, list) else number(row)
-            for row in rows.tolist()
-        ]
 
-    return made
+def _each(made: Callable[[Any], Number], rows: list[Any]) -> list[Any]:
+    return [_each(made, row) if isinstance(row, list) else made(row) for row in rows]
 
 
 def value_of(code: Number, fmt: str) -> Number:
