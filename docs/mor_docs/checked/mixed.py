@@ -30,7 +30,8 @@ def _is_lost(field: str) -> Callable[[Entry], Names]:
 
 def _distance(entry: Entry, field: str) -> Number:
     """Return the d of ERR-001."""
-    return rounded_to_binary32(number(abs(difference(entry["x"], entry[field]))))
+    distance = rounded_to_binary32(difference(entry["x"], entry[field]))
+    return -distance if distance < 0 else distance
 
 
 CHECKS = tuple(
