@@ -212,7 +212,8 @@ def kernel_of(record: BlockFormat, at: int, *, is_given: bool = False) -> ScaleK
             loads["block"] += [f"p{n} = float_of(others[{n}, i, j])"]
         number = text.formula(scale.number, names)
     lines = {**loads, "block": [*loads["block"], f"t = {number}"]}
-    arguments = [name for n in range(at) for name in (f"s{n}s", f"a{n}s", f"r{n}", f"c{n}")]
+    arguments = [name for n in range(at) for name in (f"s{n}s", f"a{n}s")]
+    arguments += [name for n in range(at) for name in (f"r{n}", f"c{n}")]
     fields: dict[str, Any] = {"above": _listed(arguments), "more": ""}
     source, body, errors = "", _ONE_TRY, None
     if len(tries) > 1:
@@ -440,14 +441,16 @@ def _in_rows(given: Any) -> NDArray[np.float32]:
 
 
 def _outer_arguments(above: Sequence[_Outer], own: tuple[int, int]) -> list[Any]:
-    """Return for each scale above the numbers, the amaxes, and how many parts share one.
+    """Return the numbers and amaxes of each scale above, and then how many parts share one.
 
     The parts have `own` rows and columns.
     """
     arguments: list[Any] = []
     for outer in above:
+        arguments += outer.numbers, outer.amaxes
+    for outer in above:
         rows, columns = outer.parts.block
-        arguments += outer.numbers, outer.amaxes, -(-rows // own[0]), -(-columns // own[1])
+        arguments += -(-rows // own[0]), -(-columns // own[1])
     return arguments
 
 

@@ -51,8 +51,8 @@ class _Kernels:
         self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
         self._fmt, self._drops = record.fmt, record.drops_sign_of_zero
-        # By what is not told of each call: the kinds of arrays, and which steps there are.
-        self.compiled: dict[Any, tuple[Callable[..., Any], ...]] = {}
+        # By which scales blocks share, and by the kinds of arrays that are given.
+        self.compiled: dict[tuple[bool, ...], dict[Any, Sequence[Callable[..., Any]]]] = {}
 
     def at_random(self, n_random_bits: int) -> Any:
         """Return what stochastic rounding takes."""
@@ -62,8 +62,8 @@ class _Kernels:
 class _Scale(NamedTuple):
     """A scale: the arguments that are the same in each call, and whether blocks share it.
 
-    Each of its parts has so many rows and columns of blocks. Of each scale above, so many rows and
-    columns of its own parts share one.
+    Each of its parts has so many rows and columns of blocks. `above` has how many rows and columns
+    of its parts share one of each scale above.
     """
 
     name: str
@@ -72,7 +72,19 @@ class _Scale(NamedTuple):
     first: tuple[Any, ...]
     of_blocks: tuple[int, int]
     is_shared: bool
-    above: tuple[tuple[int, int], ...]
+    above: tuple[int, ...]
+
+
+class _Step:
+    """A kernel whose compiled function the arguments of its first call show."""
+
+    def __init__(self, kernel: Any, given: Sequence[Any]) -> None:
+        self.kernel, self.given = kernel, given
+        self.compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.compiled = compiled_for(self.kernel, arguments, self.given)
+        return self.compiled(*arguments)
 
 
 class SmallTensor:
@@ -96,14 +108,17 @@ class SmallTensor:
                 (None, 0, own.grid[0], rule.constants, rule.rows),
                 blocks_in(own.block, cut.block),
                 own.grid != cut.grid,
-                tuple(blocks_in(outer, own.block) for outer in sides[:at]),
+                tuple(side for outer in sides[:at] for side in blocks_in(outer, own.block)),
             )
             for at, (own, scale, rule) in enumerate(
                 zip([*parts, cut], record.scales, kernels.rules, strict=True)
             )
         ]
         self.outer, self.last = scales[:-1], scales[-1]
-        self.places = place, part, bounds, block
+        self.find = {
+            dtype: (place, part, bounds, block, pattern)
+            for dtype, pattern in kernels.patterns.items()
+        }
         self.rows = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
         self.tries: tuple[Any, ...] | None = None
         if len(record.tries) > 1:
@@ -111,23 +126,15 @@ class SmallTensor:
             together, height, nan = tries_together(record, block)
             across = 0, cut.grid[1], block, units.rows, units.columns
             self.tries = place, *across, together, height, kernels.grid, nan
-        self.which = tuple(scale.is_shared for scale in self.outer)
+        shared = tuple(scale.is_shared for scale in self.outer)
+        self.compiled = kernels.compiled.setdefault(shared, {})
 
-    def compile(
-        self,
-        steps: Sequence[tuple[Any, ...]],
-        last_step: Any,
-        given: Sequence[Any],
-        *,
-        has_amaxes: bool,
-    ) -> tuple[Callable[..., Any], ...]:
-        """Return a function for each step, which the arguments of a call show."""
+    def steps(self, last: Any, given: Sequence[Any], *, has_amaxes: bool) -> list[_Step]:
+        """Return the steps of a call, which are compiled for its arguments."""
         kernels: list[Any] = [] if has_amaxes else [find_extremes]
         for scale, rule in zip([*self.outer, self.last], self.kernels.rules, strict=True):
             kernels += [largest_of_groups, rule.run] if scale.is_shared else [rule.run]
-        kernels.append(last_step)
-        pairs = zip(kernels, steps, strict=True)
-        return tuple(compiled_for(kernel, step, given) for kernel, step in pairs)
+        return [_Step(kernel, given) for kernel in (*kernels, last)]
 
 
 @lru_cache(maxsize=256)
@@ -155,51 +162,50 @@ def in_steps(
     """Quantize a small tensor; `out` takes y as bfloat16, `room` codes.
 
     With random words, codes are rounded at random, and there is no `out`. All other arrays are made
-    here, of dtypes that follow from the record.
+    here, of dtypes that follow from the record. What is given lies in order.
     """
-    kernels, last = small.kernels, small.last
-    is_wide = numbers.dtype in WIDENED
-    x = words_of(numbers, small.columns, small.part).bits if is_wide else numbers.bits
+    (x, dtype, _), kernels, last = numbers, small.kernels, small.last
+    if dtype in WIDENED:
+        x = words_of(numbers, small.columns, small.part).bits
     if room is None:
-        room = np.empty(numbers.bits.size, kernels.dtype)
-    steps: list[tuple[Any, ...]] = []
-    given = None if out is None else out.flags.num, None if amaxes is None else amaxes.flags.num
+        room = np.empty(x.size, kernels.dtype)
+    rule, more, last_step, given = kernels.grid, out, quantize_part, (x,)
+    kind = x.dtype, out is None, amaxes is None
+    if random is not None:
+        more, n = random
+        rule, last_step, given = kernels.at_random(n), quantize_part_at_random, (x, more)
+        kind = *kind, more.dtype
+    steps = small.compiled.get(kind)
+    is_first = steps is None
+    if steps is None:
+        steps = small.steps(last_step, given, has_amaxes=amaxes is not None)
+    run = iter(steps).__next__
     if amaxes is None:
         amaxes = np.zeros(last.grid, _WORD)
-        steps.append((x, *small.places, kernels.patterns[x.dtype], amaxes, None))
+        run()(x, *small.find[x.dtype], amaxes, None)
     codes: dict[str, Bits] = {}
-    above: list[tuple[Any, Any]] = []
+    above: tuple[NDArray[Any], ...] = ()  # the numbers of each scale, and its amaxes
     for scale in small.outer:
         words = amaxes
         if scale.is_shared:
             words = np.zeros(scale.grid, _WORD)
-            steps.append((amaxes, *scale.of_blocks, words))
+            run()(amaxes, *scale.of_blocks, words)
         stored = codes[scale.name] = np.empty(scale.grid, scale.dtype)
         own = np.empty(scale.grid, _NUMBER)
-        steps.append((words, *scale.first, *_read(above, scale), stored, own, None, None))
-        above.append((own, words))
+        run()(words, *scale.first, *above, *scale.above, stored, own, None, None)
+        above += (own, words)
     stored = codes[last.name] = np.empty(last.grid, last.dtype)
     decode = np.empty(last.grid, _WORD) if small.has_decode else None
     encode = np.empty(last.grid, _WORD) if small.has_encode else None
     tried = () if small.tries is None else (x, *small.tries)
-    steps.append((amaxes, *last.first, *_read(above, last), stored, None, decode, encode, *tried))
+    factors = decode, encode
+    signs = run()(amaxes, *last.first, *above, *last.above, stored, None, *factors, *tried)
+    if signs != _NOT_NEGATIVE:
+        _refuse_negative(small.record, signs)
     blocks, sums = TileScales(small.block, encode, decode), np.zeros(small.sums, _SUM)
-    rule, more, word = kernels.grid, out, None
-    if random is not None:
-        rule, more = kernels.at_random(random.n), random.words
-        word = random.words.dtype, random.words.flags.num
-    steps.append((x, *small.rows, blocks, rule, room, more, sums))
-    kind = x.dtype, x.flags.num, room.dtype, room.flags.num, given, small.which, word
-    functions = kernels.compiled.get(kind)
-    if functions is None:
-        last_step = quantize_part if random is None else quantize_part_at_random
-        read = (x,) if random is None else (x, random.words)
-        functions = small.compile(steps, last_step, read, has_amaxes=given[1] is not None)
-        kernels.compiled[kind] = functions
-    for function, arguments in zip(functions, steps, strict=True):
-        signs = function(*arguments)
-        if signs is not None and signs != _NOT_NEGATIVE:
-            _refuse_negative(small.record, signs)
+    run()(x, *small.rows, blocks, rule, room, more, sums)
+    if is_first:
+        small.compiled[kind] = tuple(step.compiled for step in steps)
     return InBlocks(FormatScales(codes, blocks), room, sums, amaxes)
 
 
@@ -210,12 +216,3 @@ def _refuse_negative(record: BlockFormat, signs: Sequence[int]) -> None:
     for factor, sign in zip(FACTORS, signs, strict=True):
         if sign:
             raise ValueError(negative_factor(record, factor))
-
-
-def _read(above: list[tuple[Any, Any]], scale: _Scale) -> list[Any]:
-    """Return for each scale above the numbers, the amaxes, and how many parts share one."""
-    arguments: list[Any] = []
-    for outer, counts in zip(above, scale.above, strict=True):
-        arguments += outer
-        arguments += counts
-    return arguments
