@@ -325,31 +325,33 @@ def test_threads_that_call_at_once_get_their_own_results():
                 assert differing(future.result(), expected) == {}
 
 
+def types_of(arguments):
+    """Return Numba's types of arguments; of arrays, whether they can be written does not count."""
+    types = map(numba.typeof, arguments)
+    return [own.copy(readonly=True) if isinstance(own, numba.types.Array) else own for own in types]
+
+
 @pytest.fixture
 def types_of_steps(monkeypatch):
     """Let each step of small tensors compare the types of its arguments with the first ones."""
-    seen, make = [], small_tensors.SmallTensor.compile
+    seen, compile_for = [], small_tensors.compiled_for
 
-    def checked(function, expected):
+    def compiled_for_checked(kernel, arguments, given):
+        function, expected = compile_for(kernel, arguments, given), types_of(arguments)
         seen.append(function)
 
-        def call(*arguments):
-            assert tuple(map(numba.typeof, arguments)) == expected
-            return function(*arguments)
+        def call(*own):
+            assert types_of(own) == expected
+            return function(*own)
 
         return call
-
-    def compile_checked(small, steps, last_step, given, *, has_amaxes):
-        functions = make(small, steps, last_step, given, has_amaxes=has_amaxes)
-        types = [tuple(map(numba.typeof, step)) for step in steps]
-        return tuple(map(checked, functions, types))
 
     def forget():
         small_tensors.small_tensor.cache_clear()
         small_tensors._kernels_of.cache_clear()
 
     forget()
-    monkeypatch.setattr(small_tensors.SmallTensor, "compile", compile_checked)
+    monkeypatch.setattr(small_tensors, "compiled_for", compiled_for_checked)
     yield seen
     forget()
 
@@ -359,7 +361,7 @@ def test_calls_of_one_kind_have_arguments_of_one_type(monkeypatch, types_of_step
     types, call = {}, Direct.__call__
 
     def compared(direct, kind, *arguments):
-        seen = tuple(map(numba.typeof, (*arguments, *direct.row)))
+        seen = types_of((*arguments, *direct.row))
         _, first = types.setdefault((id(direct), kind), (direct, seen))
         assert first == seen, direct.kernel
         return call(direct, kind, *arguments)

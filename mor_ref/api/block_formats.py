@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,11 +137,20 @@ class BlockQuantized(Dequantizable):
         return self._described(f"{self.block_format.name}: {blocks}")
 
 
-# What a record has first: its codes, errors, format, source and tile. They are made later: a record
-# is made of its codes and of a way to these.
+# What a record has first: its codes, errors, format, source and tile.
 First = tuple[NDArray[Any], ErrorSums, ElementFormat, str, tuple[int, int]]
-WayToFirst = Callable[[], First]
-RecordOf = Callable[[Bits, WayToFirst, "InBlocks"], Record]
+
+
+class RecordOf(NamedTuple, Generic[Record]):
+    """A kind of records, and the values of its fields, which are made when one is asked for.
+
+    What a mode of the processor could change until then is found `at_once`, from the tensor and its
+    shape, and is given to `values`.
+    """
+
+    kind: type[Record]
+    values: Callable[[First, "InBlocks", Any], Values]
+    at_once: Callable[["InBlocks", tuple[int, ...]], Any] | None = None
 
 
 @functools.cache
@@ -169,8 +178,8 @@ def outcome_of(
     """
     tensor = _in_blocks()(numbers, formulas, units, out, threads, given, None, amaxes)
     make = functools.partial(_record, numbers, formulas, record_of, tensor)
-    fmt, blocks = formulas.fmt, tensor.scales.blocks
-    return OutcomeOfCodes(tensor.codes, fmt, blocks, tensor.sums, make, numbers.shape)
+    fmt, scales = formulas.fmt, tensor.scales
+    return OutcomeOfCodes(tensor.codes, fmt, scales, tensor.sums, make, numbers.shape)
 
 
 def _record(
@@ -181,13 +190,15 @@ def _record(
     codes: Bits,
 ) -> Record:
     """Return the record of a tensor, with the codes in its shape."""
-    (_, dtype, shape), fmt = numbers, formulas.fmt  # the bits are not kept
+    (kind, values_of, at_once), (_, dtype, shape) = record_of, numbers  # the bits are not kept
+    found = None if at_once is None else at_once(tensor, shape)
 
-    def first() -> First:
-        rows, columns = tensor.scales.blocks.tile
-        return codes, error_sums(tensor.sums), fmt, described(shape, dtype), (rows, columns)
+    def values() -> Values:
+        (rows, columns), source = tensor.scales.tile, described(shape, dtype)
+        first = codes, error_sums(tensor.sums), formulas.fmt, source, (rows, columns)
+        return values_of(first, tensor, found)
 
-    return record_of(codes, first, tensor)
+    return made_later(kind, {"codes": codes}, values)
 
 
 def quantized_whole(
@@ -220,24 +231,21 @@ def quantized_whole(
 def record_in_blocks(block_format: BlockFormat) -> "RecordOf[BlockQuantized]":
     """Return how the record of a tensor in a block format is made."""
 
-    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> BlockQuantized:
-        def values() -> Values:
-            scales, blocks = tensor.scales, tensor.scales.blocks
-            yield from first()
-            yield {
-                scale.name: scales.codes[scale.name].view(np.float32)
-                if scale.fmt == formats["f32"]
-                else scales.codes[scale.name]
-                for scale in block_format.scales
-            }
-            factor = blocks.encode if block_format.decode is None else blocks.decode
-            yield np.asarray(factor).view(np.float32)
-            yield block_format
-            yield NOTHING_KEPT
+    def values(first: First, tensor: "InBlocks", _: None) -> Values:
+        stored, scales = tensor.stored, tensor.scales
+        yield from first
+        yield {
+            scale.name: stored[scale.name].view(np.float32)
+            if scale.fmt == formats["f32"]
+            else stored[scale.name]
+            for scale in block_format.scales
+        }
+        factor = scales.encode if block_format.decode is None else scales.decode
+        yield np.asarray(factor).view(np.float32)
+        yield block_format
+        yield NOTHING_KEPT
 
-        return made_later(BlockQuantized, {"codes": codes}, values)
-
-    return record
+    return RecordOf(BlockQuantized, values)
 
 
 def quantized_after_steps(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of, quantized_whole
+from mor_ref.api.block_formats import First, RecordOf, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
@@ -20,7 +20,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
-from mor_ref.records import made_later
+from mor_ref.records import Values
 from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ def mx(
 
 
 def _record_by(scale_rule: str) -> "RecordOf[Mx]":
-    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Mx:
-        values = lambda: (*first(), tensor.scales.codes["s"], scale_rule)  # noqa: E731
-        return made_later(Mx, {"codes": codes}, values)
+    def values(first: First, tensor: "InBlocks", _: None) -> Values:
+        yield from (*first, tensor.stored["s"], scale_rule)
 
-    return record
+    return RecordOf(Mx, values)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of, quantized_whole
+from mor_ref.api.block_formats import First, RecordOf, outcome_of, quantized_whole
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.decoding import decode
@@ -21,7 +21,7 @@ from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
-from mor_ref.records import Values, made_later
+from mor_ref.records import Values
 from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
 
 _E2M1 = formats["e2m1"]
+Scales = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,21 +168,19 @@ def _record_by(profile: Nvfp4Profile, given: AmaxOrScale = NOTHING_GIVEN) -> "Re
     name, is_one = formulas.scales[0].name, not profile.per_row
     begins_with_decode = profile.begins_with_decode
 
-    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Nvfp4:
+    def global_scales(tensor: "InBlocks", shape: tuple[int, ...]) -> Scales:
         """Find the scales of the tensor or of its rows: for numbers, and for codes (NVF-003)."""
-        shape, scales = codes.shape, tensor.scales
+        stored = tensor.stored
         if 0 in shape:  # they are those of zeros
             count = 1 if is_one else rows_and_columns(shape)[0]
             zeros = numbers_from(np.zeros((count, 1), np.float32), "x")
-            scales = scales_of(zeros, formulas, 1, {name: given})
-        overall = scales.codes[name].view(np.float32)
-        reciprocals = decode_scales(overall)  # now: a mode of the processor may change them later
+            stored = scales_of(zeros, formulas, 1, {name: given}).codes
+        overall = stored[name].view(np.float32)
+        return overall, decode_scales(overall)
 
-        def values() -> Values:
-            both = (own[0, 0, ...] if is_one else own.reshape(-1) for own in (overall, reciprocals))
-            encode, decode = (*both,)[::-1] if begins_with_decode else both
-            yield from (*first(), tensor.scales.codes["s"], encode, decode, profile)
+    def values(first: First, tensor: "InBlocks", scales: Scales) -> Values:
+        both = (own[0, 0, ...] if is_one else own.reshape(-1) for own in scales)
+        encode, decode = (*both,)[::-1] if begins_with_decode else both
+        yield from (*first, tensor.stored["s"], encode, decode, profile)
 
-        return made_later(Nvfp4, {"codes": codes}, values)
-
-    return record
+    return RecordOf(Nvfp4, values, global_scales)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.block_formats import RecordOf, WayToFirst, outcome_of
+from mor_ref.api.block_formats import First, RecordOf, outcome_of
 from mor_ref.api.border import public
 from mor_ref.api.coded_blocks import CodedBlocks
 from mor_ref.api.dequantization import Dequantizable, OutcomeOfCodes
@@ -24,7 +24,7 @@ from mor_ref.definitions.scales import (
     ScalingBlocks,
     given_of,
 )
-from mor_ref.records import Values, made_later
+from mor_ref.records import Values
 from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
@@ -108,17 +108,14 @@ def quantized(
 def record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
     """Return how the record of a tensor with scales of a kind is made."""
 
-    def record(codes: Bits, first: WayToFirst, tensor: "InBlocks") -> Quantized:
-        def values() -> Values:
-            stored, encode = tensor.scales.codes, tensor.scales.blocks.encode
-            yield from first()
-            yield tensor.amaxes.view(np.float32)
-            yield np.asarray(encode).view(np.float32)  # these formats multiply by it
-            yield None if scaling == "fp32" else stored["s"]
-            yield stored["m"] & _MANTISSA if scaling == "gam" else None
-            yield scaling
-            yield cut
+    def values(first: First, tensor: "InBlocks", _: None) -> Values:
+        stored, encode = tensor.stored, tensor.scales.encode
+        yield from first
+        yield tensor.amaxes.view(np.float32)
+        yield np.asarray(encode).view(np.float32)  # these formats multiply by it
+        yield None if scaling == "fp32" else stored["s"]
+        yield stored["m"] & _MANTISSA if scaling == "gam" else None
+        yield scaling
+        yield cut
 
-        return made_later(Quantized, {"codes": codes}, values)
-
-    return record
+    return RecordOf(Quantized, values)

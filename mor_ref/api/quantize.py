@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
 from mor_ref.api.block_formats import (
     BlockQuantized,
+    RecordOf,
     quantized_after_steps,
     quantized_whole,
     record_in_blocks,
@@ -18,8 +20,9 @@ from mor_ref.argument_checks import UnknownNameError, hint_of, spelling
 from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.block_formulas import scaled_formulas
-from mor_ref.definitions.blocks import CutLike, in_one_block, partition
+from mor_ref.definitions.blocks import CutLike, Partition, in_one_block, is_plain, partition
 from mor_ref.definitions.catalogue import INTEGERS
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.format_names import OTHER_NAMES
 from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.scales import (
@@ -112,12 +115,11 @@ def quantize(
             x, block_format, amax, scale, random_bits, n_random_bits, out, threads
         )
     numbers = numbers_from(x, "x")
-    together = "tensor" if group is None else group
-    cut = partition(numbers.shape, "tensor" if block is None else block, together)
-    check_group(cut, together, kind)
+    block, group = "tensor" if block is None else block, "tensor" if group is None else group
+    in_cut = _kept_cuts if is_plain(block) and is_plain(group) else _in_cut
+    formulas, own, cut = in_cut(target, kind, numbers.shape, block, group)
     given = given_for_blocks(kind, amax, scale, cut)  # type: ignore[arg-type]  # as above
-    formulas = scaled_formulas(target, kind, cut.block, cut.group)
-    own, by_name = record_by(kind, cut), given_of(formulas.scales[0].name, given)
+    by_name = given_of(formulas.scales[0].name, given)
     return quantized_whole(
         numbers, formulas, own, random_bits, n_random_bits, out, threads, by_name, cut
     )
@@ -135,6 +137,18 @@ def _plan(
 
 
 _plans = Plans(_plan)
+
+
+def _in_cut(
+    fmt: Format, scaling: Scaling, shape: tuple[int, ...], block: CutLike, group: CutLike
+) -> tuple[BlockFormat, RecordOf[Quantized], Partition]:
+    """Return the formulas of a tensor of that shape, its record, and how it is cut."""
+    cut = partition(shape, block, group)
+    check_group(cut, group, scaling)
+    return scaled_formulas(fmt, scaling, cut.block, cut.group), record_by(scaling, cut), cut
+
+
+_kept_cuts = lru_cache(maxsize=1024)(_in_cut)  # those of calls in a loop
 
 
 def block_format_given(fmt: object) -> BlockFormat | None:

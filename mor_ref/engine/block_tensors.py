@@ -52,4 +52,4 @@ def in_blocks(
         drops_sign_of_zero=record.drops_sign_of_zero,
         words=words,
     )
-    return InBlocks(scales, codes, sums, amaxes)
+    return InBlocks(*scales, codes, sums, amaxes)

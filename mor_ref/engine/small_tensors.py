@@ -19,7 +19,7 @@ from mor_ref.definitions.block_formats import (
 )
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.engine.amaxes import find_extremes, largest_of_groups, pattern_of
-from mor_ref.engine.block_formats import FACTORS, FormatScales, kernel_of, tries_together
+from mor_ref.engine.block_formats import FACTORS, kernel_of, tries_together
 from mor_ref.engine.blocks import WIDENED, Part, Place, Sides, only_part, row_bounds, words_of
 from mor_ref.engine.kernel import compiled_for
 from mor_ref.engine.nearest import elements_of
@@ -29,13 +29,18 @@ from mor_ref.engine.strips import TileScales
 
 _WORD, _NUMBER, _SUM = np.dtype(np.uint32), np.dtype(np.float32), np.dtype(np.uint64)
 _LARGEST = 1 << 18  # elements: more are worth threads
+_new = tuple.__new__  # of a named tuple: its own has the same arguments, and takes longer
 _WORDS = (np.dtype(np.uint16), _WORD)  # of bfloat16, and of all other numbers
 
 
 class InBlocks(NamedTuple):
-    """A tensor in a block format: its scales, codes, error sums of units, and amaxes of blocks."""
+    """A tensor in a block format: its scales, codes, error sums of units, and amaxes of blocks.
 
-    scales: FormatScales
+    The codes of the scales are by name, and the factors of blocks as the loops take them.
+    """
+
+    stored: dict[str, Bits]
+    scales: TileScales
     codes: NDArray[Any]
     sums: NDArray[np.uint64]
     amaxes: NDArray[np.uint32]
@@ -202,11 +207,11 @@ def in_steps(
     signs = run()(amaxes, *last.first, *above, *last.above, stored, None, *factors, *tried)
     if signs != _NOT_NEGATIVE:
         _refuse_negative(small.record, signs)
-    blocks, sums = TileScales(small.block, encode, decode), np.zeros(small.sums, _SUM)
+    blocks, sums = _new(TileScales, (small.block, encode, decode)), np.zeros(small.sums, _SUM)
     run()(x, *small.rows, blocks, rule, room, more, sums)
     if is_first:
         small.compiled[kind] = tuple(step.compiled for step in steps)
-    return InBlocks(FormatScales(codes, blocks), room, sums, amaxes)
+    return _new(InBlocks, (codes, blocks, room, sums, amaxes))
 
 
 _NOT_NEGATIVE = (0, 0)
