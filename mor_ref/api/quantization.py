@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,7 @@ from mor_ref.records import Values
 from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
+    from mor_ref.definitions.block_formats import BlockFormat
     from mor_ref.engine.small_tensors import InBlocks
     from mor_ref.engine.strips import TileScales
 
@@ -99,14 +101,20 @@ def quantized(
 ) -> OutcomeOfCodes[Quantized]:
     """Quantize a tensor with the amax of each block; `out` takes y as bfloat16."""
     cut, scaling, known, _ = blocks
-    formulas = scaled_formulas(fmt, scaling, cut.block, cut.group)
+    formulas, record_of = in_blocks_of(fmt, scaling, cut)
     by_name = given_of(formulas.scales[0].name, given)
-    record_of = record_by(scaling, cut)
     return outcome_of(numbers, formulas, cut, out, threads, record_of, given=by_name, amaxes=known)
 
 
-def record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
-    """Return how the record of a tensor with scales of a kind is made."""
+@lru_cache(maxsize=1024)
+def in_blocks_of(
+    fmt: Format, scaling: Scaling, cut: Partition
+) -> "tuple[BlockFormat, RecordOf[Quantized]]":
+    """Return a format with scales of a kind as a block format, and how a record is made."""
+    return scaled_formulas(fmt, scaling, cut.block, cut.group), _record_by(scaling, cut)
+
+
+def _record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
 
     def values(first: First, tensor: "InBlocks", _: None) -> Values:
         stored, encode = tensor.stored, tensor.scales.encode

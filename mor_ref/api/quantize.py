@@ -15,11 +15,10 @@ from mor_ref.api.block_formats import (
 from mor_ref.api.border import public
 from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
 from mor_ref.api.plans import Plans
-from mor_ref.api.quantization import Quantized, record_by
+from mor_ref.api.quantization import Quantized, in_blocks_of
 from mor_ref.argument_checks import UnknownNameError, hint_of, spelling
 from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
-from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import CutLike, Partition, in_one_block, is_plain, partition
 from mor_ref.definitions.catalogue import INTEGERS
 from mor_ref.definitions.format import Format
@@ -117,7 +116,7 @@ def quantize(
     numbers = numbers_from(x, "x")
     block, group = "tensor" if block is None else block, "tensor" if group is None else group
     in_cut = _kept_cuts if is_plain(block) and is_plain(group) else _in_cut
-    formulas, own, cut = in_cut(target, kind, numbers.shape, block, group)
+    formulas, own, cut = in_cut(target, kind, numbers.shape, block, group)  # type: ignore[arg-type]  # plain
     given = given_for_blocks(kind, amax, scale, cut)  # type: ignore[arg-type]  # as above
     by_name = given_of(formulas.scales[0].name, given)
     return quantized_whole(
@@ -145,7 +144,7 @@ def _in_cut(
     """Return the formulas of a tensor of that shape, its record, and how it is cut."""
     cut = partition(shape, block, group)
     check_group(cut, group, scaling)
-    return scaled_formulas(fmt, scaling, cut.block, cut.group), record_by(scaling, cut), cut
+    return *in_blocks_of(fmt, scaling, cut), cut
 
 
 _kept_cuts = lru_cache(maxsize=1024)(_in_cut)  # those of calls in a loop

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from mor_ref.engine.intrinsics import LANES, largest_of_lanes, use_full_vectors
-from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.kernel import integer_kernel, step
 from mor_ref.engine.strips import STRIP, prefetch_row, segment, strip_width, whole_segments
 from mor_ref.engine.widening import widen
 
@@ -49,7 +49,7 @@ def extremes_of_row(x, pattern, high, low):
             low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
 
 
-@kernel
+@integer_kernel
 def find_extremes(x, place, part, bounds, block, pattern, amax, minus_amin):
     """Find the largest magnitude of each block that a part touches, and minus the smallest.
 
@@ -77,7 +77,7 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, minus_amin):
                 smallest_of_segments(low, block, left, right, begin, minus_amin[i])
 
 
-@kernel
+@integer_kernel
 def largest_of_groups(amaxes, rows, columns, out):
     """Find the largest amax of each group, which has so many rows and columns of blocks."""
     for i in range(amaxes.shape[0]):

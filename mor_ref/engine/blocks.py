@@ -102,7 +102,7 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
     if numbers.dtype not in WIDENED:
         numbers.bits.setflags(write=False)  # so that a kernel is compiled for one kind of array
-        return Words(numbers.bits, _first_place(columns))
+        return tuple.__new__(Words, (numbers.bits, _first_place(columns)))
     bits = numbers.bits
     width = part.right - part.left
     if bits.size > width * (part.bottom - part.top):
@@ -110,7 +110,7 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
         piece = bits[rows].reshape(-1, columns)[:, part.left : part.right]
         bits = np.ascontiguousarray(piece).reshape(-1)
     wide: Bits = np.empty(bits.size, np.uint32)
-    _to_binary32(numbers.dtype)((bits.dtype, bits.flags.num), bits, wide, None)
+    _to_binary32(numbers.dtype)(bits, wide, None)
     wide.setflags(write=False)
     return Words(wide, Place(part.top, part.left, width))
 
@@ -124,7 +124,7 @@ def _first_place(columns: int) -> Place:
 def _to_binary32(dtype: np.dtype[Any]) -> encoding.Loop:
     if dtype == np.float16:
         widened = Direct(widen_array)
-        return lambda kind, bits, out, _: widened(kind, as_binary16(bits), out)
+        return lambda bits, out, _: widened((), as_binary16(bits), out)
     return encoding.loop_for(formats["f32"], "rne", SpecialCases(overflow="ieee"), dtype)
 
 

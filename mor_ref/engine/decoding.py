@@ -177,15 +177,14 @@ def decode_into(
 
 
 def decode_with(loop: Direct, bits: NDArray[np.uint32], codes: Bits, threads: int | None) -> None:
-    """Write the binary32 bits of each code, with the loop of its format."""
-    count = thread_count(threads, codes.size)
-    kind = codes.dtype, codes.flags.num, bits.dtype, bits.flags.num
+    """Write the binary32 bits of each code, with the loop of its format; codes lie in order."""
+    count, dtype = thread_count(threads, codes.size), codes.dtype
     if count == 1:
-        loop(kind, codes, bits)
+        loop(dtype, codes, bits)
     else:
 
         def decode_slice(part: slice) -> None:
-            loop(kind, codes[part], bits[part])
+            loop(dtype, codes[part], bits[part])
 
         for_each_slice(decode_slice, codes.size, count)
 

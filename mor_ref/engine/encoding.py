@@ -35,8 +35,9 @@ _MAGNITUDE = _U(0x7FFFFFFF)
 _BLOCK = PREFETCHED  # elements: short enough to be unrolled
 _PREFETCH_DISTANCE = 1024  # elements
 
-Kind = tuple[Any, ...]
-Loop = Callable[[Kind, Bits, Bits, Any], None]  # the kind of numbers and codes, and random words
+# Of numbers, codes and random words. The dtypes of numbers and codes are those of a loop, and they
+# lie in order.
+Loop = Callable[[Bits, Bits, Any], None]
 
 # ---------------------------------------------------------------------- scalar steps
 
@@ -219,14 +220,13 @@ def encode_into(
 ) -> None:
     """Write the code of each number, with the loop for its dtype."""
     bits, count = numbers.bits, thread_count(threads, codes.size)
-    kind = bits.dtype, bits.flags.num, codes.dtype, codes.flags.num
     if count == 1:
-        loop(kind, bits, codes, words)
+        loop(bits, codes, words)
         return
 
     def encode_slice(part: slice) -> None:
         own = None if words is None else RandomWords(words.words[part], words.n)
-        loop(kind, bits[part], codes[part], own)
+        loop(bits[part], codes[part], own)
 
     for_each_slice(encode_slice, codes.size, count)
 
@@ -249,24 +249,24 @@ def loop_for(fmt: Format, rounding: Rounding, special: SpecialCases, dtype: np.d
     """Return the loop that encodes numbers of a dtype, to be kept for the next call."""
     if dtype == np.float16:
         loop = loop_for(fmt, rounding, special, np.dtype(np.float32))
-        return lambda kind, bits, out, words: loop(kind, as_binary16(bits), out, words)
+        return lambda bits, out, words: loop(as_binary16(bits), out, words)
     source = BINARY64 if dtype == np.float64 else BINARY32
     word = source.word
     if fmt.is_power_of_two:
         row = power_of_two_target_for(fmt, rounding, special, source)
         powers = Direct(encode_array_as_powers_of_two, row, word)
-        return lambda kind, bits, out, _: powers(kind, bits, out)
+        return lambda bits, out, _: powers((), bits, out)
     target = target_for(fmt, rounding, special, source)
     if rounding == "sr":
         return _at_random(target, word)
     by_integers = Direct(encode_array, target, word)
     if not _is_to_nearest(fmt, rounding, special, source):
-        return lambda kind, bits, out, _: by_integers(kind, bits, out)
+        return lambda bits, out, _: by_integers((), bits, out)
     by_additions = Direct(encode_array_to_nearest, grid_of(fmt))
 
-    def encode_slice(kind: Kind, bits: Bits, out: Bits, _: Any) -> None:
+    def encode_slice(bits: Bits, out: Bits, _: Any) -> None:
         # The additions are those of IEEE 754, which a mode of the processor may change.
-        (by_additions if follows_ieee_754() else by_integers)(kind, bits, out)
+        (by_additions if follows_ieee_754() else by_integers)((), bits, out)
 
     return encode_slice
 
@@ -274,9 +274,9 @@ def loop_for(fmt: Format, rounding: Rounding, special: SpecialCases, dtype: np.d
 def _at_random(target: Any, word: Any) -> Loop:
     by_random_words = Direct(encode_array_at_random, target, word, reads=2)
 
-    def encode_slice(kind: Kind, bits: Bits, out: Bits, random: Any) -> None:
-        words, n = random.words, word(random.n)
-        by_random_words((*kind, words.dtype, words.flags.num), bits, words, n, out)
+    def encode_slice(bits: Bits, out: Bits, random: Any) -> None:
+        words, n = random
+        by_random_words(words.dtype, bits, words, word(n), out)
 
     return encode_slice
 

@@ -18,7 +18,7 @@ import pkgutil
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -318,7 +318,8 @@ class Direct:
     """A kernel that is told the same in each call but for some arrays; it checks no modes.
 
     Of those arrays, some were given to the caller, and their `kind` tells them apart: there is a
-    compiled function for each. It has their dtypes and flags, such as `x.dtype, x.flags.num`. The
+    compiled function for each. It has what may differ of dtypes, dimensions and order, such as
+    `x.dtype, x.flags.num`; numbers and codes of users lie in order before they come here. The
     caller has just made the others, by `np.empty` or `np.zeros`, and their dtypes and dimensions
     follow from those that were given. All else that it tells is the same as well. So there is an
     object for each place that calls, and for each row. The first arrays are those that the kernel
@@ -329,14 +330,14 @@ class Direct:
         self.kernel, self.row, self._reads = kernel, row, reads
         self._functions: dict[Any, Any] = {}
 
-    def __call__(self, kind: tuple[Any, ...], *arguments: Any) -> Any:
+    def __call__(self, kind: Hashable, *arguments: Any) -> Any:
         """Run the kernel with these arguments, some of which are of that kind, and with the row."""
         function = self._functions.get(kind)
         if function is None:
             given = arguments[: self._reads]
             function = compiled_for(self.kernel, (*arguments, *self.row), given)
             self._functions[kind] = function
-        return function(*arguments, *self.row)
+        return function(*(arguments + self.row))
 
 
 def compiled_for(

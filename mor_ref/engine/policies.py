@@ -62,7 +62,7 @@ def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
     """MOR-002 for units: which of their means are below T / 2^23."""
     own, accepted = in_order(errors), np.empty(errors.shape[:-1], np.bool_)
     limits = _one_limit(limit) if type(limit) is int else np.array(limit, _W, ndmin=1).reshape(-1)
-    _accept_means((own.flags.num, own.ndim), own, limits, accepted)
+    _accept_means(own.ndim, own, limits, accepted)
     return accepted
 
 
@@ -79,22 +79,49 @@ def note_accepted(
     All are left to rung 0, whatever `choice` holds.
     """
     own, units = in_order(errors), in_order(accepted)
-    kind = own.flags.num, own.ndim, units.flags.num
-    _take_rung(kind, choice, units, own, rung, fallback)
+    _take_rung((own.ndim, units.dtype), choice, units, own, rung, fallback)
+
+
+@integer_kernel
+def accept_smaller_sums(errors, others, accepted):
+    """MOR-003: sum <= sum of the yardstick."""
+    sums, yardsticks, units = errors.reshape(-1, 3), others.reshape(-1, 3), accepted.reshape(-1)
+    for n in range(units.size):
+        units[n] = sums[n, 0] <= yardsticks[n, 0]
+
+
+_accept_smaller_sums = Direct(accept_smaller_sums, reads=2)
 
 
 def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
     """MOR-003: a tie accepts."""
-    return errors[..., 0] <= yardstick[..., 0]
+    own, other = in_order(errors), in_order(yardstick)
+    accepted = np.empty(errors.shape[:-1], np.bool_)
+    _accept_smaller_sums(own.ndim, own, other, accepted)
+    return accepted
 
 
 def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
     """MOR-004: amax <= amin * ratio; the product of two binary32 numbers is exact in binary64."""
-    check_processor()  # this is not a kernel
-    amax, amin = (bits.view(np.float32).astype(np.float64) for bits in extremes)
+    check_processor()  # as kernels do that are not called directly
+    own, accepted = in_order(errors), np.empty(errors.shape[:-1], np.bool_)
     ratio = fmt.largest / float(fmt.smallest_normal or 1)
-    accepted: Accepted = (amax <= amin * ratio) | (errors[..., 1] == 0)
+    amax, amin = map(in_order, extremes)
+    _accept_ranges(own.ndim, own, amax, amin, ratio, accepted)
     return accepted
+
+
+@kernel
+def accept_ranges(errors, amax, amin, ratio, accepted):
+    """MOR-004: amax <= amin * ratio, or nothing counts."""
+    sums, highest, lowest = errors.reshape(-1, 3), amax.reshape(-1), amin.reshape(-1)
+    units = accepted.reshape(-1)
+    for n in range(units.size):
+        most = np.float64(float_of(lowest[n])) * ratio
+        units[n] = np.float64(float_of(highest[n])) <= most or sums[n, 1] == _W(0)
+
+
+_accept_ranges = Direct(accept_ranges, reads=3)
 
 
 # ---------------------------------------------------------------------- output

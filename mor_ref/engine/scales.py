@@ -20,7 +20,6 @@ from mor_ref.engine.blocks import (
 )
 from mor_ref.engine.intrinsics import shift_left, shift_right
 from mor_ref.engine.kernel import Direct, step
-from mor_ref.processor_modes import check_processor
 
 _U, _I = np.uint32, np.int32
 _HIDDEN = _U(1 << 23)
@@ -93,9 +92,8 @@ def _gathered(
     """Return the largest magnitude of each block, and minus the smallest if it is wanted."""
     whole = _whole_of(partition)
     if whole is not None:
-        amax, minus_amin = np.zeros(partition.grid, _U), None
-        if has_amin:
-            minus_amin = np.zeros(partition.grid, _U)
+        amax = np.zeros(partition.grid, _U)
+        minus_amin = np.zeros(partition.grid, _U) if has_amin else None
         _find(numbers, *whole, partition.columns, counted, amax, minus_amin)
         return amax, minus_amin
     gathered = [Gathered(partition, _U, 0, np.maximum) for _ in range(1 + has_amin)]
@@ -130,9 +128,8 @@ def _find(
     minus_amin: NDArray[np.uint32] | None,
 ) -> None:
     """Find the extremes of the blocks that a part touches."""
-    check_processor()  # as kernels do that are not called directly
     x, place = words_of(numbers, columns, part)
-    pattern, kind = pattern_of(x.dtype, counted), (x.dtype, x.flags.num, minus_amin is None)
+    pattern, kind = pattern_of(x.dtype, counted), (x.dtype, minus_amin is None)
     _find_extremes(kind, x, place, part, bounds, block, pattern, amax, minus_amin)
 
 

@@ -85,7 +85,7 @@ class _Step:
 
     def __init__(self, kernel: Any, given: Sequence[Any]) -> None:
         self.kernel, self.given = kernel, given
-        self.compiled: Callable[..., Any] | None = None
+        self.compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         self.compiled = compiled_for(self.kernel, arguments, self.given)
@@ -174,17 +174,16 @@ def in_steps(
         x = words_of(numbers, small.columns, small.part).bits
     if room is None:
         room = np.empty(x.size, kernels.dtype)
-    rule, more, last_step, given = kernels.grid, out, quantize_part, (x,)
-    kind = x.dtype, out is None, amaxes is None
+    rule, more, last_step = kernels.grid, out, quantize_part
+    given: tuple[Bits, ...] = (x,)
+    kind: tuple[Any, ...] = (x.dtype, out is None, amaxes is None)
     if random is not None:
         more, n = random
         rule, last_step, given = kernels.at_random(n), quantize_part_at_random, (x, more)
         kind = *kind, more.dtype
     steps = small.compiled.get(kind)
-    is_first = steps is None
-    if steps is None:
-        steps = small.steps(last_step, given, has_amaxes=amaxes is not None)
-    run = iter(steps).__next__
+    first = [] if steps else small.steps(last_step, given, has_amaxes=amaxes is not None)
+    run: Callable[[], Any] = iter(steps or first).__next__
     if amaxes is None:
         amaxes = np.zeros(last.grid, _WORD)
         run()(x, *small.find[x.dtype], amaxes, None)
@@ -209,8 +208,8 @@ def in_steps(
         _refuse_negative(small.record, signs)
     blocks, sums = _new(TileScales, (small.block, encode, decode)), np.zeros(small.sums, _SUM)
     run()(x, *small.rows, blocks, rule, room, more, sums)
-    if is_first:
-        small.compiled[kind] = tuple(step.compiled for step in steps)
+    if first:
+        small.compiled[kind] = [step.compiled for step in first]
     return _new(InBlocks, (codes, blocks, room, sums, amaxes))
 
 
