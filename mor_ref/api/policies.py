@@ -234,16 +234,6 @@ class Decided(NamedTuple):
     extremes: "Extremes"
 
 
-class MorArrays(NamedTuple):
-    """The result of MoR as the engine has it: `output` in one row, sums along the last axis."""
-
-    output: NDArray[np.uint16]
-    choice: NDArray[np.uint8]
-    tried: dict[str, Tried]
-    sums: "dict[str, Errors]"
-    extremes: "Extremes"
-
-
 def mix(
     numbers: Numbers,
     policy: Policy,
@@ -251,13 +241,13 @@ def mix(
     cuts: Cuts,
     threads: int | None,
     output: NDArray[np.uint16],
-) -> MorArrays:
+) -> Decided:
     """Try every representation (MOR-007), choose one for each unit, and write the output."""
     decision = decided(numbers, policy, scaling, cuts, threads, output)
     _write_other_rungs(
         output, numbers, policy, decision.tried, cuts.units, decision.choice, threads
     )
-    return MorArrays(output, *decision)
+    return decision
 
 
 class _Engine(NamedTuple):

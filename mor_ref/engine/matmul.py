@@ -52,7 +52,7 @@ def decode_scales(scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """GEM-003: the factors of elements that were multiplied by a scale."""
     own = in_order(scale)
     reciprocal = np.empty(own.shape, _F)
-    _reciprocals((own.flags.num, own.ndim), own, reciprocal)
+    _reciprocals(own.ndim, own, reciprocal)
     return reciprocal
 
 

@@ -10,8 +10,10 @@ from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.engine.amaxes import Counted, find_extremes, largest_of_groups, pattern_of
 from mor_ref.engine.blocks import (
+    WIDENED,
     Gathered,
     Part,
+    Place,
     Sides,
     for_each_part,
     only_part,
@@ -25,6 +27,7 @@ _U, _I = np.uint32, np.int32
 _HIDDEN = _U(1 << 23)
 _FRACTION = _U((1 << 23) - 1)
 _BIAS = _I(127)
+_WORDS = (np.dtype(np.uint16), np.dtype(np.uint32))  # of bfloat16, and of all other numbers
 
 
 class Extremes(NamedTuple):
@@ -90,47 +93,58 @@ def _gathered(
     has_amin: bool,
 ) -> tuple[Any, Any]:
     """Return the largest magnitude of each block, and minus the smallest if it is wanted."""
-    whole = _whole_of(partition)
-    if whole is not None:
-        amax = np.zeros(partition.grid, _U)
-        minus_amin = np.zeros(partition.grid, _U) if has_amin else None
-        _find(numbers, *whole, partition.columns, counted, amax, minus_amin)
-        return amax, minus_amin
+    whole = _whole_of(partition, counted)
+    if whole is None:
+        return _gathered_by_part(numbers, partition, threads, counted, has_amin=has_amin)
+    (part, told), x = whole, numbers.bits
+    if numbers.dtype in WIDENED:
+        x, _ = words_of(numbers, partition.columns, part)
+    amax = np.zeros(partition.grid, _U)
+    minus_amin = np.zeros(partition.grid, _U) if has_amin else None
+    _find_extremes((x.dtype, has_amin), x, *told[x.dtype], amax, minus_amin)
+    return amax, minus_amin
+
+
+@lru_cache(maxsize=1024)
+def _whole_of(
+    partition: Partition, counted: Counted
+) -> tuple[Part, dict[np.dtype[Any], tuple[Any, ...]]] | None:
+    """Return a tensor that is a single part, and what the kernel is told of it for each dtype."""
+    part = only_part(partition)
+    return None if part is None else (part, told_of(part, partition, counted))
+
+
+def told_of(
+    part: Part, partition: Partition, counted: Counted
+) -> dict[np.dtype[Any], tuple[Any, ...]]:
+    """Return what `find_extremes` is told of a whole tensor, for words of each dtype."""
+    place, block = Place(0, 0, partition.columns), Sides(*partition.block)
+    sides = place, part, row_bounds(part, block.rows), block
+    return {dtype: (*sides, pattern_of(dtype, counted)) for dtype in _WORDS}
+
+
+def _gathered_by_part(
+    numbers: Numbers,
+    partition: Partition,
+    threads: int | None,
+    counted: Counted,
+    *,
+    has_amin: bool,
+) -> tuple[Any, Any]:
     gathered = [Gathered(partition, _U, 0, np.maximum) for _ in range(1 + has_amin)]
     block = Sides(*partition.block)
 
     def find_in_part(part: Part) -> None:
         rooms = [one.room_for(part) for one in gathered]
         minus_amin, bounds = rooms[1] if has_amin else None, row_bounds(part, block.rows)
-        _find(numbers, part, bounds, block, partition.columns, counted, rooms[0], minus_amin)
+        x, place = words_of(numbers, partition.columns, part)
+        pattern, kind = pattern_of(x.dtype, counted), (x.dtype, has_amin)
+        _find_extremes(kind, x, place, part, bounds, block, pattern, rooms[0], minus_amin)
         for one, room in zip(gathered, rooms, strict=True):
             one.add(part, room)
 
     for_each_part(find_in_part, partition.rows, partition.columns, threads)
     return gathered[0].blocks, gathered[-1].blocks
-
-
-@lru_cache(maxsize=1024)
-def _whole_of(partition: Partition) -> tuple[Part, NDArray[np.int64], Sides] | None:
-    """Return a whole tensor as one part, the rows where it is cut, and the sides of its blocks."""
-    part, block = only_part(partition), Sides(*partition.block)
-    return None if part is None else (part, row_bounds(part, block.rows), block)
-
-
-def _find(
-    numbers: Numbers,
-    part: Part,
-    bounds: NDArray[np.int64],
-    block: Sides,
-    columns: int,
-    counted: Counted,
-    amax: NDArray[np.uint32],
-    minus_amin: NDArray[np.uint32] | None,
-) -> None:
-    """Find the extremes of the blocks that a part touches."""
-    x, place = words_of(numbers, columns, part)
-    pattern, kind = pattern_of(x.dtype, counted), (x.dtype, minus_amin is None)
-    _find_extremes(kind, x, place, part, bounds, block, pattern, amax, minus_amin)
 
 
 _find_extremes = Direct(find_extremes)

@@ -18,19 +18,18 @@ from mor_ref.definitions.block_formats import (
     percentiles_of,
 )
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.engine.amaxes import find_extremes, largest_of_groups, pattern_of
+from mor_ref.engine.amaxes import find_extremes, largest_of_groups
 from mor_ref.engine.block_formats import FACTORS, kernel_of, tries_together
 from mor_ref.engine.blocks import WIDENED, Part, Place, Sides, only_part, row_bounds, words_of
 from mor_ref.engine.kernel import compiled_for
 from mor_ref.engine.nearest import elements_of
 from mor_ref.engine.quantization import quantize_part, quantize_part_at_random, rule_at_random
-from mor_ref.engine.scales import blocks_in
+from mor_ref.engine.scales import blocks_in, told_of
 from mor_ref.engine.strips import TileScales
 
 _WORD, _NUMBER, _SUM = np.dtype(np.uint32), np.dtype(np.float32), np.dtype(np.uint64)
 _LARGEST = 1 << 18  # elements: more are worth threads
 _new = tuple.__new__  # of a named tuple: its own has the same arguments, and takes longer
-_WORDS = (np.dtype(np.uint16), _WORD)  # of bfloat16, and of all other numbers
 
 
 class InBlocks(NamedTuple):
@@ -50,7 +49,6 @@ class _Kernels:
     """The kernels of a record, and what they are told of it whatever the sides of a tensor are."""
 
     def __init__(self, record: BlockFormat) -> None:
-        self.patterns = {dtype: pattern_of(dtype, record.counted) for dtype in _WORDS}
         self.grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
         self.dtype = code_dtype(record.fmt)
         self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
@@ -120,10 +118,7 @@ class SmallTensor:
             )
         ]
         self.outer, self.last = scales[:-1], scales[-1]
-        self.find = {
-            dtype: (place, part, bounds, block, pattern)
-            for dtype, pattern in kernels.patterns.items()
-        }
+        self.find = told_of(part, cut, record.counted)
         self.rows = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
         self.tries: tuple[Any, ...] | None = None
         if len(record.tries) > 1:

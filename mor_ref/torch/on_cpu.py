@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from mor_ref.api.policies import Cuts, MorArrays, cuts_of, mix
+from mor_ref.api.policies import Cuts, Decided, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
@@ -30,7 +30,8 @@ class Quantization(NamedTuple):
 
     given: LaidOut
     cuts: Cuts
-    mixed: MorArrays
+    mixed: Decided
+    output: np.ndarray[Any, np.dtype[np.uint16]]
 
 
 def quantized(
@@ -55,12 +56,12 @@ def quantization(
     cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, tensor_recipe.scales)
     output = np.empty(given.numbers.bits.size, np.uint16)
     mixed = mix(given.numbers, given.policy, tensor_recipe.scales, cuts, None, output)
-    return Quantization(given, cuts, mixed)
+    return Quantization(given, cuts, mixed, output)
 
 
 def results(found: Quantization, shape: torch.Size) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the numbers in bfloat16, in that shape, and the statistics."""
-    given, codes = found.given, found.mixed.output
+    given, codes = found.given, found.output
     if given.is_transposed:
         codes = np.ascontiguousarray(codes.reshape(given.sides).T)
     y = torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).reshape(shape)
@@ -82,7 +83,7 @@ def laid_out(x: torch.Tensor, policy: Policy, tensor_recipe: TensorRecipe, axis:
 _cuts = lru_cache(maxsize=1024)(cuts_of)  # a model has few shapes, and the same in each step
 
 
-def _statistics(policy: Policy, mixed: MorArrays) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _statistics(policy: Policy, mixed: Decided) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the integers that `TensorRecipe.statistics` names."""
     amax, amin = mixed.extremes
     lowest = int((amin - np.uint32(1)).min(initial=0xFFFFFFFF)) + 1 & 0xFFFFFFFF  # 0 is for none
