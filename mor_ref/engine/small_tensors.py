@@ -27,9 +27,8 @@ from mor_ref.engine.quantization import quantize_part, quantize_part_at_random, 
 from mor_ref.engine.scales import blocks_in, told_of
 from mor_ref.engine.strips import TileScales
 
-_WORD, _NUMBER, _SUM = np.dtype(np.uint32), np.dtype(np.float32), np.dtype(np.uint64)
+_WORD = np.dtype(np.uint32)
 _LARGEST = 1 << 18  # elements: more are worth threads
-_new = tuple.__new__  # of a named tuple: its own has the same arguments, and takes longer
 
 
 class InBlocks(NamedTuple):
@@ -55,7 +54,7 @@ class _Kernels:
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
         self._fmt, self._drops = record.fmt, record.drops_sign_of_zero
         # By which scales blocks share, and by the kinds of arrays that are given.
-        self.compiled: dict[tuple[bool, ...], dict[Any, Sequence[Callable[..., Any]]]] = {}
+        self.steps: dict[tuple[bool, ...], dict[Any, list[_Step]]] = {}
 
     def at_random(self, n_random_bits: int) -> Any:
         """Return what stochastic rounding takes."""
@@ -90,6 +89,54 @@ class _Step:
         return self.compiled(*arguments)
 
 
+class _Text:
+    """The text of a function that calls kernels one after the other, and what it is told.
+
+    Tensors whose scales have the same places have the same text. Written out, the calls take two
+    thirds of the time of loops over scales.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.kernels: list[Any] = []
+        self.told: dict[str, Any] = {}
+
+    def let(self, name: str, value: Any) -> str:
+        """Return the name of a value that the function is told."""
+        self.told[name] = value
+        return name
+
+    def each(self, name: str, values: Sequence[Any]) -> list[str]:
+        """Return the names of several such values."""
+        return [self.let(f"{name}_{n}", value) for n, value in enumerate(values)]
+
+    def call(self, kernel: Any, *arguments: str) -> None:
+        """Add a call of a kernel, whose results are signs, if it has any."""
+        self.lines.append(f"signs = step_{len(self.kernels)}({', '.join(arguments)})")
+        self.kernels.append(kernel)
+
+    def make(self, name: str, how: str, shape: str, dtype: str) -> None:
+        """Add an array, which is `empty` or `zeros`."""
+        self.lines.append(f"{name} = {how}({shape}, {dtype})")
+
+    @property
+    def function(self) -> Callable[..., InBlocks]:
+        """The function, whose first argument has the steps and what it is told."""
+        steps = (f"step_{n}" for n in range(len(self.kernels)))
+        names = ", ".join([*steps, *self.told])
+        body = "\n    ".join([f"{names} = told", *self.lines])
+        return _compiled(f"def quantize(told, x, room, more, rule, amaxes):\n    {body}\n")
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> Callable[..., InBlocks]:
+    """Return the function of a text, which has nothing but words of this module."""
+    names = dict(_NAMES)
+    exec(compile(source, "<small tensors>", "exec"), names)  # noqa: S102  # see above
+    function: Callable[..., InBlocks] = names["quantize"]
+    return function
+
+
 class SmallTensor:
     """A tensor that is one part, in the blocks of a record and in units."""
 
@@ -100,7 +147,6 @@ class SmallTensor:
         place, bounds = Place(0, 0, units.columns), row_bounds(part, block.rows)
         self.record, self.part, self.columns, self.block = record, part, units.columns, block
         self.sums = (*units.grid, 3)
-        self.has_decode, self.has_encode = record.decode is not None, record.encode is not None
         parts = [cut.regrouped(scale.over).groups for scale in record.scales[:-1]]
         sides = [*(own.block for own in parts), cut.block]
         scales = [
@@ -117,24 +163,78 @@ class SmallTensor:
                 zip([*parts, cut], record.scales, kernels.rules, strict=True)
             )
         ]
-        self.outer, self.last = scales[:-1], scales[-1]
+        self.scales = scales
         self.find = told_of(part, cut, record.counted)
         self.rows = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
-        self.tries: tuple[Any, ...] | None = None
+        self.tries: tuple[Any, ...] = ()
         if len(record.tries) > 1:
             check_rows(record, block.rows)
             together, height, nan = tries_together(record, block)
             across = 0, cut.grid[1], block, units.rows, units.columns
             self.tries = place, *across, together, height, kernels.grid, nan
-        shared = tuple(scale.is_shared for scale in self.outer)
-        self.compiled = kernels.compiled.setdefault(shared, {})
+        shared = tuple(scale.is_shared for scale in scales)
+        self._steps = kernels.steps.setdefault(shared, {})
+        self.calls: dict[Any, tuple[Callable[..., InBlocks], tuple[Any, ...]]] = {}
 
-    def steps(self, last: Any, given: Sequence[Any], *, has_amaxes: bool) -> list[_Step]:
-        """Return the steps of a call, which are compiled for its arguments."""
-        kernels: list[Any] = [] if has_amaxes else [find_extremes]
-        for scale, rule in zip([*self.outer, self.last], self.kernels.rules, strict=True):
-            kernels += [largest_of_groups, rule.run] if scale.is_shared else [rule.run]
-        return [_Step(kernel, given) for kernel in (*kernels, last)]
+    def call_of(
+        self, kind: tuple[Any, ...], last: Any, given: Sequence[Any]
+    ) -> tuple[Callable[..., InBlocks], tuple[Any, ...]]:
+        """Return the function that quantizes arrays of a kind, and what it is told.
+
+        It is kept as soon as another call has compiled its kernels.
+        """
+        text = self._text(kind[0], last, has_amaxes=not kind[2])
+        steps = self._steps.setdefault(kind, [_Step(kernel, given) for kernel in text.kernels])
+        functions = [step.compiled for step in steps]
+        constants = text.told.values()
+        if None in functions:
+            return text.function, (*steps, *constants)
+        call = self.calls[kind] = text.function, (*functions, *constants)
+        return call
+
+    def _text(self, dtype: np.dtype[Any], last_step: Any, *, has_amaxes: bool) -> _Text:
+        """Return the text for words of a dtype: all arrays but those that are given are made."""
+        text, of_blocks = _Text(), "amaxes"
+        grid = text.let("grid", self.scales[-1].grid)
+        if not has_amaxes:
+            text.make("amaxes", "zeros", grid, "WORD")
+            text.call(find_extremes, "x", *text.each("find", self.find[dtype]), "amaxes", "None")
+        above: list[str] = []  # the numbers of each scale, and its amaxes
+        stored: list[str] = []
+        for n, (scale, rule) in enumerate(zip(self.scales, self.kernels.rules, strict=True)):
+            own, numbers, factors = text.let(f"grid_{n}", scale.grid), "None", ["None", "None"]
+            words, codes = of_blocks, f"codes_{n}"
+            tries: list[str] = []
+            text.make(codes, "empty", own, text.let(f"dtype_{n}", scale.dtype))
+            if scale.is_shared:
+                words = f"amaxes_{n}"
+                text.make(words, "zeros", own, "WORD")
+                counts = text.each(f"shared_{n}", scale.of_blocks)
+                text.call(largest_of_groups, of_blocks, *counts, words)
+            if scale is self.scales[-1]:
+                factors = [*FACTORS]
+                for name in FACTORS:
+                    is_none = getattr(self.record, name) is None
+                    text.lines.append(f"{name} = {None if is_none else f'empty({grid}, WORD)'}")
+                tries = ["x", *text.each("tries", self.tries)] if self.tries else []
+            else:
+                numbers = f"numbers_{n}"
+                text.make(numbers, "empty", own, "NUMBER")
+            told = text.each(f"first_{n}", scale.first), above, text.each(f"above_{n}", scale.above)
+            arguments = (name for names in told for name in names)
+            text.call(rule.run, words, *arguments, codes, numbers, *factors, *tries)
+            above += numbers, words
+            stored += [f"{scale.name!r}: {codes}"]
+        text.lines += [
+            f"if signs != (0, 0): refuse({text.let('record', self.record)}, signs)",
+            f"scales = new(TileScales, ({text.let('block', self.block)}, encode, decode))",
+        ]
+        text.make("sums", "zeros", text.let("sides", self.sums), "SUM")
+        rows = text.each("rows", self.rows)
+        text.call(last_step, "x", *rows, "scales", "rule", "room", "more", "sums")
+        stored_codes = f"{{{', '.join(stored)}}}"
+        text.lines += [f"return new(InBlocks, ({stored_codes}, scales, room, sums, amaxes))"]
+        return text
 
 
 @lru_cache(maxsize=256)
@@ -164,54 +264,40 @@ def in_steps(
     With random words, codes are rounded at random, and there is no `out`. All other arrays are made
     here, of dtypes that follow from the record. What is given lies in order.
     """
-    (x, dtype, _), kernels, last = numbers, small.kernels, small.last
+    x, dtype, _ = numbers
     if dtype in WIDENED:
         x = words_of(numbers, small.columns, small.part).bits
     if room is None:
-        room = np.empty(x.size, kernels.dtype)
-    rule, more, last_step = kernels.grid, out, quantize_part
-    given: tuple[Bits, ...] = (x,)
-    kind: tuple[Any, ...] = (x.dtype, out is None, amaxes is None)
+        room = np.empty(x.size, small.kernels.dtype)
+    rule, more = small.kernels.grid, out
+    kind: tuple[Any, ...] = x.dtype, out is None, amaxes is None
     if random is not None:
         more, n = random
-        rule, last_step, given = kernels.at_random(n), quantize_part_at_random, (x, more)
-        kind = *kind, more.dtype
-    steps = small.compiled.get(kind)
-    first = [] if steps else small.steps(last_step, given, has_amaxes=amaxes is not None)
-    run: Callable[[], Any] = iter(steps or first).__next__
-    if amaxes is None:
-        amaxes = np.zeros(last.grid, _WORD)
-        run()(x, *small.find[x.dtype], amaxes, None)
-    codes: dict[str, Bits] = {}
-    above: tuple[NDArray[Any], ...] = ()  # the numbers of each scale, and its amaxes
-    for scale in small.outer:
-        words = amaxes
-        if scale.is_shared:
-            words = np.zeros(scale.grid, _WORD)
-            run()(amaxes, *scale.of_blocks, words)
-        stored = codes[scale.name] = np.empty(scale.grid, scale.dtype)
-        own = np.empty(scale.grid, _NUMBER)
-        run()(words, *scale.first, *above, *scale.above, stored, own, None, None)
-        above += (own, words)
-    stored = codes[last.name] = np.empty(last.grid, last.dtype)
-    decode = np.empty(last.grid, _WORD) if small.has_decode else None
-    encode = np.empty(last.grid, _WORD) if small.has_encode else None
-    tried = () if small.tries is None else (x, *small.tries)
-    factors = decode, encode
-    signs = run()(amaxes, *last.first, *above, *last.above, stored, None, *factors, *tried)
-    if signs != _NOT_NEGATIVE:
-        _refuse_negative(small.record, signs)
-    blocks, sums = _new(TileScales, (small.block, encode, decode)), np.zeros(small.sums, _SUM)
-    run()(x, *small.rows, blocks, rule, room, more, sums)
-    if first:
-        small.compiled[kind] = [step.compiled for step in first]
-    return _new(InBlocks, (codes, blocks, room, sums, amaxes))
-
-
-_NOT_NEGATIVE = (0, 0)
+        rule, kind = small.kernels.at_random(n), (*kind, more.dtype)
+    call = small.calls.get(kind)
+    if call is None:
+        is_random = random is not None
+        last_step = quantize_part_at_random if is_random else quantize_part
+        call = small.call_of(kind, last_step, (x, more) if is_random else (x,))
+    quantize, told = call
+    return quantize(told, x, room, more, rule, amaxes)
 
 
 def _refuse_negative(record: BlockFormat, signs: Sequence[int]) -> None:
     for factor, sign in zip(FACTORS, signs, strict=True):
         if sign:
             raise ValueError(negative_factor(record, factor))
+
+
+# The words of texts.
+_NAMES: dict[str, Any] = {
+    "zeros": np.zeros,
+    "empty": np.empty,
+    "new": tuple.__new__,  # of a named tuple, which takes longer by itself
+    "WORD": _WORD,
+    "NUMBER": np.dtype(np.float32),
+    "SUM": np.dtype(np.uint64),
+    "TileScales": TileScales,
+    "InBlocks": InBlocks,
+    "refuse": _refuse_negative,
+}
