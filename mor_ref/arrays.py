@@ -226,14 +226,12 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
 
 def _check_codes(array: NDArray[Any], bits: int, argument: str, *, is_list: bool) -> None:
     """Refuse codes that are not integers of at most so many bits (DEC-004)."""
-    is_empty_list = array.size == 0 and is_list
-    if array.dtype.kind not in "ui" and not is_empty_list:
-        view = (
-            " (.view() shows the codes of a small float dtype)" if array.dtype.kind == "V" else ""
-        )
+    kind = array.dtype.kind
+    if kind not in "ui" and not (is_list and array.size == 0):
+        view = " (.view() shows the codes of a small float dtype)" if kind == "V" else ""
         raise TypeError(f"{argument} has dtype {array.dtype}; give unsigned integers{view}")
     if array.size:
-        lowest = 0 if array.dtype.kind == "u" else int(array.min())
+        lowest = 0 if kind == "u" else int(array.min())
         highest = int(array.max())
         if lowest < 0 or highest >> bits:
             wrong = lowest if lowest < 0 else highest

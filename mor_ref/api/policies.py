@@ -203,7 +203,7 @@ def cuts_of(
     scaling: Scaling,
 ) -> Cuts:
     """Return the partitions of a tensor of that shape; refuse those that do not go together."""
-    if is_plain(block) and is_plain(group):
+    if is_plain(block):  # as the group of a policy is
         return _kept_cuts(shape, block, group, unit, scaling)  # type: ignore[arg-type]  # as they are
     return _cuts_of(shape, block, group, unit, scaling)
 
@@ -357,6 +357,8 @@ def _write_other_rungs(
     threads: int | None,
 ) -> None:
     """Write the units that did not take the first rung, whose output is there already."""
+    if choice.tobytes().count(0) == choice.size:
+        return
     for index, rung in enumerate(policy.ladder[1:], start=1):
         tried[rung.name].write(units, choice, index, output, threads)
     _engine().keep(numbers, units, choice, len(policy.ladder), output, threads)

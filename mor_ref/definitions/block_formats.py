@@ -152,6 +152,11 @@ class BlockFormat:
         return hash(self.text)
 
     @functools.cached_property
+    def has_functions(self) -> bool:
+        """Whether its formulas have functions of a user."""
+        return bool(self.functions)
+
+    @functools.cached_property
     def fmt(self) -> ElementFormat:
         """The format of the elements."""
         return as_element_format(self.element)

@@ -116,10 +116,9 @@ def in_one_block(shape: tuple[int, ...]) -> Partition:
 
 def is_plain(cut: CutLike) -> bool:
     """Return whether equal cuts mean the same: 1.0 and True, which equal 1, are refused."""
-    kind = type(cut)
-    if kind is str:
-        return True
-    return kind is tuple and all(type(side) is int for side in cut)  # type: ignore[union-attr]
+    if type(cut) is not tuple:
+        return type(cut) is str
+    return len(cut) == 2 and type(cut[0]) is int and type(cut[1]) is int
 
 
 def _partition(shape: tuple[int, ...], block: CutLike, group: CutLike) -> Partition:

@@ -30,7 +30,7 @@ def in_blocks(
     The amaxes of the blocks may be known. Amaxes and numbers of scales may be given (BLF-008). With
     random words, codes are rounded at random (QNT-005), and there is no `out`.
     """
-    if record.functions:
+    if record.has_functions:
         check_functions(record)
     if threads is None and not given:
         small = small_tensor(record, units)

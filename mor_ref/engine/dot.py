@@ -78,19 +78,28 @@ def add_up(
     """
     rows, columns = a.shape
     chunks = room_for_chunks(c.size, chunk_count(loop.profile, columns)) if keeps else _NO_CHUNKS
-    kind = a.flags.num, b.flags.num
-
-    def work(pairs: Pairs) -> None:
-        check_processor()  # as kernels do that are not called directly
-        room = NO_ROOM
-        if columns > _LONG:
-            rows_of_both = pairs.last_a - pairs.first_a + pairs.last_b - pairs.first_b
-            room = room_of(rows_of_both * (columns + chunk_length(loop.profile)))
-        loop.run(kind, a, b, *scales, c, pairs, chunks, room)
-
-    pairs = _pairs(rows, len(b), columns, crossed)
-    for_each(work, pairs, thread_count(threads, c.size * columns))
+    pairs, count = _pairs(rows, len(b), columns, crossed), thread_count(threads, c.size * columns)
+    work = functools.partial(_add_pairs, loop, a, b, scales, c, chunks)
+    for_each(work, pairs, count)
     return chunks
+
+
+def _add_pairs(
+    loop: Loop,
+    a: Bits,
+    b: Bits,
+    scales: tuple[Scales, Scales],
+    c: NDArray[np.float32],
+    chunks: Chunks,
+    pairs: Pairs,
+) -> None:
+    """Add the products of some pairs of rows to c."""
+    check_processor()  # as kernels do that are not called directly
+    room, columns = NO_ROOM, a.shape[1]
+    if columns > _LONG:
+        rows_of_both = pairs.last_a - pairs.first_a + pairs.last_b - pairs.first_b
+        room = room_of(rows_of_both * (columns + chunk_length(loop.profile)))
+    loop.run((), a, b, *scales, c, pairs, chunks, room)
 
 
 @functools.lru_cache(maxsize=256)

@@ -69,7 +69,7 @@ def amax_of_blocks(
 def extremes(numbers: Numbers, partition: Partition, threads: int | None) -> Extremes:
     """Return the extremes of each block among its finite numbers."""
     amax, minus_amin = _gathered(numbers, partition, threads, "finite", has_amin=True)
-    return Extremes(amax, np.negative(minus_amin))
+    return tuple.__new__(Extremes, (amax, np.negative(minus_amin)))
 
 
 def word_of(numbers: Numbers) -> np.dtype[Any]:

@@ -54,7 +54,7 @@ class _Kernels:
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
         self._fmt, self._drops = record.fmt, record.drops_sign_of_zero
         # By which scales blocks share, and by the kinds of arrays that are given.
-        self.steps: dict[tuple[bool, ...], dict[Any, list[_Step]]] = {}
+        self.compiled: dict[tuple[bool, ...], dict[Any, list[Any]]] = {}
 
     def at_random(self, n_random_bits: int) -> Any:
         """Return what stochastic rounding takes."""
@@ -78,15 +78,21 @@ class _Scale(NamedTuple):
 
 
 class _Step:
-    """A kernel whose compiled function the arguments of its first call show."""
+    """A kernel whose compiled function the arguments of its first call show; it takes its place."""
 
-    def __init__(self, kernel: Any, given: Sequence[Any]) -> None:
-        self.kernel, self.given = kernel, given
-        self.compiled: Any = None
+    def __init__(self, kernel: Any, reads: Sequence[int], at: int, *lists: list[Any]) -> None:
+        """`reads` are the places of arguments that are given, `at` is the place in the lists."""
+        self._kernel, self._reads, self._at, self._lists = kernel, reads, at, lists
 
     def __call__(self, *arguments: Any) -> Any:
-        self.compiled = compiled_for(self.kernel, arguments, self.given)
-        return self.compiled(*arguments)
+        given = [arguments[n] for n in self._reads]
+        function = compiled_for(self._kernel, arguments, given)
+        for functions in self._lists:
+            functions[self._at] = function
+        return function(*arguments)
+
+
+_GIVEN = ("x", "words")  # names of arrays that kernels only read
 
 
 class _Text:
@@ -98,7 +104,7 @@ class _Text:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.kernels: list[Any] = []
+        self.kernels: list[tuple[Any, list[int]]] = []  # and which of their arguments are given
         self.told: dict[str, Any] = {}
 
     def let(self, name: str, value: Any) -> str:
@@ -113,7 +119,8 @@ class _Text:
     def call(self, kernel: Any, *arguments: str) -> None:
         """Add a call of a kernel, whose results are signs, if it has any."""
         self.lines.append(f"signs = step_{len(self.kernels)}({', '.join(arguments)})")
-        self.kernels.append(kernel)
+        reads = [n for n, name in enumerate(arguments) if name in _GIVEN]
+        self.kernels.append((kernel, reads))
 
     def make(self, name: str, how: str, shape: str, dtype: str) -> None:
         """Add an array, which is `empty` or `zeros`."""
@@ -125,7 +132,7 @@ class _Text:
         steps = (f"step_{n}" for n in range(len(self.kernels)))
         names = ", ".join([*steps, *self.told])
         body = "\n    ".join([f"{names} = told", *self.lines])
-        return _compiled(f"def quantize(told, x, room, more, rule, amaxes):\n    {body}\n")
+        return _compiled(f"def quantize(told, x, room, out, words, rule, amaxes):\n    {body}\n")
 
 
 @lru_cache(maxsize=256)
@@ -135,6 +142,9 @@ def _compiled(source: str) -> Callable[..., InBlocks]:
     exec(compile(source, "<small tensors>", "exec"), names)  # noqa: S102  # see above
     function: Callable[..., InBlocks] = names["quantize"]
     return function
+
+
+_Call = tuple[Callable[..., InBlocks], list[Any]]  # a function, and what it is told
 
 
 class SmallTensor:
@@ -173,26 +183,21 @@ class SmallTensor:
             across = 0, cut.grid[1], block, units.rows, units.columns
             self.tries = place, *across, together, height, kernels.grid, nan
         shared = tuple(scale.is_shared for scale in scales)
-        self._steps = kernels.steps.setdefault(shared, {})
-        self.calls: dict[Any, tuple[Callable[..., InBlocks], tuple[Any, ...]]] = {}
+        self._compiled = kernels.compiled.setdefault(shared, {})
+        self.calls: dict[Any, _Call] = {}
 
-    def call_of(
-        self, kind: tuple[Any, ...], last: Any, given: Sequence[Any]
-    ) -> tuple[Callable[..., InBlocks], tuple[Any, ...]]:
-        """Return the function that quantizes arrays of a kind, and what it is told.
-
-        It is kept as soon as another call has compiled its kernels.
-        """
-        text = self._text(kind[0], last, has_amaxes=not kind[2])
-        steps = self._steps.setdefault(kind, [_Step(kernel, given) for kernel in text.kernels])
-        functions = [step.compiled for step in steps]
-        constants = text.told.values()
-        if None in functions:
-            return text.function, (*steps, *constants)
-        call = self.calls[kind] = text.function, (*functions, *constants)
+    def call_of(self, kind: tuple[Any, ...], *, is_random: bool) -> _Call:
+        """Return the function that quantizes arrays of a kind, and what it is told."""
+        text = self._text(kind[0], is_random=is_random, has_amaxes=not kind[2])
+        compiled = self._compiled.setdefault(kind, [None] * len(text.kernels))
+        told = [*compiled, *text.told.values()]
+        for at, (kernel, reads) in enumerate(text.kernels):
+            if compiled[at] is None:
+                told[at] = _Step(kernel, reads, at, compiled, told)
+        call = self.calls[kind] = text.function, told
         return call
 
-    def _text(self, dtype: np.dtype[Any], last_step: Any, *, has_amaxes: bool) -> _Text:
+    def _text(self, dtype: np.dtype[Any], *, is_random: bool, has_amaxes: bool) -> _Text:
         """Return the text for words of a dtype: all arrays but those that are given are made."""
         text, of_blocks = _Text(), "amaxes"
         grid = text.let("grid", self.scales[-1].grid)
@@ -231,7 +236,9 @@ class SmallTensor:
         ]
         text.make("sums", "zeros", text.let("sides", self.sums), "SUM")
         rows = text.each("rows", self.rows)
-        text.call(last_step, "x", *rows, "scales", "rule", "room", "more", "sums")
+        last = quantize_part_at_random if is_random else quantize_part
+        more = "words" if is_random else "out"
+        text.call(last, "x", *rows, "scales", "rule", "room", more, "sums")
         stored_codes = f"{{{', '.join(stored)}}}"
         text.lines += [f"return new(InBlocks, ({stored_codes}, scales, room, sums, amaxes))"]
         return text
@@ -269,18 +276,13 @@ def in_steps(
         x = words_of(numbers, small.columns, small.part).bits
     if room is None:
         room = np.empty(x.size, small.kernels.dtype)
-    rule, more = small.kernels.grid, out
+    rule, words = small.kernels.grid, None
     kind: tuple[Any, ...] = x.dtype, out is None, amaxes is None
     if random is not None:
-        more, n = random
-        rule, kind = small.kernels.at_random(n), (*kind, more.dtype)
-    call = small.calls.get(kind)
-    if call is None:
-        is_random = random is not None
-        last_step = quantize_part_at_random if is_random else quantize_part
-        call = small.call_of(kind, last_step, (x, more) if is_random else (x,))
-    quantize, told = call
-    return quantize(told, x, room, more, rule, amaxes)
+        words, n = random
+        rule, kind = small.kernels.at_random(n), (*kind, words.dtype)
+    quantize, told = small.calls.get(kind) or small.call_of(kind, is_random=random is not None)
+    return quantize(told, x, room, out, words, rule, amaxes)
 
 
 def _refuse_negative(record: BlockFormat, signs: Sequence[int]) -> None:
