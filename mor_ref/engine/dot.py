@@ -79,8 +79,11 @@ def add_up(
     rows, columns = a.shape
     chunks = room_for_chunks(c.size, chunk_count(loop.profile, columns)) if keeps else _NO_CHUNKS
     pairs, count = _pairs(rows, len(b), columns, crossed), thread_count(threads, c.size * columns)
-    work = functools.partial(_add_pairs, loop, a, b, scales, c, chunks)
-    for_each(work, pairs, count)
+    if count == 1:
+        for own in pairs:
+            _add_pairs(loop, a, b, scales, c, chunks, own)
+    else:
+        for_each(functools.partial(_add_pairs, loop, a, b, scales, c, chunks), pairs, count)
     return chunks
 
 

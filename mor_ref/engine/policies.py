@@ -26,6 +26,7 @@ from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
 _W = np.uint64
+_TRUTH = np.dtype(np.bool_)
 _BF16 = formats["bf16"]
 
 Errors = NDArray[np.uint64]  # sum, nonzero and nonfinite along the last axis
@@ -60,7 +61,7 @@ _accept_means, _take_rung = Direct(accept_means), Direct(take_rung, reads=0)
 
 def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
     """MOR-002 for units: which of their means are below T / 2^23."""
-    own, accepted = in_order(errors), np.empty(errors.shape[:-1], np.bool_)
+    own, accepted = in_order(errors), np.empty(errors.shape[:-1], _TRUTH)
     limits = _one_limit(limit) if type(limit) is int else np.array(limit, _W, ndmin=1).reshape(-1)
     _accept_means(own.ndim, own, limits, accepted)
     return accepted
@@ -96,7 +97,7 @@ _accept_smaller_sums = Direct(accept_smaller_sums, reads=2)
 def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
     """MOR-003: a tie accepts."""
     own, other = in_order(errors), in_order(yardstick)
-    accepted = np.empty(errors.shape[:-1], np.bool_)
+    accepted = np.empty(errors.shape[:-1], _TRUTH)
     _accept_smaller_sums(own.ndim, own, other, accepted)
     return accepted
 
@@ -104,7 +105,7 @@ def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
 def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
     """MOR-004: amax <= amin * ratio; the product of two binary32 numbers is exact in binary64."""
     check_processor()  # as kernels do that are not called directly
-    own, accepted = in_order(errors), np.empty(errors.shape[:-1], np.bool_)
+    own, accepted = in_order(errors), np.empty(errors.shape[:-1], _TRUTH)
     ratio = fmt.largest / float(fmt.smallest_normal or 1)
     amax, amin = map(in_order, extremes)
     _accept_ranges(own.ndim, own, amax, amin, ratio, accepted)

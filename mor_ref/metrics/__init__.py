@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.definitions.catalogue import Catalogue
@@ -44,6 +45,13 @@ __all__ = [
 ]
 
 
+@cache
+def _engine() -> Any:
+    from mor_ref.engine import policies  # imports Numba
+
+    return policies
+
+
 @dataclass(frozen=True)
 class NotWorseThan(InKernels):
     """Accepts a unit whose error sum is at most that of a yardstick (MOR-003)."""
@@ -77,10 +85,8 @@ class NotWorseThan(InKernels):
         self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
     ) -> "Accepted":
         """Return which sums are at most those of the yardstick."""
-        from mor_ref.engine.policies import is_not_worse
-
         del extremes
-        return is_not_worse(own, errors[self.yardstick.name])
+        return _engine().is_not_worse(own, errors[self.yardstick.name])
 
     @property
     def arguments(self) -> "Mapping[str, Any]":
@@ -135,10 +141,8 @@ class FitsRange(InKernels):
         self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
     ) -> "Accepted":
         """Return which magnitudes fit."""
-        from mor_ref.engine.policies import fits_range
-
         del errors
-        return fits_range(own, extremes, self.bound)
+        return _engine().fits_range(own, extremes, self.bound)
 
     @property
     def numbers(self) -> "Mapping[str, Any]":
