@@ -1,6 +1,7 @@
 """Small tensors in block formats: what follows from a record and sides is made once.
 
-The kernels are those of all tensors, and are told the same in each call.
+The kernels are those of all tensors, and are told the same in each call. The function that calls
+them is text, made of a record and of what is given.
 """
 
 from collections.abc import Callable, Sequence
@@ -159,7 +160,7 @@ class SmallTensor:
         self.sums = (*units.grid, 3)
         parts = [cut.regrouped(scale.over).groups for scale in record.scales[:-1]]
         sides = [*(own.block for own in parts), cut.block]
-        scales = [
+        self.scales = [
             _Scale(
                 scale.name,
                 code_dtype(scale.fmt),
@@ -173,7 +174,6 @@ class SmallTensor:
                 zip([*parts, cut], record.scales, kernels.rules, strict=True)
             )
         ]
-        self.scales = scales
         self.find = told_of(part, cut, record.counted)
         self.rows = place, part, bounds, row_bounds(part, unit.rows), units.columns, unit
         self.tries: tuple[Any, ...] = ()
@@ -182,7 +182,7 @@ class SmallTensor:
             together, height, nan = tries_together(record, block)
             across = 0, cut.grid[1], block, units.rows, units.columns
             self.tries = place, *across, together, height, kernels.grid, nan
-        shared = tuple(scale.is_shared for scale in scales)
+        shared = tuple(scale.is_shared for scale in self.scales)
         self._compiled = kernels.compiled.setdefault(shared, {})
         self.calls: dict[Any, _Call] = {}
 
@@ -199,46 +199,43 @@ class SmallTensor:
 
     def _text(self, dtype: np.dtype[Any], *, is_random: bool, has_amaxes: bool) -> _Text:
         """Return the text for words of a dtype: all arrays but those that are given are made."""
-        text, of_blocks = _Text(), "amaxes"
-        grid = text.let("grid", self.scales[-1].grid)
+        text, record, last = _Text(), self.record, self.scales[-1]
+        grid = text.let("grid", last.grid)
         if not has_amaxes:
             text.make("amaxes", "zeros", grid, "WORD")
             text.call(find_extremes, "x", *text.each("find", self.find[dtype]), "amaxes", "None")
+        for name in FACTORS:
+            has_factor = getattr(record, name) is not None
+            text.lines.append(f"{name} = {f'empty({grid}, WORD)' if has_factor else None}")
         above: list[str] = []  # the numbers of each scale, and its amaxes
         stored: list[str] = []
         for n, (scale, rule) in enumerate(zip(self.scales, self.kernels.rules, strict=True)):
-            own, numbers, factors = text.let(f"grid_{n}", scale.grid), "None", ["None", "None"]
-            words, codes = of_blocks, f"codes_{n}"
-            tries: list[str] = []
+            own, words, codes = text.let(f"grid_{n}", scale.grid), "amaxes", f"codes_{n}"
             text.make(codes, "empty", own, text.let(f"dtype_{n}", scale.dtype))
             if scale.is_shared:
                 words = f"amaxes_{n}"
                 text.make(words, "zeros", own, "WORD")
                 counts = text.each(f"shared_{n}", scale.of_blocks)
-                text.call(largest_of_groups, of_blocks, *counts, words)
-            if scale is self.scales[-1]:
-                factors = [*FACTORS]
-                for name in FACTORS:
-                    is_none = getattr(self.record, name) is None
-                    text.lines.append(f"{name} = {None if is_none else f'empty({grid}, WORD)'}")
+                text.call(largest_of_groups, "amaxes", *counts, words)
+            told = [*text.each(f"first_{n}", scale.first), *above]
+            told += text.each(f"above_{n}", scale.above)
+            if scale is last:
                 tries = ["x", *text.each("tries", self.tries)] if self.tries else []
+                text.call(rule.run, words, *told, codes, "None", *FACTORS, *tries)
             else:
                 numbers = f"numbers_{n}"
                 text.make(numbers, "empty", own, "NUMBER")
-            told = text.each(f"first_{n}", scale.first), above, text.each(f"above_{n}", scale.above)
-            arguments = (name for names in told for name in names)
-            text.call(rule.run, words, *arguments, codes, numbers, *factors, *tries)
-            above += numbers, words
+                text.call(rule.run, words, *told, codes, numbers, "None", "None")
+                above += numbers, words
             stored += [f"{scale.name!r}: {codes}"]
         text.lines += [
-            f"if signs != (0, 0): refuse({text.let('record', self.record)}, signs)",
+            f"if signs != (0, 0): refuse({text.let('record', record)}, signs)",
             f"scales = new(TileScales, ({text.let('block', self.block)}, encode, decode))",
         ]
         text.make("sums", "zeros", text.let("sides", self.sums), "SUM")
         rows = text.each("rows", self.rows)
-        last = quantize_part_at_random if is_random else quantize_part
-        more = "words" if is_random else "out"
-        text.call(last, "x", *rows, "scales", "rule", "room", more, "sums")
+        kernel, more = (quantize_part_at_random, "words") if is_random else (quantize_part, "out")
+        text.call(kernel, "x", *rows, "scales", "rule", "room", more, "sums")
         stored_codes = f"{{{', '.join(stored)}}}"
         text.lines += [f"return new(InBlocks, ({stored_codes}, scales, room, sums, amaxes))"]
         return text

@@ -86,7 +86,8 @@ class NotWorseThan(InKernels):
     ) -> "Accepted":
         """Return which sums are at most those of the yardstick."""
         del extremes
-        return _engine().is_not_worse(own, errors[self.yardstick.name])
+        accepted: Accepted = _engine().is_not_worse(own, errors[self.yardstick.name])
+        return accepted
 
     @property
     def arguments(self) -> "Mapping[str, Any]":
@@ -142,7 +143,8 @@ class FitsRange(InKernels):
     ) -> "Accepted":
         """Return which magnitudes fit."""
         del errors
-        return _engine().fits_range(own, extremes, self.bound)
+        accepted: Accepted = _engine().fits_range(own, extremes, self.bound)
+        return accepted
 
     @property
     def numbers(self) -> "Mapping[str, Any]":
