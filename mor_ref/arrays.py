@@ -105,7 +105,7 @@ def numbers_from(
     if not (flags.c_contiguous and flags.aligned):
         array = in_order(array)
     bits = (array if len(shape) == 1 else array.reshape(-1)).view(word)
-    return tuple.__new__(Numbers, (bits, array.dtype, shape))  # which takes less than its own
+    return tuple.__new__(Numbers, (bits, array.dtype, shape))  # its own takes twice as long
 
 
 def in_order(array: NDArray[Any]) -> NDArray[Any]:

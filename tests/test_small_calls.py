@@ -398,10 +398,10 @@ PACKAGE = f"{Path(mor_ref.__file__).parent}/"  # not torch, which may lie in a d
 LIMITS = {
     "encode": (lambda x: mor_ref.encode(x, "e4m3"), 12),
     "decode": (lambda x: mor_ref.decode(x.view(np.uint8), "e4m3"), 12),
-    "quantize": (lambda x: mor_ref.quantize(x, "e4m3"), 30),
-    "mx": (lambda x: mor_ref.quantize_mx(x, "e4m3"), 22),
-    "nvfp4": (mor_ref.quantize_nvfp4, 28),
-    "mor": (mor_ref.mor, 60),
+    "quantize": (lambda x: mor_ref.quantize(x, "e4m3"), 24),
+    "mx": (lambda x: mor_ref.quantize_mx(x, "e4m3"), 20),
+    "nvfp4": (mor_ref.quantize_nvfp4, 26),
+    "mor": (mor_ref.mor, 50),
     "dot": (lambda x: mor_ref.dot(x.view(np.uint8)[None, :], x.view(np.uint8)[None, :]), 20),
 }
 

@@ -179,8 +179,7 @@ def outcome_of(
     tensor = _in_blocks()(numbers, formulas, units, out, threads, given, None, amaxes)
     make = functools.partial(_record, numbers, formulas, record_of, tensor)
     fmt, scales = formulas.fmt, tensor.scales
-    fields = tensor.codes, fmt, scales, tensor.sums, make, numbers.shape
-    return tuple.__new__(OutcomeOfCodes, fields)
+    return OutcomeOfCodes(tensor.codes, fmt, scales, tensor.sums, make, numbers.shape)
 
 
 def _record(

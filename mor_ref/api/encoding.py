@@ -143,7 +143,7 @@ def words_for(random_bits: object, n_random_bits: object, shape: tuple[int, ...]
         raise ValueError(
             f"random_bits has shape {words.shape}, but x has {shape}; give a word for each element"
         )
-    return tuple.__new__(RandomWords, (words.reshape(-1), n))
+    return RandomWords(words.reshape(-1), n)
 
 
 def _dtype_of_words(random_bits: object) -> np.dtype[Any]:

@@ -115,7 +115,6 @@ def in_blocks_of(
 
 
 def _record_by(scaling: Scaling, cut: Partition) -> "RecordOf[Quantized]":
-
     def values(first: First, tensor: "InBlocks", _: None) -> Values:
         stored, encode = tensor.stored, tensor.scales.encode
         yield from first

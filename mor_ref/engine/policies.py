@@ -98,7 +98,7 @@ def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
     """MOR-003: a tie accepts."""
     own, other = in_order(errors), in_order(yardstick)
     accepted = np.empty(errors.shape[:-1], _TRUTH)
-    _accept_smaller_sums(own.ndim, own, other, accepted)
+    _accept_smaller_sums((own.ndim, other.ndim), own, other, accepted)
     return accepted
 
 
@@ -108,7 +108,7 @@ def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
     own, accepted = in_order(errors), np.empty(errors.shape[:-1], _TRUTH)
     ratio = fmt.largest / float(fmt.smallest_normal or 1)
     amax, amin = map(in_order, extremes)
-    _accept_ranges(own.ndim, own, amax, amin, ratio, accepted)
+    _accept_ranges((own.ndim, amax.ndim), own, amax, amin, ratio, accepted)
     return accepted
 
 
