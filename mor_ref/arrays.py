@@ -266,6 +266,12 @@ def room_for(
     if out is None:
         room: NDArray[Any] = np.empty(shape, dtype)
         return room if len(shape) == 1 else room.reshape(-1), lambda _: room
+    return _room_in(out, shape, dtype, inputs)
+
+
+def _room_in(
+    out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any], inputs: Sequence[NDArray[Any]]
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
     check_out(out, shape, dtype)
     is_plain = out.flags.c_contiguous and out.flags.aligned
     if is_plain and not any(np.may_share_memory(out, each) for each in inputs):
