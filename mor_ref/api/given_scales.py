@@ -17,7 +17,6 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile, given_in
 from mor_ref.definitions.scales import (
-    NOTHING_GIVEN,
     AmaxOrScale,
     GivenScales,
     Scaling,
@@ -40,8 +39,6 @@ def given_for_blocks(
     cut: Partition,
 ) -> AmaxOrScale:
     """Return a given amax or scale of blocks (SCL-006, SCL-007); with gam an amax is of groups."""
-    if amax is scale is None:
-        return NOTHING_GIVEN
     if not _are_several(amax, scale):
         return given_for(scaling, amax, scale)  # type: ignore[arg-type]  # which is found out
     check_scale_given(scaling, amax, scale)
@@ -58,8 +55,6 @@ def given_for_rows(
     shape: tuple[int, ...],
 ) -> AmaxOrScale:
     """Return a given amax or global scale of NVFP4; a profile by rows takes one for each row."""
-    if amax is global_scale is None:
-        return NOTHING_GIVEN
     if not profile.per_row or not _are_several(amax, global_scale):
         return given_in(profile, amax, global_scale)  # type: ignore[arg-type]  # as above
     if amax is not None and global_scale is not None:

@@ -20,7 +20,7 @@ from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
-from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale, given_of
+from mor_ref.definitions.scales import NO_SCALES_GIVEN, NOTHING_GIVEN, AmaxOrScale, given_of
 from mor_ref.records import Values
 from mor_ref.tracing import untraced
 
@@ -125,10 +125,10 @@ def quantize_nvfp4(
     """
     rules, formulas, record_of = _plans(profile, tile)
     numbers = numbers_from(x, "x")
-    given = given_for_rows(rules, amax, global_scale, numbers.shape)
-    by_name = given_of(formulas.scales[0].name, given)
-    if by_name:
-        record_of = _record_by(rules, given)
+    by_name = NO_SCALES_GIVEN
+    if not amax is global_scale is None:
+        given = given_for_rows(rules, amax, global_scale, numbers.shape)
+        by_name, record_of = {formulas.scales[0].name: given}, _record_by(rules, given)
     return quantized_whole(
         numbers, formulas, record_of, random_bits, n_random_bits, out, threads, by_name
     )

@@ -25,9 +25,9 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.format_names import OTHER_NAMES
 from mor_ref.definitions.formats import FormatLike, as_format, formats
 from mor_ref.definitions.scales import (
+    NO_SCALES_GIVEN,
     Scaling,
     check_group,
-    given_of,
     scaled_format,
     scaling_or_usual,
 )
@@ -117,8 +117,10 @@ def quantize(
     block, group = "tensor" if block is None else block, "tensor" if group is None else group
     in_cut = _kept_cuts if is_plain(block) and is_plain(group) else _in_cut
     formulas, own, cut = in_cut(target, kind, numbers.shape, block, group)  # type: ignore[arg-type]  # plain
-    given = given_for_blocks(kind, amax, scale, cut)  # type: ignore[arg-type]  # as above
-    by_name = given_of(formulas.scales[0].name, given)
+    by_name = NO_SCALES_GIVEN
+    if not amax is scale is None:
+        given = given_for_blocks(kind, amax, scale, cut)  # type: ignore[arg-type]  # as above
+        by_name = {formulas.scales[0].name: given}
     return quantized_whole(
         numbers, formulas, own, random_bits, n_random_bits, out, threads, by_name, cut
     )
