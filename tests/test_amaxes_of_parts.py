@@ -199,7 +199,7 @@ def test_one_scale_is_not_evidence_for_a_deviation_alone():
 
     (found,) = diagnose([evidence_of("e4m3:fp32:tensor", kernel, given)]).suites
     text = "\n".join(diagnosis_lines(found, comparable=True))
-    assert re.match(r"all \d+ mismatches are explained by `amax_without_magnitude` ", text), text
+    assert re.match(r"all \d+ mismatches are explained by `SCL-001/amax-signed` ", text), text
     doubt = "  or by their structure: the answers, with one wrong scale, do not distinguish the two"
     assert doubt in text, text
     assert "without the last size % 4 numbers (or of the tensor without" in text, text

@@ -101,7 +101,7 @@ def test_layouts_name_the_place_in_the_plain_array():
             lambda x: mor_ref.quantize_mx(x, "e4m3"),
             lambda x: mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil"),
             "scale",
-            "by `mx_as_floor` (rules",
+            "by `MXS-003/always` (rule",
         ),
         (
             lambda x: mor_ref.quantize_nvfp4(x, profile="te_4over6_mse"),

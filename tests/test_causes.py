@@ -18,6 +18,7 @@ from mor_ref.definitions.formats import encoding_profiles, formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.nvfp4 import block_scale_code
 from mor_ref.golden import bundled_files
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import report_files
@@ -44,7 +45,7 @@ def right(operation, parameters, inputs):
 
 
 def computed(name, operation, parameters, inputs):
-    with applied(DEVIATIONS[name]):
+    with applied(CAUSES[name]):
         return right(operation, parameters, inputs)
 
 
@@ -191,7 +192,7 @@ def test_the_scale_of_rceil_is_that_of_torchao(fmt):
     inputs = {"x": near_thresholds(fmt)}
     theirs = mx_by_torchao("mx_block", parameters, inputs)["scale"]
     assert (theirs != right("mx_block", parameters, inputs)["scale"]).mean() > 0.5
-    for name in ("mx_rceil_by_log2", "mx_as_torchao"):
+    for name in ("MXS-006/log2-in-binary32", "mx_as_torchao"):
         ours = computed(name, "mx_block", parameters, inputs)["scale"]
         assert np.array_equal(theirs, ours)
 
@@ -325,7 +326,7 @@ def test_two_that_explain_all_between_them_are_tried_first(monkeypatch):
     names = "mx_rceil_leaves_code_0_unscaled", "nan_is_7fc00000"
 
     def both(operation, parameters, inputs):
-        with applied(*(DEVIATIONS[name] for name in names)):
+        with applied(*(CAUSES[name] for name in names)):
             return right(operation, parameters, inputs)
 
     x = np.random.default_rng(5).standard_normal((6, 32)).astype(np.float32)

@@ -19,7 +19,7 @@ from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
-from mor_ref.mistakes.catalogue import CAUSES
+from mor_ref.mistakes.catalogue import CAUSES, id_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.evidence import Evidence
@@ -66,7 +66,8 @@ def whole_of(name, suite):
 def some_of(name, suite):
     """Return a planted deviation on the case that shows it first, and on the smallest case."""
     cases = golden.load(suite)
-    first = MANIFEST[suite]["kills"][name]["case"]
+    kills = {id_of(known): at for known, at in MANIFEST[suite]["kills"].items()}
+    first = kills[name]["case"]
     chosen = [case for case in cases if case.name == first]
     chosen.append(min(cases, key=lambda case: next(iter(case.arrays.values())).size))
     return answered(name, suite, chosen)
@@ -86,7 +87,7 @@ def answered(name, suite, chosen):
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_a_planted_deviation_is_diagnosed(name):
     """In two cases of two suites, which may not distinguish it from others."""
-    suites = [suite for suite in smallest_suites(DEVIATIONS[name]) if suite not in LARGE]
+    suites = [suite for suite in smallest_suites(CAUSES[name]) if suite not in LARGE]
     found = [some_of(name, suite) for suite in suites[:2]]
     for diagnosis in diagnose(found).suites:
         assert {name} in explanations(diagnosis)
@@ -98,7 +99,7 @@ def test_whole_suites_distinguish_a_planted_deviation_from_all_others(name):
     """Together: a suite is asked only if those before it leave something else as well."""
     allowed = {name}.union(*(group for group in INDISTINGUISHABLE if name in group))
     left = None
-    for suite in smallest_suites(DEVIATIONS[name]):
+    for suite in smallest_suites(CAUSES[name]):
         (diagnosis,) = verify(planted(name), suites_in(bundled_files(), [suite])).diagnosis.suites
         found = explanations(diagnosis)
         assert {name} in found
@@ -374,14 +375,14 @@ def test_what_changes_a_field_that_matches_is_not_a_guess(monkeypatch):
 
     def function(operation, parameters, inputs):
         found = OPERATIONS[operation].exact(parameters, inputs)
-        with applied(DEVIATIONS["mx_stores_the_inverse"]):
+        with applied(CAUSES["MXS-002/inverse"]):
             other = OPERATIONS[operation].exact(parameters, inputs)
         return {"scale": found["scale"], "code": other["code"]}
 
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     text = str(mor_ref.verify(function, inputs={"x": x}, recipe="mxfp8"))
     assert "scale: match" in text
-    assert "`mx_stores_the_inverse` (rule" not in text, text
+    assert "`MXS-002/inverse` (rule" not in text, text
 
 
 @pytest.mark.tier("full")
@@ -460,7 +461,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
     """Mistakes of two kinds; of deviations that explain as much, those that make the least."""
 
     def function(operation, parameters, inputs):
-        found = dict(planted("mx_log2_in_floating_point").function(operation, parameters, inputs))
+        found = dict(planted("MXS-003/log2-in-binary32").function(operation, parameters, inputs))
         wrong = np.isnan(inputs["x"].view(np.float32))
         return found | {"xs": np.where(wrong, np.uint32(0x7FC00000), found["xs"])}
 
@@ -468,7 +469,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
     (diagnosis,) = found.diagnosis.suites
     assert not diagnosis.is_explained
     named = [e.deviations for e in diagnosis.explanations]
-    assert ("mx_log2_in_floating_point",) in named, named
+    assert ("MXS-003/log2-in-binary32",) in named, named
     for explanation in diagnosis.explanations:
         assert (explanation.more > 0) == (", but would make others as well" in said(diagnosis))
     assert f"`{named[-1][0]}` " in said(diagnosis)
@@ -580,23 +581,25 @@ def test_what_changes_cases_that_match_is_named_only_if_nothing_else_is_left():
 
 @pytest.mark.tier("full")
 def test_a_large_tensor_is_held_to_what_explains_the_others():
-    found = diagnose([some_of("mx_as_ceil", "mx_blocks"), some_of("mx_as_ceil", "mx_large")])
+    found = diagnose(
+        [some_of("MXS-004/always", "mx_blocks"), some_of("MXS-004/always", "mx_large")]
+    )
     assert [d.suite for d in found.suites] == ["mx_blocks", "mx_large"]
-    assert all({"mx_as_ceil"} in explanations(d) for d in found.suites)
+    assert all({"MXS-004/always"} in explanations(d) for d in found.suites)
 
 
 @pytest.mark.tier("full", but=["[mx]"])
 @pytest.mark.parametrize("suite", ["mx", "mx_blocks"])
 def test_views_are_diagnosed_as_what_they_show(suite):
     """A transposed view is mapped back to rows before the diagnosis."""
-    plain = some_of("mx_as_ceil", suite)
+    plain = some_of("MXS-004/always", suite)
     fields = [replace(field, views=("transposed",)) for field in plain.fields]
     turned = {
         case: {"code@transposed": found["code"].T, "scale": found["scale"]}
         for case, found in plain.answers.items()
     }
     (diagnosis,) = diagnose([replace(plain, fields=fields, answers=turned)]).suites
-    assert {"mx_as_ceil"} in explanations(diagnosis)
+    assert {"MXS-004/always"} in explanations(diagnosis)
 
 
 @pytest.mark.tier("full")

@@ -43,7 +43,7 @@ def test_the_report_is_that_of_readme():
 
 def test_the_report_is_written_as_a_page(tmp_path):
     reports.write(tmp_path)
-    assert "mx_log2_in_floating_point" in (tmp_path / reports.PAGE).read_text("utf-8")
+    assert "MXS-003/log2-in-binary32" in (tmp_path / reports.PAGE).read_text("utf-8")
 
 
 def test_readme_multiplies_and_names_the_page_on_products():

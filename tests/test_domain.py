@@ -162,7 +162,7 @@ def test_a_mistake_in_the_rest_of_a_tensor_has_its_name():
 
     found = mor_ref.verify(as_ceil, inputs={"x": x}, recipe="mxfp8", domain="finite")
     (diagnosis,) = found.diagnosis.suites
-    assert diagnosis.explanations[0].deviations == ("mx_as_ceil",)
+    assert diagnosis.explanations[0].deviations == ("MXS-004/always",)
     assert diagnosis.explanations[0].is_whole
 
 

@@ -228,6 +228,8 @@ def test_a_deviation_keeps_its_name_next_to_exchanged_axes(monkeypatch):
 
     found = mor_ref.verify(function, inputs=dict(tensors([5, 6])), recipe="mxfp8:rceil")
     text = str(found)
-    assert " are explained by `mx_as_floor` (" in text, text
+    assert " are explained by `MXS-003/always` (" in text, text
     assert ", with entries in other places" in text, text
-    assert f"scale and code, after `mx_as_floor`: {ROWS}[n, 4] instead of [4, n], in " in text, text
+    assert f"scale and code, after `MXS-003/always`: {ROWS}[n, 4] instead of [4, n], in " in text, (
+        text
+    )

@@ -182,7 +182,7 @@ def test_the_engine_matches_and_nothing_is_left_out(recipe):
 @pytest.mark.tier("full")
 def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
     """With a deviation of the model, the engine differs: the expected bits are not its own."""
-    with applied(DEVIATIONS["mx_as_floor"]):
+    with applied(CAUSES["MXS-003/always"]):
         report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
     assert report.verdict == "mismatch"
     with pytest.raises(ValueError, match="no tensor that a recipe takes: a .0 f"):
@@ -204,7 +204,7 @@ def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monke
     assert status == 1
     assert f"{SUITE}: mismatch" in printed
     assert f"{CORNERS}: mismatch" in printed
-    assert printed.count("mismatches are explained by `mx_as_floor`") == 3
+    assert printed.count("mismatches are explained by `MXS-003/always`") == 3
 
 
 @pytest.mark.tier("full")
@@ -247,7 +247,7 @@ def test_inputs_that_become_bfloat16_are_named_by_their_two_steps():
 
     report = mor_ref.verify(kernel, inputs={"x": x.astype(np.float32)}, recipe="mxfp8:rceil")
     (found,) = report.diagnosis.suites[0].explanations
-    assert {*found.deviations} == {"rounded_through_bf16", "amax_in_bf16"}
+    assert {*found.deviations} == {"rounded_through_bf16", "MXS-002/amax-in-bf16"}
     assert found.is_whole
 
 

@@ -152,4 +152,4 @@ def test_readme(tmp_path):
     assert INSTEAD.keys() <= statuses.keys()
     wrong = {command for command, status in statuses.items() if status}
     assert wrong == {"mor-ref verify mykernel:run --report report.html"}
-    assert "mx_log2_in_floating_point" in (tmp_path / "report.html").read_text()
+    assert "MXS-003/log2-in-binary32" in (tmp_path / "report.html").read_text()

@@ -97,7 +97,7 @@ def test_a_failure_names_field_place_bits_ulp_and_cause(done):
     assert after[1].startswith("scale: ")
     assert "where 0x" in after[2]
     assert "1 ulp below" in after[2]
-    assert any("are explained by `mx_as_floor`" in line for line in after)
+    assert any("are explained by `MXS-003/always`" in line for line in after)
     assert "assert_bit_exact.py" not in done.stdout  # the frame of the assertion is hidden
 
 

@@ -67,7 +67,7 @@ def test_mismatches_are_diagnosed(tmp_path, kind):
         path.write_text("\n".join([*comments, digits]))
     result, (diagnosis,) = verified(tmp_path, "mx_blocks")
     assert {d.case for d in result.differences if not d.problem} == {"e4m3.rceil", "e4m3.rceil.2"}
-    assert ("mx_as_floor",) in [e.deviations for e in diagnosis.explanations]
+    assert ("MXS-003/always",) in [e.deviations for e in diagnosis.explanations]
 
 
 def test_files_of_a_simulator(tmp_path):

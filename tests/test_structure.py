@@ -14,6 +14,7 @@ import mor_ref
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
 from mor_ref.golden import bundled_files
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.diagnosing.diagnosis import diagnose
@@ -193,7 +194,6 @@ def test_mistakes_without_structure_have_none(seed):
     ("name", "suite", "words"),
     [
         ("nvfp4_as_torchao", "nvfp4_modelopt", "the NVFP4 profile torchao"),
-        ("mx_as_ceil", "mx_blocks", "the MX scale rule ceil"),
         ("encode_as_ml_dtypes", "encode_presets", "the profile ml_dtypes"),
     ],
 )
@@ -240,8 +240,8 @@ def test_one_entry_that_matches_is_said_as_one():
 @pytest.mark.parametrize(
     ("move", "said"),
     [
-        (lambda a: np.roll(a, 1, 0), "all {} mismatches are explained by `mx_as_floor` (rules "),
-        (lambda a: np.concatenate([0 * a[:1], a[:-1]]), "a guess: `mx_as_floor` (rules "),
+        (lambda a: np.roll(a, 1, 0), "all {} mismatches are explained by `MXS-003/always` (rule "),
+        (lambda a: np.concatenate([0 * a[:1], a[:-1]]), "a guess: `MXS-003/always` (rule "),
     ],
 )
 def test_a_deviation_keeps_its_name_if_its_rows_are_late(move, said):
@@ -250,7 +250,7 @@ def test_a_deviation_keeps_its_name_if_its_rows_are_late(move, said):
     x = random.standard_normal((16, 64)) * np.exp2(random.integers(-6, 6, (16, 64)))
 
     def candidate(operation, parameters, inputs):
-        with applied(DEVIATIONS["mx_as_floor"]):
+        with applied(CAUSES["MXS-003/always"]):
             found = OPERATIONS[operation].exact(parameters, inputs)
         return {name: move(found[name]) for name in ("scale", "code")}
 
@@ -260,7 +260,7 @@ def test_a_deviation_keeps_its_name_if_its_rows_are_late(move, said):
     assert said.format(f"{diagnosis.mismatches:,}") in text
     assert ", with entries in other places" in text
     assert re.search(
-        "scale( and code)?, after `mx_as_floor`: .i, j. has the expected value of ", text
+        "scale( and code)?, after `MXS-003/always`: .i, j. has the expected value of ", text
     )
     assert "so each answer is exactly that of" not in text
 

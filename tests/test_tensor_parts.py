@@ -5,8 +5,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import mor_ref
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.recipes import own_recipe
 from mor_ref.verify import assert_bit_exact
@@ -30,7 +31,7 @@ def answer_of(recipe, *names):
     (case,) = cases_of(asked, from_arrays({"x": X}))
     operation = OPERATIONS[asked.asked.operation]
     kept = operation.engine(case.parameters, case.arrays)
-    with applied(*(DEVIATIONS[name] for name in names)):
+    with applied(*(CAUSES[name] for name in names)):
         found = operation.exact(case.parameters, case.arrays)
     return operation.name, case, {name: found[name] for name in kept}
 
@@ -58,16 +59,16 @@ def test_files_of_large_tensors_are_complete_without_corners(tmp_path):
 @pytest.mark.tier("full")
 def test_a_cause_is_named_in_files_of_large_tensors(tmp_path, monkeypatch):
     """Also if they are too large for a diagnosis as a whole: then of parts alone."""
-    report = written(tmp_path, "mxfp8:rceil", "mx_as_floor")
-    assert ("mx_as_floor",) in named(report)
+    report = written(tmp_path, "mxfp8:rceil", "MXS-003/always")
+    assert ("MXS-003/always",) in named(report)
     assert report.diagnosis.suites[0].mismatches == report.results[0].differing
     monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 300)
-    report = written(tmp_path, "mxfp8:rceil", "mx_as_floor")
-    assert ("mx_as_floor",) in named(report)
+    report = written(tmp_path, "mxfp8:rceil", "MXS-003/always")
+    assert ("MXS-003/always",) in named(report)
     text = str(report)
     assert f"  {report.results[0].differing:,} mismatches are in tensors too large for a " in text
     assert "  in parts of the tensors, with " in text
-    assert " mismatches are explained by `mx_as_floor` (rules" in text
+    assert " mismatches are explained by `MXS-003/always` (rule" in text
 
 
 @pytest.mark.tier("full")
@@ -154,7 +155,7 @@ def test_no_part_stands_for_a_decision_on_the_whole_tensor():
 def test_an_assertion_names_the_cause_of_large_tensors(monkeypatch):
     """Of larger ones that of parts; if there is no part, it says so."""
     right, wrong = (mor_ref.quantize_mx(X, "e4m3", scale_rule=rule) for rule in ("rceil", "floor"))
-    cause = "are explained by `mx_as_floor` (rules"
+    cause = "are explained by `MXS-003/always` (rule"
     assert cause in failure(wrong, right)
     monkeypatch.setattr(asserting, "_LARGEST", 1 << 10)
     text = failure(wrong, right)

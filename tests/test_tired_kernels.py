@@ -24,9 +24,10 @@ from tired_kernels import (
 )
 
 from mor_ref import layouts
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.exact.scales import IdealScale, ideal_scale
 from mor_ref.exact.step import replaced
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
@@ -243,7 +244,7 @@ def test_a_deviation_of_a_short_field_is_named_next_to_displaced_codes(name, mon
     monkeypatch.setattr("tired_kernels.tensors", lambda: {"x": tensors()["whole"][:8, :71]})
 
     def kernel(x):
-        deviations = [DEVIATIONS[name]] if name else []
+        deviations = [CAUSES[name]] if name else []
         (case,) = cases_of(ROWS)
         with applied(*deviations):
             found = OPERATIONS["quantize"].exact(case.parameters, {"x": x.view(np.uint32)})

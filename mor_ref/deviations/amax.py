@@ -1,82 +1,19 @@
-"""Amaxes that differ."""
+"""Amaxes that are not finite, and their scales: two steps of different rules are wrong at once."""
 
 import math
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
-from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import AMAXES, IN_MIXED, IN_MX, IN_NVFP4, IN_SCALES
+from mor_ref.deviations.deviation import Change, Deviation
+from mor_ref.deviations.domains import IN_MIXED, IN_NVFP4, IN_SCALES
 from mor_ref.deviations.exemptions import WITHOUT_NAN
-from mor_ref.exact import mx, nvfp4
-from mor_ref.exact.arithmetic import FLT_MAX, rn32
-from mor_ref.exact.quantization import to_bf16
+from mor_ref.exact import nvfp4
 from mor_ref.exact.scales import IdealScale, Scale, amax, group_mantissa, scale_of_block
 
 Reference = Callable[..., Any]
-_EVERY = (amax, nvfp4.amax_of, mx.amax_of)
-_RULES = ("SCL-001", "NVF-002", "MXS-002")
 _MANTISSA_OF_NAN = 0x7FFFFF
-_WITH_INFINITY = tuple(dict.fromkeys((*IN_NVFP4, *IN_MX)))
 _WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4, *IN_MIXED)))
-
-
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
-def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> float:
-    """Negative numbers do not count in amax or block_amax."""
-    return float(reference([x for x in numbers if not x < 0]))
-
-
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
-def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
-    """Infinities count as FLT_MAX in amax or block_amax."""
-    return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
-
-
-@deviation(
-    nvfp4.amax_of,
-    mx.amax_of,
-    rules=("NVF-002", "MXS-002"),
-    domain=_WITH_INFINITY,
-)
-def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
-    """An infinity does not count in amax or block_amax."""
-    return float(reference([x for x in numbers if not math.isinf(x)]))
-
-
-@deviation(
-    amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, exemptions=WITHOUT_NAN
-)
-def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
-    """With a NaN, amax or block_amax is 0: the block is scaled as a block of zeros."""
-    found = list(numbers)
-    return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
-
-
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
-def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
-    """Amax or block_amax is at least 1e-12, against a division by zero."""
-    return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
-
-
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
-def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
-    """Amax or block_amax is rounded to bfloat16; a finite one stays finite."""
-    found = float(reference(numbers))
-    rounded = formats["bf16"].value(to_bf16(found))
-    return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
-
-
-@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
-def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
-    """A subnormal amax or block_amax is flushed to zero."""
-    found = float(reference(numbers))
-    return found if found >= 2.0**-126 else 0.0
-
-
-# ------------------------------------------------- an amax that is not finite, and its scale
 
 
 def _with_infinity(_: Reference, numbers: Iterable[float]) -> float:

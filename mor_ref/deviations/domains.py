@@ -57,7 +57,6 @@ SCALED_TENSORS = ("quantize", "quantize_large", *POLICY_SUITES, *NVFP4, *MX)
 TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED, *ACCEPTANCE)
 IN_ROWS = (*TENSORS, *LEVELS, "affine_groups", "selections")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
-AMAXES = (*BLOCKS, *IN_MIXED)
 # A group of (8, 16) is a run in a tensor of one row.
 RUNS = ("quantize", *POLICY_SUITES, *NVFP4, *MX, *SHARED, *AFFINE)
 

@@ -23,7 +23,7 @@ from mor_ref.deviations.exemptions import (
     FALLS_BACK,
     ZERO_SUMS,
 )
-from mor_ref.deviations.flushing import flushed
+from mor_ref.deviations.floating_point import flushed
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode, nan_code
 

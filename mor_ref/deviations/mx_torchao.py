@@ -7,7 +7,7 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
-from mor_ref.deviations.mx import by_rceil, log2_in_binary32
+from mor_ref.deviations.floating_point import log2_in_binary32
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.encoding import encode
@@ -18,12 +18,12 @@ _NAN_CODE, _BIAS = 0xFF, 127
 _MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # codes for NaN
 
 
-def _under_rceil(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
-    return rule == "rceil"
+def _under_rceil(*arguments: Any) -> bool:
+    return bool(arguments[-1] == "rceil")
 
 
-def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
-    return rule != "rceil"
+def _under_another_rule(*arguments: Any) -> bool:
+    return not _under_rceil(*arguments)
 
 
 def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
@@ -49,9 +49,8 @@ def mx_rceil_leaves_code_0_unscaled(
     return reference(x, code, fmt, rule) if code else _times(x, 1.0, code, fmt)
 
 
-@deviation(mx.scale_code, where=by_rceil, rules=("MXS-006",), domain=IN_MX)
-def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
-    """Under rceil, the exponent is ceil(log2(block_amax / largest)) in binary32: can be 1 low."""
+def _by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
+    """Return ceil(log2(block_amax / largest)) in binary32 as a code: it can be 1 low."""
     if any(map(math.isnan, numbers)):
         return int(reference(numbers, fmt, rule))
     scale = quotient(mx.amax_of(numbers), fmt.largest)
@@ -92,7 +91,7 @@ mx_as_torchao = Deviation(
     ("MXS-006", "MXS-007"),
     IN_MX,
     (
-        Change(mx.scale_code, mx_rceil_by_log2.changes[0].function, by_rceil),
+        Change(mx.scale_code, _by_log2, _under_rceil),
         Change(mx.quantize_element, _element),
     ),
 )

@@ -14,7 +14,7 @@ from mor_ref.deviations.domains import (
     MX_DECODED,
     SCALED,
 )
-from mor_ref.deviations.flushing import flushed
+from mor_ref.deviations.floating_point import flushed
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 

@@ -51,8 +51,8 @@ def scale_code(numbers: list[float], fmt: Format, rule: str) -> int:
     amax = amax_of(numbers)
     if amax == 0:
         return 0
-    if SCALE_RULES[rule].up_from is None:  # MXS-006
-        return encode(quotient(amax, fmt.largest), _E8M0, "rtp")
+    if SCALE_RULES[rule].up_from is None:
+        return encode(quotient(amax, fmt.largest), _E8M0, "rtp")  # MXS-006
     exponent = shared_exponent(amax, fmt, rule) - floor_log2(fmt.largest)
     return min(max(exponent + _E8M0.bias, 0), _LARGEST_CODE)
 

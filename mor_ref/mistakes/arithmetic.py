@@ -13,11 +13,11 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.deviations.floating_point import flushed
 from mor_ref.exact.arithmetic import FLT_MAX, nearest_in, rn32, rn32_of_binary64
 from mor_ref.exact.columns import Column, differences, products, quotients, totals
 
 Operation = Callable[..., Column]
-SMALLEST_NORMAL = 2.0**-126
 TF32 = Format("tf32", exponent_bits=8, mantissa_bits=10, bias=127, specials="ieee")
 OPERATIONS: dict[str, Operation] = {
     "+": totals,
@@ -87,11 +87,6 @@ def _ties_away(exact: Fraction, near: float) -> float:
         return near
     away = next_to(near, near > 0 or (near == 0 and exact > 0))
     return away if math.isfinite(away) and Fraction(near) + Fraction(away) == 2 * exact else near
-
-
-def flushed(near: float) -> float:
-    """Return a number, or the zero of its sign if it is subnormal."""
-    return math.copysign(0.0, near) if abs(near) < SMALLEST_NORMAL else near
 
 
 def _exactly(correct: Callable[[Fraction, float], float]) -> Callable[[str], Operation]:

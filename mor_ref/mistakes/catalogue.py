@@ -1,10 +1,20 @@
 """All causes by their ids: mistakes of the model, and deviations that are written by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from mor_ref.deviations import DEVIATIONS, Deviation
-from mor_ref.deviations.domains import OWN_SCALES
+from mor_ref.deviations.domains import (
+    IN_MIXED,
+    IN_MX,
+    IN_NVFP4,
+    IN_SCALES,
+    MX_DECODED,
+    OWN_SCALES,
+)
+from mor_ref.mistakes.amaxes import mistakes_of_amaxes
+from mor_ref.mistakes.mx import mistakes_of_mx
 from mor_ref.mistakes.scales import mistakes_of_scales
 
 # The names that golden/v1 has for mistakes of the model, which had names before they had ids.
@@ -31,16 +41,62 @@ FORMER_IDS: Mapping[str, str] = {
     "gam_zero_block_is_decremented": "GAM-005/ideal-of-zeros",
     "exponent_of_the_inverse_stored": "SCL-005+GAM-004/stored-inverse",
     "stored_exponent_has_bias_128": "SCL-005+GAM-004/stored-one-more",
+    "amax_without_magnitude": "SCL-001+NVF-002+MXS-002/amax-signed",
+    "amax_stops_at_infinity": "SCL-001+NVF-002+MXS-002/amax-infinities-largest",
+    "amax_ignores_infinity": "NVF-002+MXS-002/amax-infinities-left-out",
+    "nan_blanks_amax": "SCL-001+NVF-002/amax-nan-blanks",
+    "amax_has_a_floor": "SCL-001+NVF-002+MXS-002/amax-at-least-1e-12",
+    "amax_in_bf16": "SCL-001+NVF-002+MXS-002/amax-in-bf16",
+    "subnormal_amax_is_zero": "SCL-001+NVF-002+MXS-002/amax-flushed",
+    "mx_as_floor": "MXS-003/always",
+    "mx_as_ceil": "MXS-004/always",
+    "mx_as_even": "MXS-005/always",
+    "mx_as_rceil": "MXS-006/always",
+    "mx_zero_block_is_127": "MXS-002/zeros-one",
+    "mx_ignores_nan": "MXS-002/nan-left-out",
+    "mx_infinity_is_nan": "MXS-002/infinities-nan",
+    "mx_underflow_is_one": "MXS-006/underflow-one",
+    "mx_stores_the_inverse": "MXS-002/inverse",
+    "mx_log2_in_floating_point": "MXS-003/log2-in-binary32",
+    "mx_rceil_by_log2": "MXS-006/log2-in-binary32",
+    "mx_element_exponent_left_out": "MXS-002/largest-left-out",
+    "mx_scale_by_a_shift": "MXS-008/scale-by-shift",
+    "mx_products_saturate": "MXS-008/product-saturated",
+    "mx_lowest_integer_is_the_next": "MXS-009/lowest-as-next",
+    "mx_infinite_elements_are_nan": "MXS-009/infinities-nan",
+    "mx_nan_elements_are_zero": "MXS-009/nan-zero",
+    "mx_subnormal_inputs_are_zeros": "MXS-002+MXS-007/inputs-flushed",
+    "mx_even_adds_to_subnormal_bits": "MXS-005/of-bits",
 }
 
 
+# The suites that reach what a rule says; the others of a chapter have those of its first letters.
+_REACHED: Mapping[str, tuple[str, ...]] = {
+    "SCL-001": (*IN_SCALES, *IN_MIXED),
+    "SCL": OWN_SCALES,
+    "GAM": OWN_SCALES,
+    "NVF": IN_NVFP4,
+    "MXS-008": (*MX_DECODED, *IN_MX),
+    "MXS-009": MX_DECODED,
+    "MXS": IN_MX,
+}
+
+
+def _domain(rules: Iterable[str]) -> tuple[str, ...]:
+    """Return the suites that reach mistakes in some rules."""
+    suites = (_REACHED.get(rule, _REACHED[rule[:3]]) for rule in rules)
+    return tuple(dict.fromkeys(chain.from_iterable(suites)))
+
+
 def _modelled() -> dict[str, Deviation]:
-    """Return the wrong programs of modelled chapters; the domain is the suites that reach them."""
+    """Return the wrong programs of modelled chapters."""
     former = {now: name for name, now in FORMER_IDS.items()}
     found = {}
-    for one in (mistake.deviation for mistake in mistakes_of_scales()):
+    for mistake in (*mistakes_of_scales(), *mistakes_of_amaxes(), *mistakes_of_mx()):
+        one = mistake.deviation
         said = f" Its name in golden/v1: {former[one.name]}." if one.name in former else ""
-        found[one.name] = replace(one, summary=f"{one.summary}{said}", domain=OWN_SCALES)
+        summary = f"{one.summary}{said}"
+        found[one.name] = replace(one, summary=summary, domain=_domain(one.rules))
     return found
 
 

@@ -6,19 +6,22 @@ turns at, in every binade, the last bit decides.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import FLT_MAX, bits_of
 
-_LARGEST = bits_of(FLT_MAX)
+_LARGEST, _INFINITY, _NAN, _SIGN = bits_of(FLT_MAX), 0x7F800000, 0x7FC00000, 0x80000000
 _FIELDS = (1, 2, 23, 24, 118, 126, 127, 128, 143, 230, 253, 254)
+_ENDS = (*range(1, 25), 62, 96, 126, 127, 128, 150, 190, *range(250, 255))
 _SIGNIFICANDS = (
     *(0, 1, 2, 3, 0x200000, 0x2AAAAB, 0x3FFFFF, 0x400000, 0x400001, 0x555555),
     *(0x600000, 0x600001, 0x6FFFFF, 0x700000, 0x7F8000, 0x7FFFFE, 0x7FFFFF),
 )
 _SMALL = (*range(1, 65), *(3 << k for k in range(5, 20)), *(1 << k for k in range(6, 23)))
 _STEPS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)
+_NEAR = (-1, 0, 1, 1 << 13)  # the last is more than binary32 tells apart, and less than bfloat16
 
 
 def amaxes(fmt: Format) -> list[int]:
@@ -45,6 +48,46 @@ def pairs_of_amaxes(fmt: Format) -> list[tuple[int, int]]:
     return [(group, block) for group, block in found if block <= group <= _LARGEST]
 
 
+def blocks(fmt: Format, rule: str) -> Iterator[tuple[int, ...]]:
+    """Yield blocks of MX, as bits: an amax next to where a scale turns, and smaller numbers."""
+    turns = {0, bits_of(fmt.largest) & 0x7FFFFF, SCALE_RULES[rule].up_from_of(fmt) & 0x7FFFFF}
+    found = {0, _INFINITY, *_crossed(), *_SMALL}
+    for turn in turns:
+        found |= {*_next_to(turn, _ENDS, _NEAR), *_subnormal_next_to(turn)}
+    for place, amax in enumerate(sorted(found)):
+        below = max(amax - (place % 40 << 22) - place % 3, 0)
+        yield amax, below | _SIGN, (_SIGN | 3) >> place % 2 * 31 if amax else 0, below // 2
+
+
+def blocks_with_specials(width: int) -> Iterator[tuple[int, ...]]:
+    """Yield blocks, as bits, with a NaN in each place, and with infinities of both signs."""
+    ordinary = [bits_of(1.5 + k % 7) | k % 2 * _SIGN for k in range(width)]
+    specials = [{0: _INFINITY, 1: _INFINITY | _SIGN}, dict.fromkeys(range(width), _NAN)]
+    for place in range(width):
+        specials += [
+            {place: special | sign} for special in (_NAN, _INFINITY) for sign in (0, _SIGN)
+        ]
+        specials += [{place: _NAN, (place + 2) % width: _INFINITY}]
+    for those in specials:
+        yield tuple(those.get(place, bits) for place, bits in enumerate(ordinary))
+
+
+def _next_to(
+    significand: int, fields: Iterable[int] = range(1, 255), steps: Iterable[int] = _STEPS
+) -> Iterator[int]:
+    """Yield the numbers next to one with a significand, in binades of some exponent fields."""
+    for field, step in itertools.product(fields, steps):
+        bits = (field << 23) + significand + step
+        if 0 < bits <= _LARGEST:
+            yield bits
+
+
+def _subnormal_next_to(significand: int) -> Iterator[int]:
+    """Yield the subnormal numbers next to one with a significand, in every binade."""
+    for shift, step in itertools.product(range(1, 24), _NEAR):
+        yield max(((1 << 23) + significand >> shift) + step, 0)
+
+
 def _crossed() -> Iterator[int]:
     for field, significand in itertools.product(_FIELDS, _SIGNIFICANDS):
         yield (field << 23) + significand
@@ -52,9 +95,4 @@ def _crossed() -> Iterator[int]:
 
 def _turns(fmt: Format) -> Iterator[int]:
     """Yield the numbers next to 2^k times the largest number of a format, in every binade."""
-    significand = bits_of(fmt.largest) & 0x7FFFFF
-    for field in range(1, 255):
-        for step in _STEPS:
-            bits = (field << 23) + significand + step
-            if 0 < bits <= _LARGEST:
-                yield bits
+    yield from _next_to(bits_of(fmt.largest) & 0x7FFFFF)

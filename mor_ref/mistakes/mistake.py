@@ -1,10 +1,9 @@
 """A mistake: where a program is wrong, and what it does there."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from mor_ref.deviations.deviation import Change, Deviation, Function, everywhere
+from mor_ref.deviations.deviation import Change, Deviation, Function
 from mor_ref.exact.step import Step, replaced
 
 
@@ -62,16 +61,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Mistake:
-    """Sites, an operator at all of them, the place that reaches them, and the kind of call.
+    """Sites, an operator at all of them, and the place that reaches them.
 
     A mistake at several sites is one that a program has in each: a constant that is wrong wherever
-    it is used. `where` reads the parameters of a step, never its numbers.
+    it is used. A site can be that of one kind of call.
     """
 
     sites: tuple[Site, ...]
     operator: Operator
     place: Place | None = None
-    where: Callable[..., bool] = everywhere
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -97,10 +95,7 @@ class Mistake:
     @property
     def deviation(self) -> Deviation:
         """The wrong program: the changes of the exact model."""
-        changes = []
-        for site in self.sites:
-            change = site.change(self.operator)
-            if self.place is not None:
-                change = self.place.change(change)
-            changes.append(Change(change.step, change.function, self.where))
+        changes = [site.change(self.operator) for site in self.sites]
+        if self.place is not None:
+            changes = [self.place.change(change) for change in changes]
         return Deviation(self.name, self.summary, self.rules, (), tuple(changes))

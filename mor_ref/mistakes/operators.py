@@ -11,6 +11,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.deviations.floating_point import SMALLEST_NORMAL, flushed, log2_in_binary32
 from mor_ref.exact.arithmetic import (
     FLT_MAX,
     bits_of,
@@ -18,17 +19,10 @@ from mor_ref.exact.arithmetic import (
     product,
     quotient,
     rn32,
-    rn32_of_binary64,
 )
 from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
 from mor_ref.exact.scales import IdealScale
-from mor_ref.mistakes.arithmetic import (
-    SMALLEST_NORMAL,
-    flushed,
-    next_to,
-    number_of,
-    one_newton_step,
-)
+from mor_ref.mistakes.arithmetic import next_to, number_of, one_newton_step
 from mor_ref.mistakes.mistake import Operator
 
 _UNIT = 1 << 23  # of a significand of binary32
@@ -220,14 +214,14 @@ def _of_amax(change: Callable[[float], float]) -> Callable[..., float]:
 
 
 def _cut_to_bf16(x: float) -> float:
-    return number_of(bits_of(x) & 0xFFFF0000)
+    return x if math.isinf(x) else number_of(bits_of(x) & 0xFFFF0000)
 
 
 def _in(fmt: Format) -> Callable[[float], float]:
-    return lambda x: min(nearest_in(x, fmt), fmt.largest)
+    return lambda x: x if math.isinf(x) else min(nearest_in(x, fmt), fmt.largest)
 
 
-_AMAXES = (
+AMAXES = (
     Operator("in-bf16", "is rounded to bfloat16", _of_amax(_in(formats["bf16"]))),
     Operator("cut-to-bf16", "is cut to bfloat16", _of_amax(_cut_to_bf16)),
     Operator(
@@ -318,7 +312,7 @@ def _exponent_by(compute: Callable[[float, float], float]) -> Callable[..., Idea
 
 
 def _log2f(x: float) -> float:
-    return rn32_of_binary64(math.log2(x)) if 0 < x < math.inf else math.inf
+    return log2_in_binary32(x) if 0 < x < math.inf else math.inf
 
 
 def _field_rounded_up(x: float) -> int:
@@ -407,7 +401,7 @@ OPERATORS: Mapping[str, tuple[Operator, ...]] = {
     "order": _ORDERS,
     "stored": _STORED,
     "zeros": _ZEROS,
-    "amax": _AMAXES,
+    "amax": AMAXES,
     "ideal": _IDEALS,
     "mantissa": _MANTISSAS,
     "shared": _SHARED,

@@ -8,15 +8,15 @@ with the mistake. So it is exact, and cheap, that no row of a kind of call diffe
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mor_ref.deviations.deviation import Function, applied
+from mor_ref.deviations.deviation import Function, applied, everywhere
 from mor_ref.exact.step import Step, replaced
-from mor_ref.mistakes.mistake import Mistake, Place, Site
+from mor_ref.mistakes.mistake import Mistake, Place
 from mor_ref.mistakes.source import SourceSite, hooked
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
@@ -67,10 +67,13 @@ class Verdict:
 
 @dataclass
 class Trace:
-    """What the sites of some mistakes see in the rows of a kind."""
+    """What the sites of some mistakes see in the rows of a kind.
+
+    A site is a step and the number of a node: sites that count in other calls see the same.
+    """
 
     kind: Kind
-    seen: dict[tuple[Site, Place | None], dict[str, Seen]] = field(default_factory=dict)
+    seen: dict[tuple[Step, int, Place | None], dict[str, Seen]] = field(default_factory=dict)
     row: int | None = None  # that is computed
 
     def touched(self, mistake: Mistake) -> Iterator[int]:
@@ -78,7 +81,10 @@ class Trace:
         if mistake.operator.wrong is None:  # statements are exchanged
             yield from range(self.kind.count)
             return
-        there = [[*self.seen.get((site, mistake.place), {}).values()] for site in mistake.sites]
+        there = [
+            [*self.seen.get((site.step, site.node, mistake.place), {}).values()]
+            for site in _in_source(mistake)
+        ]
         for seen in (
             one for each in there for first in range(_STRIDE) for one in each[first::_STRIDE]
         ):
@@ -86,17 +92,21 @@ class Trace:
                 yield from seen.rows
 
 
+def _in_source(mistake: Mistake) -> list[SourceSite]:
+    return [site for site in mistake.sites if isinstance(site, SourceSite)]
+
+
 def traced(mistakes: Iterable[Mistake], kind: Kind) -> Trace:
     """Compute all rows of a kind, and keep what the sites of mistakes see."""
-    wanted: dict[Place | None, dict[Step, set[SourceSite]]] = {}
+    wanted: dict[Place | None, dict[Step, dict[int, SourceSite]]] = {}
     for mistake in mistakes:
-        for site in mistake.sites:
-            if isinstance(site, SourceSite):
-                wanted.setdefault(mistake.place, {}).setdefault(site.step, set()).add(site)
+        for site in _in_source(mistake):
+            steps = wanted.setdefault(mistake.place, {})
+            steps.setdefault(site.step, {})[site.node] = replace(site, where=everywhere)
     trace = Trace(kind)
     for place, steps in wanted.items():
         changes = [
-            hooked({site: _keeping(trace, site, place) for site in sites})
+            hooked({site: _keeping(trace, site, place) for site in sites.values()})
             for sites in steps.values()
         ]
         if place is not None:
@@ -109,7 +119,7 @@ def traced(mistakes: Iterable[Mistake], kind: Kind) -> Trace:
 
 
 def _keeping(trace: Trace, site: SourceSite, place: Place | None) -> Function:
-    seen = trace.seen.setdefault((site, place), {})
+    seen = trace.seen.setdefault((site.step, site.node, place), {})
 
     def keep(right: Function, *operands: Any) -> Any:
         result = right(*operands)
@@ -146,7 +156,10 @@ def _shown(
         wrong = kind.compute(rows)
     if wrong is None:
         return tuple(rows), None
-    differs = {name: wrong[name] != array[rows] for name, array in expected.items()}
+    differs = {
+        name: (wrong[name] != array[rows]).reshape(len(rows), -1).any(axis=1)
+        for name, array in expected.items()
+    }
     shown = np.logical_or.reduce([*differs.values()])
     first = next((name for name, where in differs.items() if where.any()), None)
     return tuple(np.asarray(rows)[shown].tolist()), first

@@ -1,12 +1,11 @@
 """Mistakes of scales: the sites of their steps, and the operators there."""
 
-import itertools
 from collections.abc import Iterator, Mapping
 
 from mor_ref.exact import scales
 from mor_ref.mistakes.mistake import Mistake, Place
 from mor_ref.mistakes.operators import OPERATORS
-from mor_ref.mistakes.source import SourceSite, sites_of
+from mor_ref.mistakes.source import alike, sites_of
 
 _STEPS = (
     scales.ideal_scale,
@@ -46,17 +45,5 @@ def pairs_of_sites_and_operators() -> Iterator[Mistake]:
         if site.step is scales.ideal_scale and site.kind in _OF_MANTISSAS:
             for operator in OPERATORS[site.kind]:
                 yield Mistake((site,), operator, _OF_GROUPS)
-    for alike in _alike(sites):
-        yield from (Mistake(alike, operator) for operator in OPERATORS[alike[0].kind])
-
-
-def _alike(sites: list[SourceSite]) -> Iterator[tuple[SourceSite, ...]]:
-    """Yield sites of several steps that are the same in words: who has one wrong, has all wrong."""
-
-    def key(site: SourceSite) -> tuple[str, str]:
-        return site.kind, site.words
-
-    for _, group in itertools.groupby(sorted(sites, key=key), key):
-        alike = tuple(group)
-        if len({site.step for site in alike}) == len(alike) > 1:
-            yield alike
+    for same in alike(sites):
+        yield from (Mistake(same, operator) for operator in OPERATORS[same[0].kind])

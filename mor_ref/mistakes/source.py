@@ -8,41 +8,79 @@ its line, else by the docstring.
 import ast
 import functools
 import inspect
+import itertools
 import operator
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from mor_ref.deviations.deviation import Change, Function
+from mor_ref.deviations.deviation import Change, Function, everywhere
 from mor_ref.exact.step import Step
 from mor_ref.mistakes.mistake import Operator
 
 _HOOK, _RIGHT, _WHOLE = "__wrong__", "__right__", "__whole__"
 _RULE = re.compile(r"[A-Z]{3}-\d{3}")
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
-# What a call, an argument or a result is, by its name or type: a part of the names of mistakes.
-_CALLS = {"of": "quotient", "units_next_to": "significand", "min": "limit"}
-_ARGUMENTS = {"IdealScale | None": "ideal", "int": "shared", "float": "amax"}
-_RESULTS = {"IdealScale": "result"}
+# What a call, an argument or a result is, by its name: a part of the names of mistakes.
+_CALLS = {
+    "of": "quotient",
+    "units_next_to": "significand",
+    "min": "limit",
+    "quotient": "division",
+    "product": "product",
+    "value": "value",
+}
+_ARGUMENTS = {
+    "ideal": "ideal",
+    "shared_mantissa": "shared",
+    "amax": "amax",
+    "group_amax": "amax",
+}
+_INPUTS = ("numbers", "x")
+_RESULTS = {
+    "ideal_scale": "result",
+    "amax": "measured",
+    "amax_of": "measured",
+    "scale_code": "code",
+    "shared_exponent": "exponent",
+    "restored": "restored",
+}
 _OPERATIONS: dict[str, Function] = {
     "Lt": operator.lt,
     "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Eq": operator.eq,
     "Add": operator.add,
     "Sub": operator.sub,
 }
-_NOUNS = {"order": "limit-", "result": ""}
+# Kinds whose operators say what is wrong: these add nothing to names and sentences.
+_SILENT = ("result", "exponent", "stored-code", "code", "restored", "value")
+_NOUNS = {
+    "order": "limit-",
+    "measured": "amax-",
+    "division": "quotient-",
+    "zero-code": "zeros-",
+    "code-limit": "limit-",
+    **dict.fromkeys(_SILENT, ""),
+}
 _SUBJECTS = {
     "significand": "the significand of the quotient",
     "ideal": "the ideal scale",
     "mantissa": "the mantissa",
     "shared": "the mantissa of the group",
-    "result": "",
     "zeros": "the scale of a block of zeros",
     "stored": "the stored exponent",
+    "measured": "amax or block_amax",
+    "inputs": "an input",
+    "zero-code": "the scale code of a block of zeros",
+    "power": "the power of two of a scale code",
+    "nan-test": "the test for a scale of NaN",
+    "largest": "the exponent of the largest number",
+    **dict.fromkeys((*_SILENT, "threshold"), ""),
 }
 
 
@@ -51,7 +89,7 @@ class SourceSite:
     """An expression, an argument or the result of a step.
 
     `node` is its number in the tree of the step, and `kind` says which operators it has. `words`
-    are the subject of sentences about it.
+    are the subject of sentences about it. It counts in the calls for which `where` is true.
     """
 
     step: Step
@@ -61,6 +99,7 @@ class SourceSite:
     rule: str
     words: str
     node: int
+    where: Callable[..., bool] = everywhere
 
     @property
     def at(self) -> str:
@@ -83,7 +122,7 @@ def hooked(hooks: dict[SourceSite, Function]) -> Change:
     A hook is called with the right function and its operands, and returns what is used instead. At
     an argument, the function returns its first operand; the others are the other arguments.
     """
-    (step,) = {site.step for site in hooks}
+    ((step, where),) = {(site.step, site.where) for site in hooks}
     by_node = {site.node: hook for site, hook in hooks.items()}
 
     def hook(node: int, right: Function, *operands: Any) -> Any:
@@ -98,7 +137,7 @@ def hooked(hooks: dict[SourceSite, Function]) -> Change:
     def run(_: Function, *arguments: Any) -> Any:
         return wrong()(*arguments)
 
-    return Change(step, run)
+    return Change(step, run, where)
 
 
 def _first(operand: Any, *_: Any) -> Any:
@@ -124,6 +163,18 @@ def sites_of(step: Step) -> tuple[SourceSite, ...]:
     return tuple(found)
 
 
+def alike(sites: Iterable[SourceSite]) -> Iterator[tuple[SourceSite, ...]]:
+    """Yield sites of several steps that are the same in words: who has one wrong, has all wrong."""
+
+    def key(site: SourceSite) -> tuple[str, str]:
+        return site.kind, site.words
+
+    for _, group in itertools.groupby(sorted(sites, key=key), key):
+        same = tuple(group)
+        if len({site.step for site in same}) == len(same) > 1:
+            yield same
+
+
 def _source(step: Step) -> tuple[list[str], ast.FunctionDef]:
     source = textwrap.dedent(inspect.getsource(inspect.unwrap(step)))
     (tree,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
@@ -139,11 +190,15 @@ def _kinds(tree: ast.FunctionDef) -> dict[ast.AST, str]:
                 ast.Assign(value=ast.Constant() as value) | ast.IfExp(body=ast.Constant() as value)
             ):
                 found[value] = "zeros"
+            case ast.If(ast.Compare(ops=[ast.Eq()]), [ast.Return(ast.Constant() as value)]):
+                found[value] = "zero-code"
             case ast.If(body=[*statements]):
                 found |= dict.fromkeys(_late(statements), "order")
-            case ast.arg(annotation=ast.expr() as annotation) if not _is_passed_on(node, tree):
-                found[node] = _ARGUMENTS.get(ast.unparse(annotation))
-            case ast.FunctionDef(returns=ast.Name(id=name)):
+            case ast.arg(arg=name) if name in _INPUTS:
+                found[node] = None if _RESULTS.get(tree.name) == "measured" else "inputs"
+            case ast.arg(arg=name) if not _is_passed_on(node, tree):
+                found[node] = _ARGUMENTS.get(name)
+            case ast.FunctionDef(name=name):
                 found[node] = _RESULTS.get(name)
             case ast.expr() | ast.AugAssign():
                 found.setdefault(node, _kind_of_operation(node))
@@ -154,16 +209,37 @@ def _kind_of_operation(node: ast.AST) -> str | None:
     match node:
         case ast.Attribute(value=ast.Call(), attr="mantissa"):
             return "mantissa"
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return _CALLS.get(name)
+        case ast.Call():
+            return _kind_of_call(node)
         case ast.Compare(ops=[ast.Lt()], comparators=[ast.Name(id=name)]) if _is_constant(name):
             return "floor"
         case ast.Compare(ops=[ast.Lt() | ast.Gt()]):
             return "comparison"
+        case ast.Compare(ops=[ast.GtE()]):
+            return "threshold"
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Name(id=name)]) if _is_constant(name):
+            return "nan-test"
+        case ast.BinOp(op=ast.Sub(), right=ast.Call(ast.Name("floor_log2"))):
+            return "largest"
         case ast.BinOp(op=ast.Add(), right=ast.Name(id=name)) if _is_constant(name):
             return "stored"
         case ast.AugAssign(op=ast.Sub()):
             return "decrement"
+    return None
+
+
+def _kind_of_call(node: ast.Call) -> str | None:
+    match node:
+        case ast.Call(ast.Name("min"), [ast.Call(ast.Name("max")), _]):
+            return "code-limit"
+        case ast.Call(ast.Name("max"), [_, _]):
+            return "lower-limit"
+        case ast.Call(ast.Name("encode"), [_, ast.Name(id=fmt), *_]):
+            return "stored-code" if _is_constant(fmt) else None
+        case ast.Call(ast.Attribute(attr="ldexp"), [_, ast.BinOp()]):
+            return "power"
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return _CALLS.get(name)
     return None
 
 
@@ -197,13 +273,17 @@ def _late(statements: Iterable[ast.stmt]) -> Sequence[ast.stmt]:
 
 def _subject(kind: str, node: ast.AST, known: Mapping[str, Any]) -> str:
     match node:
-        case ast.Call(args=[a, b]) if kind == "quotient":
-            return f"the quotient {ast.unparse(a)} / {ast.unparse(b)}"
-        case ast.Call(args=[_, ast.Name(id=limit)]) if kind == "limit":
+        case ast.Call(args=[a, b]) if kind in ("quotient", "division"):
+            return f"the quotient {ast.unparse(a)} / {ast.unparse(b).removeprefix('fmt.')}"
+        case ast.Call(args=[a, _]) if kind == "product":
+            return f"the product of {ast.unparse(a)} and a power of two"
+        case ast.Call(args=[_, ast.Name(id=limit)]) if "limit" in kind:
             return f"the limit {_shown(limit, known)}"
+        case ast.Call(args=[_, limit]) if kind == "lower-limit":
+            return f"the limit {ast.unparse(limit)}"
         case ast.Compare(ast.Name(id=name), comparators=[ast.Name(id=limit)]) if kind == "floor":
             return f"the floor {_shown(limit, known)} of the {name}"
-        case ast.Compare():
+        case ast.Compare() if kind == "comparison":
             return f"the comparison {re.sub('[._]', ' ', ast.unparse(node))}"
         case ast.AugAssign(target=ast.Name(id=name)):
             return f"the decrement of the {name}"

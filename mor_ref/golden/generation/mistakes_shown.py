@@ -1,6 +1,7 @@
 """Which mistakes golden vectors show: those of a block format, and those of a modelled chapter."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -13,14 +14,19 @@ from mor_ref.golden import load
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.block_formats import OPERATION, suite_of
+from mor_ref.golden.suites.mx import ELEMENTS
 from mor_ref.mistakes import Shown, mistakes_of, shown_by
-from mor_ref.mistakes.landmarks import pairs_of_amaxes
+from mor_ref.mistakes.amaxes import mistakes_of_amaxes
+from mor_ref.mistakes.landmarks import blocks, blocks_with_specials, pairs_of_amaxes
+from mor_ref.mistakes.mistake import Mistake
+from mor_ref.mistakes.mx import RULES, mistakes_of_mx
 from mor_ref.mistakes.rows import Kind, Verdict, matrix
 from mor_ref.mistakes.scales import mistakes_of_scales
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays
 
-MODELLED = {"scale_steps": mistakes_of_scales}  # suites whose mistakes the model has
+_OF_ANY_CODES = "MXS-009"  # also those that no quantizer makes
+_WIDTH = 18  # of blocks with a NaN in each place
 
 
 def mistakes_shown(
@@ -52,7 +58,7 @@ def mistakes_in(suite: str, done: Callable[[], None] = lambda: None) -> dict[str
 
     `done` is called after each of the `kinds_of` the suite.
     """
-    mistakes = MODELLED[suite]()
+    mistakes = MODELLED[suite].mistakes()
     found = {mistake.name: InSuite([], []) for mistake in mistakes}
     for place, kinds in enumerate(kinds_of(suite)):
         for kind in kinds:
@@ -66,7 +72,8 @@ def kinds_of(suite: str) -> tuple[list[Kind], list[Kind]]:
     """Return the kinds of calls of a modelled suite: its cases, and those of derived inputs."""
     fields = SUITES[suite].fields
     cases = [question(fields, case) for case in load(suite)]
-    return [kind_of(suite, case) for case in cases], [kind_of(suite, c) for c in derived_scales()]
+    derived = MODELLED[suite].derived()
+    return [kind_of(suite, case) for case in cases], [kind_of(suite, case) for case in derived]
 
 
 def kind_of(suite: str, case: Case) -> Kind:
@@ -94,3 +101,39 @@ def derived_scales() -> Iterator[Case]:
             parameters = {"format": fmt.name, "scaling": scaling}
             arrays = {"group_amax": groups, "block_amax": blocks}
             yield Case(f"{fmt.name}.{scaling}", parameters, arrays)
+
+
+def derived_blocks() -> Iterator[Case]:
+    """Yield blocks of MX from the formats alone, in each kind of call that there is."""
+    for fmt in map(formats.__getitem__, ELEMENTS):
+        for rule in RULES:
+            parameters = {"format": fmt.name, "scale_rule": rule, "source": "f32"}
+            for name, found in (
+                ("amaxes", blocks(fmt, rule)),
+                ("specials", blocks_with_specials(_WIDTH)),
+            ):
+                arrays = {"x": np.array([*found], np.uint32)}
+                yield Case(f"{fmt.name}.{rule}.{name}", parameters, arrays)
+
+
+def mistakes_of_blocks() -> list[Mistake]:
+    """Return the mistakes of MX, also of its amaxes, that a quantizer can have."""
+    return [
+        one
+        for one in (*mistakes_of_mx(), *mistakes_of_amaxes())
+        if all(rule.startswith("MXS") and rule != _OF_ANY_CODES for rule in one.rules)
+    ]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A suite whose mistakes the model has, and the derived inputs that show them."""
+
+    mistakes: Callable[[], list[Mistake]]
+    derived: Callable[[], Iterator[Case]]
+
+
+MODELLED = {
+    "scale_steps": Modelled(mistakes_of_scales, derived_scales),
+    "mx_blocks": Modelled(mistakes_of_blocks, derived_blocks),
+}

@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.flushing import flushed
+from mor_ref.deviations.floating_point import flushed
 from mor_ref.exact.arithmetic import (
     FLT_MAX,
     product,

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.definitions.blocks import Partition
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MIXED, MIXED
-from mor_ref.deviations.flushing import SMALLEST_NORMAL
+from mor_ref.deviations.floating_point import SMALLEST_NORMAL
 from mor_ref.exact.arithmetic import product, rn32, total
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.errors import absolute_error, error_sum

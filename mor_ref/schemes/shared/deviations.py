@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_SHARED
-from mor_ref.deviations.mx import log2_in_binary32
+from mor_ref.deviations.floating_point import log2_in_binary32
 from mor_ref.schemes.shared import exact as shared
 from mor_ref.schemes.shared.definition import (
     LARGEST_EXPONENT,

@@ -24,6 +24,7 @@ from mor_ref.verify.diagnosing.explanations import (
     at_fewest_sites,
     explanation_of,
     in_parts,
+    names_of,
     size_of,
     spared_elsewhere,
 )
@@ -177,7 +178,7 @@ class _Search:
         is_open = not found and not self._certainty.leads
         if is_open and self._is_searched and not self._is_displaced_whole:
             found = self._surviving_pairs(singles)
-        return at_fewest_sites(found)
+        return at_fewest_sites(found, names_of)
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
         """Return the diagnosis of the suite, given the deviations that explain all mismatches."""
@@ -255,7 +256,7 @@ class _Search:
         moved = [] if self._displaced is None else [self._displaced[0]]
         if self._is_displaced_whole:
             return moved
-        found = list(self._guesses.best())
+        found = at_fewest_sites(list(self._guesses.best()), lambda one: one.deviations)
         if not any(one.fields for one in found) and self._placed:
             return [one for one, _ in self._placed]
         if self._has_structure:

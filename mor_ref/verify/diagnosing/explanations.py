@@ -2,8 +2,9 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import Sample
 from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
+
+Found = TypeVar("Found")
+Names = tuple[str, ...]
 
 
 def pairs_with(
@@ -43,19 +47,34 @@ def _in_order(one: Together, other: Together) -> Iterator[Together]:
         yield other + one
 
 
-def at_fewest_sites(found: Iterable[Together]) -> list[Together]:
+def at_fewest_sites(found: Sequence[Found], names: Callable[[Found], Names]) -> list[Found]:
     """Leave out a mistake at several sites, if the same one at fewer of them explains as much.
 
     So a kernel of one kind of scales has a mistake in these, although others can have it, too.
     """
-    alone = {those[0].name for those in found if len(those) == 1}
+    there = {*map(names, found)}
 
-    def is_more(those: Together) -> bool:
-        places, _, operator = those[0].name.partition("/")
-        fewer = (f"{place}/{operator}" for place in places.split("+"))
-        return len(those) == 1 and "+" in places and not alone.isdisjoint(fewer)
+    def is_more(own: Names) -> bool:
+        return any(
+            (*own[:k], fewer, *own[k + 1 :]) in there
+            for k, name in enumerate(own)
+            for fewer in _at_fewer_sites(name)
+        )
 
-    return [those for those in found if not is_more(those)]
+    return [one for one in found if not is_more(names(one))]
+
+
+def names_of(those: Together) -> Names:
+    """Return the names of deviations."""
+    return tuple(one.name for one in those)
+
+
+def _at_fewer_sites(name: str) -> Iterator[str]:
+    """Yield the ids of a mistake at some of its sites alone, from most to fewest."""
+    places, _, operator = name.partition("/")
+    sites = places.split("+")
+    for count in range(len(sites) - 1, 0, -1):
+        yield from (f"{'+'.join(some)}/{operator}" for some in itertools.combinations(sites, count))
 
 
 def rules_of(those: Together) -> int:
@@ -81,7 +100,7 @@ def explanation_of(
 ) -> Explanation:
     """Return deviations as an explanation."""
     rules = {rule for deviation in those for rule in deviation.rules}
-    names = tuple(deviation.name for deviation in those)
+    names = names_of(those)
     summaries = tuple(deviation.summary for deviation in those)
     return Explanation(
         names,

@@ -22,7 +22,7 @@ from mor_ref.verify.diagnosing.scales_of_other_numbers import has_32_bits
 
 _CASES = 2  # cases that each value is tried on first
 OF_PARAMETERS = "each entry is that with "
-_VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `mx_as_ceil`
+_VALUES = {"scaling": SCALINGS}  # parameters without deviations such as `nvfp4_as_torchao`
 
 Other = Callable[[int], Parameters]  # the other parameters of the case with this number
 Computed = Callable[..., Unsigned | None]

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.formats import encoding_profiles
-from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.verify.diagnosing.diagnosis_records import Condition, Explanation, Structure
 
@@ -13,7 +12,6 @@ _OF = "the amax of "
 _ROWS: tuple[tuple[str, str, Collection[str]], ...] = (
     ("encode_as_", "profile", encoding_profiles),
     ("nvfp4_as_", "NVFP4 profile", PROFILES),
-    ("mx_as_", "MX scale rule", SCALE_RULES),
 )
 
 
