@@ -18,7 +18,7 @@ import structural_faults
 import tired_kernels
 from put_aside import put_aside
 from test_wrong_kernels import SUITES, cases_of, first_difference
-from wrong.causes import OF_SCALES
+from wrong.causes import OF_MX, OF_SCALES
 
 from mor_ref import golden
 from mor_ref.golden import bundled_files
@@ -43,13 +43,27 @@ class Chapter:
     causes: dict[str, str]
 
 
+def former_ids(*chapters):
+    """Return the names in golden/v1 of the mistakes of the model in chapters of the rules."""
+    return tuple(
+        name for name, now in FORMER_IDS.items() if any(chapter in now for chapter in chapters)
+    )
+
+
 CHAPTERS = {
     "scales": Chapter(
         ("scaling", "powers", "ratios", "mantissas"),
-        tuple(FORMER_IDS),
+        former_ids("SCL", "GAM"),
         r"e\dm\d:",
         ("quantize_blocks", "quantize", "policies"),
         OF_SCALES,
+    ),
+    "mx": Chapter(
+        ("mx_scales", "mx_rounded", "mx_elements", "mx_integers", "mx_launches", "mx_specials"),
+        former_ids("MXS"),
+        r"mx",
+        ("mx_blocks", "mx", "mx_large"),
+        OF_MX,
     ),
 }
 

@@ -51,12 +51,13 @@ def pairs_of_amaxes(fmt: Format) -> list[tuple[int, int]]:
 def blocks(fmt: Format, rule: str) -> Iterator[tuple[int, ...]]:
     """Yield blocks of MX, as bits: an amax next to where a scale turns, and smaller numbers."""
     turns = {0, bits_of(fmt.largest) & 0x7FFFFF, SCALE_RULES[rule].up_from_of(fmt) & 0x7FFFFF}
-    found = {0, _INFINITY, *_crossed(), *_SMALL}
+    found = {_INFINITY, *_crossed(), *_SMALL}
     for turn in turns:
         found |= {*_next_to(turn, _ENDS, _NEAR), *_subnormal_next_to(turn)}
+    yield 0, _SIGN, 0, 0
     for place, amax in enumerate(sorted(found)):
         below = max(amax - (place % 40 << 22) - place % 3, 0)
-        yield amax, below | _SIGN, (_SIGN | 3) >> place % 2 * 31 if amax else 0, below // 2
+        yield amax, below | _SIGN, (_SIGN | 3, 1)[place % 2], below // 2
 
 
 def blocks_with_specials(width: int) -> Iterator[tuple[int, ...]]:

@@ -3,7 +3,9 @@
 import itertools
 
 import numpy as np
+from put_aside import put_aside
 
+from wrong.causes import OF_MX
 from wrong.microscaling import LARGEST, Register, f32, in_blocks, magnitude_bits, power
 from wrong.mx_right import scale_codes
 from wrong.mx_scales import finished
@@ -15,9 +17,17 @@ ALL = ("bf16", "f16", "f32")
 
 
 def register(name, mistake, quantize, pairs=PAIRS, sources=ALL):
-    """Register a function of (x, format, rule, k), once for each format and rule."""
-    for fmt, rule in pairs:
-        full = f"{name}.{fmt}.{rule}"
+    """Register a function of (x, format, rule, k), once for each format and rule.
+
+    One that the model of mistakes has in each kind of call is registered in one alone, and where it
+    is put aside.
+    """
+    kinds = {f"{name}.{fmt}.{rule}": (fmt, rule) for fmt, rule in pairs}
+    if f"mx.{name}" in OF_MX:
+        aside = {full for full in kinds if f"mx.{full}" in put_aside()}
+        kept = aside | {next(full for full in kinds if full not in aside)}
+        kinds = {full: kinds[full] for full in kinds if full in kept}
+    for full, (fmt, rule) in kinds.items():
         KERNELS.mx(full, mistake, (rule,), (fmt,), sources)(quantize)
 
 
