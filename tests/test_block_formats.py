@@ -130,6 +130,18 @@ FORMATS = {
         "unsigned", UE5M3, (BlockScale("s", (4, 8), "448 / amax"),), encode="s", counted="all",
         drops_sign_of_zero=True,
     ),
+    **{
+        f"{element}, ties {rounding}{'' if has_negative_zero else ', no -0'}": BlockFormat(
+            "ties", element, (BlockScale("s", (1, 32), "pow2(amax, 2) / 4", "e8m0"),),
+            decode="s", encode="1 / s", rounding=rounding, has_negative_zero=has_negative_zero,
+            tries=("t", "t / 2"),
+        )
+        for element, rounding, has_negative_zero in (
+            ("e2m1", "rna", True), ("e2m1", "rnz", False), ("e4m3", "rnz", True),
+            ("e5m2", "rna", False), ("int8_mx", "rnz", True), ("e4m3fnuz", "rna", True),
+            ("f16", "rnz", False),
+        )
+    },
     "three scales": BlockFormat(
         "three", "e2m1", (*_ABOVE, BlockScale("s", (3, 20), "amax / g / h / 6", "e4m3")),
         decode="s * g * h", tries=_TRIES, counted="all",
@@ -151,9 +163,10 @@ def test_the_engine_has_the_bits_of_the_exact_model(
     assert_equals_exact(FORMATS[name], x)
 
 
-@pytest.mark.parametrize("fmt", WIDE_AND_UNSIGNED, ids=lambda fmt: fmt.name)
-def test_elements_at_and_next_to_ties(fmt: Format) -> None:
-    """BLF-004: of both signs, in formats whose ties have more bits than those of 8 bits."""
+@pytest.mark.parametrize("rounding", ["rne", "rna", "rnz"])
+@pytest.mark.parametrize("fmt", [*WIDE_AND_UNSIGNED, formats["e2m1"]], ids=lambda fmt: fmt.name)
+def test_elements_at_and_next_to_ties(fmt: Format, rounding: Any) -> None:
+    """BLF-004, BLF-014: of both signs; ties of some formats have more bits than those of 8."""
     codes = range(0, fmt.largest_code, -(-fmt.largest_code // 300))
     below, above = (np.array([fmt.value(code + n) for code in codes]) for n in (0, 1))
     ties = ((below + above) / 2).astype(np.float32)
@@ -161,8 +174,34 @@ def test_elements_at_and_next_to_ties(fmt: Format) -> None:
     x = np.concatenate([below.astype(np.float32), ties, *near])
     scale = BlockScale("s", "tensor", "1")
     assert_equals_exact(
-        BlockFormat("as_it_is", fmt, (scale,), decode="s"), np.concatenate([x, -x])[None]
+        BlockFormat("as_it_is", fmt, (scale,), decode="s", rounding=rounding),
+        np.concatenate([x, -x])[None],
     )
+
+
+@pytest.mark.parametrize(
+    ("rounding", "codes"),
+    [
+        ("rne", [0, 1, 2, 2, 4, 4, 6, 6, 8, 9]),
+        ("rna", [1, 1, 2, 3, 4, 5, 6, 7, 9, 9]),
+        ("rnz", [0, 1, 1, 2, 3, 4, 5, 6, 8, 9]),
+    ],
+)
+def test_where_ties_of_e2m1_go(rounding: Any, codes: list[int]) -> None:
+    """BLF-014: 0.3 is no tie, and becomes 0.5 under each."""
+    x = np.float32([[0.25, 0.3, 0.75, 1.25, 1.75, 2.5, 3.5, 5, -0.25, -0.3]])
+    scale = BlockScale("s", "tensor", "1")
+    own = BlockFormat("as_it_is", "e2m1", (scale,), decode="s", rounding=rounding)
+    assert mor_ref.quantize(x, own).codes[0].tolist() == codes
+    without = dataclasses.replace(own, has_negative_zero=False)
+    assert mor_ref.quantize(x, without).codes[0].tolist() == [
+        code if code != 8 else 0 for code in codes
+    ]
+    assert mor_ref.quantize(x, tomllib.loads(without.text)).block_format == without
+    with pytest.raises(
+        TypeError, match="e2m1 with ties or zeros of their own, which are not round"
+    ):
+        mor_ref.quantize(x, without, random_bits=np.zeros(x.shape, np.uint32), n_random_bits=8)
 
 
 def test_records_of_wide_and_of_unsigned_elements() -> None:

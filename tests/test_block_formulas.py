@@ -330,6 +330,17 @@ def test_the_ends_of_literals() -> None:
         ({"tries": "1.5 * t"}, "tries is '1.5 * t'; give a list of formulas, such as ['t', '1.5"),
         ({"tries": 3}, "tries is 3; give a list"),
         ({"drops_sign_of_zero": "no"}, "drops_sign_of_zero is 'no'; give true or false"),
+        ({"has_negative_zero": 0}, "has_negative_zero is 0; give true or false"),
+        ({"rounding": "rtz"}, "rounding is 'rtz'; elements are rounded to nearest: give one of"),
+        ({"rounding": None}, "rounding is None; elements are rounded to nearest: give one of"),
+        (
+            {"has_negative_zero": False, "drops_sign_of_zero": True},
+            "it has no -0, and drops its sign; leave drops_sign_of_zero out",
+        ),
+        (
+            {"has_negative_zero": False, "element": "int8_mx"},
+            "its elements are int8_mx, which has no -0; leave has_negative_zero out",
+        ),
         ({"drops_sign_of_zero": []}, "drops_sign_of_zero is []; give true or false"),
         ({"scales": BlockScale("s", "row", "1")}, "scales is BlockScale("),
         ({"scales": ("s",)}, "scales is ('s',); give a tuple of BlockScale"),

@@ -94,10 +94,10 @@ def test_the_other_code_is_on_the_other_side_of_a_tie(name):
 
 
 def test_a_negative_number_has_the_zero_of_its_block_format():
-    """Its code is 0x80, unless the sign of zero is dropped."""
+    """Its code is 0x8, unless the block format has no -0."""
     number, code = np.array([-0.2500001]), np.array([0x9], np.uint8)  # e2m1: -0.5
     assert other_codes(Operand(number, E2M1), code, TIES).tolist() == [0x8]
-    assert other_codes(Operand(number, E2M1, True), code, TIES).tolist() == [0x0]
+    assert other_codes(Operand(number, E2M1, has_negative_zero=False), code, TIES).tolist() == [0x0]
 
 
 def test_the_nearest_powers_of_two_have_midpoints_as_well():

@@ -306,6 +306,9 @@ MISTAKES = {
     "two tries": dataclasses.replace(OWN, tries=OWN.tries[:2]),
     "absolute errors": dataclasses.replace(OWN, error="abs(y - x)"),
     "no sign of zero": dataclasses.replace(OWN, drops_sign_of_zero=True),
+    "ties away": dataclasses.replace(OWN, rounding="rna"),
+    "ties toward zero": dataclasses.replace(OWN, rounding="rnz"),
+    "no negative zero": dataclasses.replace(OWN, has_negative_zero=False),
 }
 
 

@@ -336,6 +336,10 @@ def test_what_a_table_is_not_for() -> None:
         mor_ref.encode(x, element)  # type: ignore[arg-type]
     with pytest.raises(BlockFormatError, match="drops the sign of zero, and nf4 is a table"):
         in_blocks(element, decode="s", drops_sign_of_zero=True)
+    with pytest.raises(
+        BlockFormatError, match="it has ties or zeros of its own, and nf4 is a tabl"
+    ):
+        in_blocks(element, decode="s", rounding="rna")
     with pytest.raises(TypeError, match="are not rounded at random"):
         mor_ref.quantize(x, plain(element), random_bits=np.uint32([[0, 0]]), n_random_bits=8)
     with pytest.raises(BlockFormatError, match="a format has no name"):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.api.encoding import encode, words_for
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.table_format import ElementFormat, TableFormat, at_random_refused
+from mor_ref.definitions.format import Format
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
@@ -24,16 +24,12 @@ def words_given(random_bits: object, n_random_bits: object, shape: tuple[int, ..
 
 def codes_at_random(
     numbers: Numbers,
-    fmt: ElementFormat,
+    fmt: Format,
     scales: "TileScales",
     words: RandomWords,
     threads: int | None,
-    *,
-    drops_sign_of_zero: bool,
 ) -> Bits:
     """Return the codes of scaled numbers by stochastic rounding, in rows and columns."""
-    if isinstance(fmt, TableFormat):
-        raise TypeError(at_random_refused(fmt))
     rows, columns = rows_and_columns(numbers.shape)
     x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(rows, columns)
 
@@ -50,7 +46,4 @@ def codes_at_random(
         x[x < 0] = 0
     random_bits = words.words.reshape(rows, columns)
     options: Any = {"rounding": "sr", "random_bits": random_bits, "n_random_bits": words.n}
-    codes = encode(x, fmt, threads=threads, **options)
-    if drops_sign_of_zero:
-        codes[x == 0] = 0
-    return codes
+    return encode(x, fmt, threads=threads, **options)

@@ -45,7 +45,7 @@ def nvfp4_at_random(
     scales = scales_of(numbers, nvfp4_formulas(profile, tile), threads).blocks
     words = RandomWords(random_words(purpose, numbers.bits.size), _RANDOM_BITS)
     e2m1 = formats["e2m1"]
-    codes = codes_at_random(numbers, e2m1, scales, words, threads, drops_sign_of_zero=False)
+    codes = codes_at_random(numbers, e2m1, scales, words, threads)
     y = np.empty(sides, np.float32)
     dequantize(codes.reshape(-1), e2m1, scales, sides, y.reshape(-1).view(np.uint32), threads)
     return values(numbers, y, blocks, out, threads)

@@ -12,8 +12,11 @@ from typing import Any, Literal, NamedTuple
 from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.before_blocks import Step, step_of, table_of_step, wrong_steps
 from mor_ref.definitions.blocks import Cut, as_cut, in_parameters
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
+    ELEMENT_ROUNDINGS,
+    ElementRounding,
     Rounding,
     SpecialCases,
     rounding_for,
@@ -110,9 +113,11 @@ class BlockFormat:
     NaN if one of them is. Of several `tries`, formulas of the number t of the last scale, the one
     of least error is stored, and the first of equals. `error` is that of a number x whose code
     stands for v, and y; a block adds it up in binary32, from the left, and then the rows in halves.
-    With `drops_sign_of_zero`, a scaled -0 has the code 0. `functions` has the digests of functions
-    of a user that its formulas call; it is found if it is not given. `before` are the steps before
-    the blocks, in their order (BLF-011).
+    `rounding` says where elements halfway between two numbers go: to the even one (rne), away from
+    zero (rna), or toward zero (rnz). With `drops_sign_of_zero`, a scaled -0 has the code 0; without
+    `has_negative_zero`, so has each number that becomes zero. `functions` has the digests of
+    functions of a user that its formulas call; it is found if it is not given. `before` are the
+    steps before the blocks, in their order (BLF-011).
 
     >>> scale = BlockScale("s", (1, 32), "amax / 448", "e8m0", "rtp")
     >>> BlockFormat("mine", "e4m3", (scale,), decode="s").block
@@ -128,7 +133,9 @@ class BlockFormat:
     counted: Counted = "not nan"
     tries: tuple[str, ...] = ("t",)
     error: str = "square(y - x)"
+    rounding: ElementRounding = "rne"
     drops_sign_of_zero: bool = False
+    has_negative_zero: bool = True
     functions: Mapping[str, str] = FrozenTable({})
     before: tuple[Step, ...] = ()
 
@@ -160,6 +167,12 @@ class BlockFormat:
     def fmt(self) -> ElementFormat:
         """The format of the elements."""
         return as_element_format(self.element)
+
+    @functools.cached_property
+    def element_rule(self) -> ElementRule:
+        """How scaled numbers become codes."""
+        zeros = self.drops_sign_of_zero, self.has_negative_zero
+        return ElementRule(self.fmt, self.rounding, *zeros)
 
     @property
     def block(self) -> Cut:
@@ -448,8 +461,9 @@ def _is_sequence(given: object) -> bool:
 
 
 def _no_truth(record: BlockFormat) -> str | None:
-    if not isinstance(record.drops_sign_of_zero, bool):
-        return f"drops_sign_of_zero is {record.drops_sign_of_zero!r}; give true or false"
+    for name in ("drops_sign_of_zero", "has_negative_zero"):
+        if not isinstance(getattr(record, name), bool):
+            return f"{name} is {getattr(record, name)!r}; give true or false"
     return None
 
 
@@ -458,6 +472,11 @@ def _wrong_field(record: BlockFormat) -> str | None:
     if isinstance(element, TableFormat):
         if record.drops_sign_of_zero:
             return f"it drops the sign of zero, and {element.name} is a table; leave that out"
+        if record.rounding != "rne" or not record.has_negative_zero:
+            return (
+                f"it has ties or zeros of its own, and {element.name} is a table; give the table "
+                "limits and values that say so"
+            )
         return _wrong_choice(record)
     if element.bits > _WIDEST_ELEMENT or element.is_power_of_two:
         return (
@@ -469,13 +488,29 @@ def _wrong_field(record: BlockFormat) -> str | None:
             f"its elements are {element.name}, whose exponents are all those of binary32, so that "
             f"it needs no scale; give a format of at most {_MOST_EXPONENT_BITS} exponent bits"
         )
-    return _wrong_choice(record)
+    return _wrong_zeros(record, element) or _wrong_choice(record)
+
+
+def _wrong_zeros(record: BlockFormat, element: Format) -> str | None:
+    """Return the fault of a record without -0, which has to have one otherwise."""
+    if record.has_negative_zero:
+        return None
+    if record.drops_sign_of_zero:
+        return "it has no -0, and drops its sign; leave drops_sign_of_zero out"
+    if element.sign != "sign-magnitude" or element.specials == "fnuz":
+        return f"its elements are {element.name}, which has no -0; leave has_negative_zero out"
+    return None
 
 
 def _wrong_choice(record: BlockFormat) -> str | None:
     """Return the fault of what is counted, of the factors, or of the tries."""
     if record.counted not in _COUNTED:
         return f"counted is {record.counted!r}; give one of {', '.join(_COUNTED)}"
+    if record.rounding not in ELEMENT_ROUNDINGS:
+        return (
+            f"rounding is {record.rounding!r}; elements are rounded to nearest: give one of "
+            f"{', '.join(ELEMENT_ROUNDINGS)}, whose ties go to even, away from zero, toward zero"
+        )
     if record.decode is None and record.encode is None:
         return "it has neither decode nor encode; give the factor of its numbers, or of its codes"
     if not record.tries:

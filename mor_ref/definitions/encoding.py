@@ -12,10 +12,12 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.format import Format
 
 Rounding = Literal["rne", "rtz", "rtp", "rtn", "rna", "rto", "sr"]
+ElementRounding = Literal["rne", "rna", "rnz"]  # of block formats (BLF-014)
 Overflow = Literal["satfinite", "ieee"]
 Nan = Literal["canonical", "signed"]
 
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+ELEMENT_ROUNDINGS: tuple[ElementRounding, ...] = get_args(ElementRounding)
 DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
 POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")  # and rne, which is rna
 # In CUDA, PTX, RISC-V and IEEE 754.

@@ -174,11 +174,3 @@ def _wrong_limits(table: TableFormat) -> str | None:
         if a >= b:
             return f"limits has {b!r} behind {a!r}; give them in ascending order"
     return None
-
-
-def at_random_refused(fmt: TableFormat) -> str:
-    """Return why random bits are refused (QNT-005)."""
-    return (
-        f"random_bits are given, and the elements are values of the table {fmt.name!r}, which "
-        "are not rounded at random; leave random_bits out"
-    )

@@ -512,7 +512,7 @@ def _choose(
     block, (rows, columns) = Sides(*cut.block), (cut.rows, cut.columns)
     check_rows(record, block.rows)
     together, height, nan = tries_together(record, block)
-    grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+    grid = elements_of(record.element_rule)
     signs: list[tuple[Any, Any]] = []
 
     def choose(blocks: Part) -> None:
@@ -532,7 +532,7 @@ def tries_together(record: BlockFormat, block: Sides) -> tuple[int, int, np.floa
     """Return how many blocks are tried at once, the height of their sums, and the NaN of codes."""
     height = 1 << (block.rows - 1).bit_length()
     together = max(1, min(STRIP // block.columns, _SUMS // height))
-    grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+    grid = elements_of(record.element_rule)
     return together, height, _F(record.fmt.value(int(grid.nan_code)))
 
 

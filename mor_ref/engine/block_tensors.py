@@ -43,13 +43,12 @@ def in_blocks(
     scales = scales_from(amaxes, cut, record, threads, given, numbers)
     codes, sums = quantize(
         numbers,
-        record.fmt,
+        record.element_rule,
         scales.blocks,
         units,
         out,
         threads,
         room=room,
-        drops_sign_of_zero=record.drops_sign_of_zero,
         words=words,
     )
     return InBlocks(*scales, codes, sums, amaxes)

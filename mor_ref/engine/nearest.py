@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mor_ref.definitions.elements import ElementRule
+from mor_ref.definitions.encoding import ElementRounding
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.table_format import ElementFormat, TableFormat
+from mor_ref.definitions.table_format import TableFormat
 from mor_ref.engine.intrinsics import bits_of, float_of, shift_right, sign_mask
 from mor_ref.engine.kernel import step
 from mor_ref.engine.table_format import Table, table_of
@@ -22,6 +24,7 @@ _U = np.uint32
 _F = np.float32
 _INFINITY = _U(0x7F800000)
 _LARGEST_EXPONENT = 127
+_UNIT = _F(2.0**-23)  # of the number that is added
 
 
 class Grid(NamedTuple):
@@ -39,7 +42,15 @@ class Grid(NamedTuple):
     nan_code: Any
     nan: Any  # the number of that code
     below_zero: Any  # what a negative number counts as without a sign, or None with one
+    ties: Any = None  # where those go that are halfway, or None for the even one
     limits: Any = None  # which a table has
+
+
+class Ties(NamedTuple):
+    """How far a number goes on that is halfway, if it was rounded to the other side: in units."""
+
+    units: Any
+    count: Any
 
 
 class SignsOfZero(NamedTuple):
@@ -49,16 +60,28 @@ class SignsOfZero(NamedTuple):
     zero: Any
 
 
-def elements_of(fmt: ElementFormat, *, drops_sign_of_zero: bool = False) -> Grid | Table:
+_TIES: dict[ElementRounding, Ties | None] = {
+    "rne": None,
+    "rna": Ties(_F(1), _U(1)),
+    "rnz": Ties(_F(-1), _U(0xFFFFFFFF)),
+}
+
+
+def elements_of(rule: ElementRule) -> Grid | Table:
     """Return the row of the format of elements, which may be a table."""
-    if isinstance(fmt, TableFormat):
-        return table_of(fmt)
-    return grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
+    if isinstance(rule.fmt, TableFormat):
+        return table_of(rule.fmt)
+    grid = grid_of(rule.fmt)._replace(ties=_TIES[rule.rounding])
+    if not rule.has_negative_zero:
+        return grid._replace(signs_of_zero=SignsOfZero(_U(0), _U(0)))
+    if rule.drops_sign_of_zero and grid.signs_of_zero is None:
+        return grid._replace(signs_of_zero=SignsOfZero(grid.sign_bit, _U(0)))
+    return grid
 
 
 @lru_cache
-def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
-    """Return the row of a format; some quantizers encode -0 as 0, though the format has a -0."""
+def grid_of(fmt: Format) -> Grid:
+    """Return the row of a format."""
     dropped = 23 - fmt.mantissa_bits
     has_negative_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
     is_integer = fmt.sign == "twos-complement"
@@ -81,8 +104,8 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
     words["below_zero"] = _F(0) if fmt.sign == "none" else None
     if is_integer:
         words["twos_complement_mask"] = _U(fmt.code_count - 1)
-    elif not has_negative_zero or drops_sign_of_zero:
-        words["signs_of_zero"] = SignsOfZero(_U(fmt.sign_bit if has_negative_zero else 0), _U(0))
+    elif not has_negative_zero:
+        words["signs_of_zero"] = SignsOfZero(_U(0), _U(0))
     return Grid(_F(fmt.largest), *factors, **words)
 
 
@@ -97,6 +120,21 @@ def times(number, factor):
 
 
 @step
+def after_ties(v, units, value, unit, ties):
+    """BLF-014: return the units of a number, and its value, if those halfway do not go to even."""
+    if ties is None:
+        found = units, value
+    else:
+        rest = _F(v - value)
+        is_turned = _F(rest + rest) == _F(ties.units * unit)
+        found = (
+            _U(units + (ties.count if is_turned else _U(0))),
+            _F(value + (_F(ties.units * unit) if is_turned else _F(0))),
+        )
+    return found
+
+
+@step
 def nearest(magnitude, grid):
     """Return the code of a magnitude without its sign, and the number that it stands for.
 
@@ -107,9 +145,10 @@ def nearest(magnitude, grid):
     field = max(_U(bits_of(v) & _INFINITY), grid.smallest_field)  # ENC-002
     power = _U(field + grid.distance)
     shifted = _F(v + float_of(power))  # ENC-003
-    units = _U(bits_of(shifted) - power)
+    even = _U(bits_of(shifted) - power), _F(shifted - float_of(power))
+    units, value = after_ties(v, *even, _F(float_of(power) * _UNIT), grid.ties)
     code = _U(units + shift_right(_U(field - grid.smallest_field), grid.dropped_bits))  # ENC-004
-    return code, times(_F(shifted - float_of(power)), grid.grow)
+    return code, times(value, grid.grow)
 
 
 @step

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers, RandomWords, code_dtype
 from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
-from mor_ref.definitions.table_format import ElementFormat, TableFormat, at_random_refused
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.dequantization import restored
@@ -258,26 +258,26 @@ def quantize_part_at_random(
 
 
 @functools.lru_cache
-def rule_at_random(fmt: ElementFormat, n_random_bits: int, drops_sign_of_zero: bool) -> AtRandom:
-    """Return what stochastic rounding takes; refuse a format that does not admit it."""
-    if isinstance(fmt, TableFormat):
-        raise TypeError(at_random_refused(fmt))
+def rule_at_random(elements: ElementRule, n_random_bits: int) -> AtRandom:
+    """Return what stochastic rounding takes; refuse elements that do not admit it."""
+    fmt = elements.format_at_random
     rounding_for(fmt, "sr", SpecialCases())
     target = target_for(fmt, "sr", SpecialCases(), BINARY32)
     below_zero = grid_of(fmt).below_zero
-    return AtRandom(_U(n_random_bits), target, layout_of(fmt), below_zero, drops_sign_of_zero)
+    return AtRandom(
+        _U(n_random_bits), target, layout_of(fmt), below_zero, elements.drops_sign_of_zero
+    )
 
 
 def quantize(
     numbers: Numbers,
-    fmt: ElementFormat,
+    elements: ElementRule,
     scales: TileScales,
     partition: Partition,
     out: Bits | None,
     threads: int | None,
     *,
     room: Bits | None = None,
-    drops_sign_of_zero: bool = False,
     words: RandomWords | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.uint64]]:
     """Return the codes and the error sums of each block; `out` takes bfloat16 codes.
@@ -285,14 +285,14 @@ def quantize(
     The codes go to `room`, if it is given. With random words, they are rounded at random.
     """
     columns = partition.columns
-    codes = np.empty(numbers.bits.size, code_dtype(fmt)) if room is None else room
+    codes = np.empty(numbers.bits.size, code_dtype(elements.fmt)) if room is None else room
     errors = Gathered(partition, np.uint64, 0, np.add, 3)
     run: Any = quantize_part
-    rule: Any = elements_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
+    rule: Any = elements_of(elements)
     more = out
     if words is not None:
         run, more = quantize_part_at_random, words.words
-        rule = rule_at_random(fmt, words.n, drops_sign_of_zero)
+        rule = rule_at_random(elements, words.n)
     block = Sides(*partition.block)
 
     def quantize_one(part: Part) -> None:

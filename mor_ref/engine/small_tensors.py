@@ -49,17 +49,17 @@ class _Kernels:
     """The kernels of a record, and what they are told of it whatever the sides of a tensor are."""
 
     def __init__(self, record: BlockFormat) -> None:
-        self.grid = elements_of(record.fmt, drops_sign_of_zero=record.drops_sign_of_zero)
+        self.grid = elements_of(record.element_rule)
         self.dtype = code_dtype(record.fmt)
         self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
-        self._fmt, self._drops = record.fmt, record.drops_sign_of_zero
+        self._elements = record.element_rule
         # By which scales blocks share, and by the kinds of arrays that are given.
         self.compiled: dict[tuple[bool, ...], dict[Any, list[Any]]] = {}
 
     def at_random(self, n_random_bits: int) -> Any:
         """Return what stochastic rounding takes."""
-        return rule_at_random(self._fmt, n_random_bits, self._drops)
+        return rule_at_random(self._elements, n_random_bits)
 
 
 class _Scale(NamedTuple):

@@ -20,7 +20,7 @@ from mor_ref.definitions.block_formats import (
     percentiles_of,
 )
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
+from mor_ref.definitions.encoding import ElementRounding, Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formula_functions import formula_functions
@@ -392,7 +392,12 @@ def elements_of(formulas: BlockFormat, x: Column, order: InBlocks, scales: Colum
         xs: Column = quotients(x[part], back or ()) if by is None else products(x[part], by)
         if isinstance(formulas.fmt, Format) and formulas.fmt.sign == "none":
             xs = [0.0 if number < 0 else number for number in xs]
-        codes = element_codes(xs, formulas.fmt)
+        codes = element_codes(xs, formulas.fmt, formulas.rounding)
+        if not formulas.has_negative_zero:
+            codes = [
+                code if v else 0
+                for code, v in zip(codes, decoded(codes, formulas.fmt), strict=True)
+            ]
         if formulas.drops_sign_of_zero:
             codes = [code if number else 0 for code, number in zip(codes, xs, strict=True)]
         v = decoded(codes, formulas.fmt)
@@ -404,9 +409,9 @@ def elements_of(formulas: BlockFormat, x: Column, order: InBlocks, scales: Colum
 
 
 @step
-def element_codes(xs: Column, fmt: ElementFormat) -> list[int]:
-    """Return the codes of scaled numbers (BLF-004)."""
-    return encoded(xs, fmt)
+def element_codes(xs: Column, fmt: ElementFormat, rounding: ElementRounding) -> list[int]:
+    """Return the codes of scaled numbers (BLF-004, BLF-014)."""
+    return encoded(xs, fmt, rounding)
 
 
 # ---------------------------------------------------------------------- formulas

@@ -22,11 +22,11 @@ from collections.abc import Iterable, Sequence
 from operator import add, mul, sub, truediv
 from typing import NamedTuple
 
-from mor_ref.definitions.encoding import Rounding
+from mor_ref.definitions.encoding import ElementRounding, Rounding
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.exact.arithmetic import quotient
-from mor_ref.exact.encoding import encode
+from mor_ref.exact.encoding import encode, nearest_toward_zero
 from mor_ref.exact.table_format import codes_in_table
 from mor_ref.processor_modes import check_processor
 
@@ -79,8 +79,11 @@ def differences(a: Column, b: Column) -> "array[float]":
     return rounded(map(sub, a, b))
 
 
-def encoded(numbers: Column, fmt: ElementFormat, rounding: Rounding = "rne") -> list[int]:
-    """Return the codes of binary32 numbers (ENC-001)."""
+AnyRounding = Rounding | ElementRounding
+
+
+def encoded(numbers: Column, fmt: ElementFormat, rounding: AnyRounding = "rne") -> list[int]:
+    """Return the codes of binary32 numbers (ENC-001, BLF-014)."""
     if isinstance(fmt, TableFormat):
         return codes_in_table(numbers, fmt)
     tables = _tables(fmt, rounding)
@@ -93,12 +96,12 @@ def encoded(numbers: Column, fmt: ElementFormat, rounding: Rounding = "rne") -> 
     return [above[u] if low else exact[u] for u, low in zip(upper, lower, strict=True)]
 
 
-def _searched(numbers: Column, fmt: Format, rounding: Rounding) -> list[int]:
+def _searched(numbers: Column, fmt: Format, rounding: AnyRounding) -> list[int]:
     above, codes = _steps(fmt, rounding, 1.0)
     below, negative_codes = _steps(fmt, rounding, -1.0)
 
     def special(x: float) -> int:  # NaN or a zero
-        return encode(x, fmt, rounding)
+        return _code(x, fmt, rounding)
 
     return [
         codes[bisect_right(above, x)]
@@ -138,7 +141,7 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache
-def _tables(fmt: Format, rounding: Rounding) -> _Tables | None:
+def _tables(fmt: Format, rounding: AnyRounding) -> _Tables | None:
     """Return the codes by the upper bits of numbers; None if lower bits decide as well.
 
     They do not if each magnitude at which the code changes has at most 8 significant bits, or is
@@ -150,7 +153,7 @@ def _tables(fmt: Format, rounding: Rounding) -> _Tables | None:
         changes = [_bits_of(magnitude) for magnitude in magnitudes]
         if any(bits & 0xFFFF > 1 for bits in changes):
             return None
-        zero, nan = (encode(math.copysign(x, sign), fmt, rounding) for x in (0.0, math.nan))
+        zero, nan = (_code(math.copysign(x, sign), fmt, rounding) for x in (0.0, math.nan))
         exact, above = [zero], list[int]()
         for code, bits in zip(codes, [*changes, _INFINITY + 1], strict=True):
             exact += [code] * ((bits + 0xFFFF >> 16) - len(exact))
@@ -161,13 +164,13 @@ def _tables(fmt: Format, rounding: Rounding) -> _Tables | None:
 
 
 @functools.lru_cache
-def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], list[int]]:
+def _steps(fmt: Format, rounding: AnyRounding, sign: float) -> tuple[list[float], list[int]]:
     """Return the magnitudes at which the code of a number changes, and the codes between them.
 
     They are searched with the encoder, whose values never fall where numbers rise.
     """
     least, most = 1, _INFINITY
-    codes = {bits: encode(sign * _number_of(bits), fmt, rounding) for bits in (least, most)}
+    codes = {bits: _code(sign * _number_of(bits), fmt, rounding) for bits in (least, most)}
     magnitudes: list[float] = []
     between = [codes[least]]
     open_ranges = [(least, most)]
@@ -180,9 +183,13 @@ def _steps(fmt: Format, rounding: Rounding, sign: float) -> tuple[list[float], l
             between.append(codes[high])
             continue
         middle = (low + high) // 2
-        codes[middle] = encode(sign * _number_of(middle), fmt, rounding)
+        codes[middle] = _code(sign * _number_of(middle), fmt, rounding)
         open_ranges += [(middle, high), (low, middle)]
     return magnitudes, between
+
+
+def _code(x: float, fmt: Format, rounding: AnyRounding) -> int:
+    return nearest_toward_zero(x, fmt) if rounding == "rnz" else encode(x, fmt, rounding)
 
 
 def _bits_of(number: float) -> int:

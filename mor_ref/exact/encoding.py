@@ -72,6 +72,15 @@ def encode(
     return with_sign(code, negative, fmt)
 
 
+def nearest_toward_zero(x: float, fmt: Format) -> int:
+    """Return the code of the nearest number; if `x` is halfway, that toward zero (BLF-014)."""
+    toward_zero, away = encode(x, fmt, "rtz"), encode(x, fmt, "rna")
+    if toward_zero == away:
+        return away
+    middle = (Fraction(fmt.value(toward_zero)) + Fraction(fmt.value(away))) / 2
+    return toward_zero if Fraction(x) == middle else away
+
+
 def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     if isinstance(magnitude, float):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
+    ElementRounding,
     Rounding,
     SpecialCases,
     rounding_for,
@@ -29,7 +30,7 @@ from mor_ref.exact.step import replaced
 from mor_ref.mistakes.formulas import wrong_formulas
 from mor_ref.mistakes.mistake import Mistake, Operator, Site
 
-_ROUNDED: dict[Rounding, str] = {
+_ROUNDED: dict[Rounding | ElementRounding, str] = {
     "rne": "to nearest, ties to even",
     "rna": "to nearest, ties away from zero",
     "rtz": "toward zero",
@@ -37,6 +38,7 @@ _ROUNDED: dict[Rounding, str] = {
     "rtn": "down",
     "rto": "to odd",
 }
+_TOWARD_ZERO = "to nearest, ties toward zero"
 _COUNTED = {
     "finite": "finite numbers alone",
     "not nan": "all but NaN",
@@ -418,7 +420,7 @@ def _whole_tensor_for_each(blocks: list[_Block]) -> list[_Block]:
 
 
 def _of_elements(record: BlockFormat) -> Iterator[Mistake]:
-    for name, words, codes in _element_codes(record.fmt):
+    for name, words, codes in _element_codes(record.fmt, record.rounding):
         site = _Step("elements", "BLF-004", exact.element_codes)
         yield _at(site, name, words, functools.partial(_codes_of_elements, codes))
     factor = _Part("elements", "BLF-004", record, functools.partial(_with_field, record, "encode"))
@@ -428,8 +430,11 @@ def _of_elements(record: BlockFormat) -> Iterator[Mistake]:
     elif record.decode is not None:
         words = "numbers are multiplied by 1 / decode, not divided by decode"
         yield _at(factor, "multiplied", words, _RECIPROCAL)
-    has_negative_zero = isinstance(record.fmt, Format) and record.fmt.sign == "sign-magnitude"
-    if has_negative_zero:
+    if not record.has_negative_zero:
+        put = functools.partial(_with_field, record, "has_negative_zero")
+        part = _Part("elements", "BLF-014", record, put)
+        yield _at(part, "sign-of-zero", "negative numbers that become zero keep their sign", True)
+    elif isinstance(record.fmt, Format) and record.fmt.sign == "sign-magnitude":
         drops = not record.drops_sign_of_zero
         put = functools.partial(_with_field, record, "drops_sign_of_zero")
         words = "elements have no -0" if drops else "elements keep -0"
@@ -440,39 +445,45 @@ _Codes = Callable[[Column], list[int]]
 
 
 def _codes_of_elements(
-    codes: _Codes, reference: Callable[..., list[int]], xs: Column, fmt: ElementFormat
+    codes: _Codes, reference: Callable[..., list[int]], xs: Column, *of_elements: object
 ) -> list[int]:
-    del reference, fmt
+    del reference, of_elements
     return codes(xs)
 
 
-def _element_codes(fmt: ElementFormat) -> Iterator[tuple[str, str, _Codes]]:
+def _element_codes(fmt: ElementFormat, own: ElementRounding) -> Iterator[tuple[str, str, _Codes]]:
     """Yield other codes of scaled numbers: a name, words, and the codes."""
     for name, words in (("bf16", "bfloat16"), ("f16", "binary16")):
-        codes = functools.partial(_codes_through, fmt, name)
+        codes = functools.partial(_codes_through, fmt, own, name)
         yield f"through-{name}", f"scaled numbers are rounded to {words} first", codes
     if isinstance(fmt, TableFormat):
         return
-    for rounding, words in _ROUNDED.items():
-        if rounding != "rne":
+    others = [*_ROUNDED.items()]
+    if own != "rne":  # vectors of ties to even are older than rnz
+        others += [("rnz", _TOWARD_ZERO)]
+    for rounding, words in others:
+        if rounding != own:
             codes = functools.partial(encoded, fmt=fmt, rounding=rounding)
             yield rounding, f"elements are rounded {words}", codes
     ieee = SpecialCases(overflow="ieee")
     yield (
         "overflow",
         "elements above the largest number overflow",
-        lambda xs: [encode(x, fmt, "rne", ieee) for x in xs],
+        lambda xs: [
+            encode(x, fmt, "rne", ieee) if abs(x) > fmt.largest else code
+            for x, code in zip(xs, encoded(xs, fmt, own), strict=True)
+        ],
     )
     if fmt.smallest_normal:
-        yield "flushed", "subnormal elements are 0", functools.partial(_flushed, fmt)
+        yield "flushed", "subnormal elements are 0", functools.partial(_flushed, fmt, own)
 
 
-def _codes_through(fmt: ElementFormat, narrow: str, xs: Column) -> list[int]:
-    return encoded([nearest_in(x, formats[narrow]) for x in xs], fmt)
+def _codes_through(fmt: ElementFormat, own: ElementRounding, narrow: str, xs: Column) -> list[int]:
+    return encoded([nearest_in(x, formats[narrow]) for x in xs], fmt, own)
 
 
-def _flushed(fmt: Format, xs: Column) -> list[int]:
-    codes, zeros = encoded(xs, fmt), encoded([0.0, -0.0], fmt)
+def _flushed(fmt: Format, own: ElementRounding, xs: Column) -> list[int]:
+    codes, zeros = encoded(xs, fmt, own), encoded([0.0, -0.0], fmt)
     normal = fmt.smallest_normal or 0.0
     return [
         zeros[math.copysign(1.0, value) < 0] if abs(value) < normal else code

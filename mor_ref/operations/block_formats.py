@@ -211,10 +211,9 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     factors = _factors(block_format, parameters, arrays, x.shape)
     return coded_with(
         tensor_of(x, parameters["source"]),
-        block_format.fmt,
+        block_format.element_rule,
         factors.get("encode"),
         factors.get("decode"),
-        drops_sign_of_zero=block_format.drops_sign_of_zero,
     )
 
 

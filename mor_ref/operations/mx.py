@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 import mor_ref
 from mor_ref.definitions.block_formulas import mx_formulas
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.exact import block_formats, mx
@@ -92,7 +93,8 @@ def operand(call: Call) -> Operand | None:
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have a scale each (MXS-007)."""
     x = tensor_of(arrays["x"], parameters["source"])
-    return coded_with(x, as_format(parameters["format"]), *_powers_of_two(arrays["scale"]))
+    elements = ElementRule(as_format(parameters["format"]))
+    return coded_with(x, elements, *_powers_of_two(arrays["scale"]))
 
 
 def _powers_of_two(scale: Unsigned) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

@@ -18,12 +18,12 @@ from mor_ref.operations.call import Arrays, Call, Parameters
 class Operand(NamedTuple):
     """The numbers that codes of a format were rounded from, one for each code.
 
-    If it `drops_sign_of_zero`, a negative number that becomes zero has the code of +0.
+    Without `has_negative_zero`, a negative number that becomes zero has the code of +0.
     """
 
     numbers: NDArray[np.floating[Any]]
     fmt: ElementFormat
-    drops_sign_of_zero: bool = False
+    has_negative_zero: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def operand_in_blocks(
     by_name = given_of(formulas.scales[0].name, given)
     blocks = quantize(call.flat(), call.shape, formulas, by_name)
     numbers = np.array(scaled_numbers(blocks, formulas), np.float32).reshape(call.shape)
-    return Operand(numbers, formulas.fmt, formulas.drops_sign_of_zero)
+    return Operand(numbers, formulas.fmt, formulas.has_negative_zero)
 
 
 def operand_of_steps(call: Call) -> Operand:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 import mor_ref
 from mor_ref.definitions.block_formulas import nvfp4_formulas
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import (
     BLOCK_SCALE_RULES,
@@ -154,9 +155,9 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have the scales of a tile each (NVF-010)."""
     profile = PROFILES[parameters["profile"]]
     x, decode_scale = tensor_of(arrays["x"], parameters["source"]), _decode_scales(profile, arrays)
-    drops = profile.drops_sign_of_zero
+    elements = ElementRule(E2M1, drops_sign_of_zero=profile.drops_sign_of_zero)
     if profile.divides:
-        return coded_with(x, E2M1, None, bits32(decode_scale), drops_sign_of_zero=drops)
+        return coded_with(x, elements, None, bits32(decode_scale))
     largest = np.finfo(np.float32).max
     with np.errstate(all="ignore"):
         encode_scale = np.float32(1) / decode_scale
@@ -164,7 +165,7 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
         if profile.scales.global_scale == "g":  # NVF-007
             whole = np.float32(1) / arrays["global_decode_scale"].view(np.float32)
             encode_scale = whole[:, np.newaxis] / mor_ref.decode(arrays["block_scale"], E4M3)
-    return coded_with(x, E2M1, bits32(encode_scale), None)
+    return coded_with(x, elements, bits32(encode_scale), None)
 
 
 def _decode_scales(profile: Nvfp4Profile, arrays: Arrays) -> NDArray[np.float32]:
@@ -271,7 +272,7 @@ def cuda_block(call: DeviceCall) -> DeviceArrays:
 def operand_of_block(call: Call) -> Operand:
     """Return xs (NVF-010)."""
     xs = tensor_of(call.arrays["xs"], "f32")
-    return Operand(xs, E2M1, _profile(call).drops_sign_of_zero)
+    return Operand(xs, E2M1)
 
 
 def restore_block(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:

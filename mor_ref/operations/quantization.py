@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import mor_ref
 from mor_ref.definitions.block_formulas import scaled_formulas
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.scales import AmaxOrScale, given_for
 from mor_ref.exact import block_formats, quantization
@@ -137,7 +138,7 @@ def operand(call: Call) -> Operand | None:
 def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     """Return the codes of numbers that have a scale each (QNT-001)."""
     x = tensor_of(arrays["x"], parameters["source"])
-    return coded_with(x, as_format(parameters["format"]), arrays["scale"], None)
+    return coded_with(x, ElementRule(as_format(parameters["format"])), arrays["scale"], None)
 
 
 def admit_given(parameters: Parameters) -> None:

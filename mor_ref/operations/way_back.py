@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import code_dtype
+from mor_ref.definitions.elements import ElementRule
 from mor_ref.definitions.table_format import ElementFormat
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Arrays, Parameters
@@ -42,11 +43,9 @@ def restored(
 
 def coded_with(
     x: NDArray[Any],
-    fmt: ElementFormat,
+    elements: ElementRule,
     encode: Words | None,
     decode: Words | None,
-    *,
-    drops_sign_of_zero: bool = False,
 ) -> NDArray[np.uint8]:
     """Return the codes of numbers, each with a scale of its own, as bits of binary32."""
     from mor_ref.arrays import numbers_from
@@ -61,7 +60,7 @@ def coded_with(
     )
     numbers, scales = numbers_from(x.reshape(1, -1), "x"), TileScales(Sides(1, 1), *plain)
     cut = partition(numbers.shape, (1, 1))
-    codes, _ = quantize(numbers, fmt, scales, cut, None, 1, drops_sign_of_zero=drops_sign_of_zero)
+    codes, _ = quantize(numbers, elements, scales, cut, None, 1)
     return codes.reshape(x.shape)
 
 

@@ -383,7 +383,10 @@ class _Header:
             )
         else:
             element = [f"const mor_format element = {_format(self.element)};"]
-            code, value = "mor_code_of(xs, element, MOR_RNE)", "mor_number_of(found.code, element)"
+            code = f"mor_code_of(xs, element, MOR_{record.rounding.upper()})"
+            value = "mor_number_of(found.code, element)"
+            if not record.has_negative_zero:
+                code = f"mor_without_negative_zero({code}, element)"
             if self.element.sign == "none":
                 lines += ["if (xs < 0.0f) xs = 0.0f;"]
         return self._filled(

@@ -35,6 +35,7 @@ _MOST_CODES = 16  # of a format whose numbers are all listed
 _ROUNDINGS = {
     "rne": "to nearest, ties to even",
     "rna": "to nearest, ties away from zero",
+    "rnz": "to nearest, ties toward zero",
     "rtz": "toward zero",
     "rtp": "up, toward +infinity",
     "rtn": "down, toward -infinity",
@@ -340,7 +341,8 @@ def _of_factors(block_format: BlockFormat) -> Iterator[_Piece]:
 
 def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
     xs = "x / decode" if block_format.encode is None else "x * encode"
-    rounded = "rounded to nearest, ties to even; what is too large is the largest number"
+    rounding = _ROUNDINGS[block_format.rounding]
+    rounded = f"rounded {rounding}; what is too large is the largest number"
     if isinstance(block_format.fmt, TableFormat):
         rounded = "as the limits of the table have it"
     y = "v / encode" if block_format.decode is None else "v * decode"
@@ -351,6 +353,8 @@ def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
     yield _Code(f"xs = {xs}\ny  = {y}")
     if block_format.drops_sign_of_zero:
         yield "If xs is 0 or -0, the code MUST be 0."
+    if not block_format.has_negative_zero:
+        yield "If v is -0, the code MUST be 0 (BLF-014)."
 
 
 def _of_choice(block_format: BlockFormat) -> Iterator[_Piece]:

@@ -158,10 +158,14 @@ MOR_FUNCTION uint32_t mor_largest_of(mor_format f) {
     return mor_magnitude_bits(f) - (f.specials == MOR_FN);
 }
 
-/* ENC-003, ENC-005: whether a magnitude k + rest / 2^shift becomes k + 1. */
+/* BLF-014: to nearest, ties toward zero, which elements alone have. */
+#define MOR_RNZ ((mor_rounding)7)
+
+/* ENC-003, ENC-005, BLF-014: whether a magnitude k + rest / 2^shift becomes k + 1. */
 MOR_FUNCTION bool mor_goes_up(uint32_t k, uint32_t rest, int shift, bool is_negative, mor_rounding rounding) {
     const uint32_t half = shift ? UINT32_C(1) << (shift - 1) : 0;
     if (rest == 0) return false;
+    if (rounding == MOR_RNZ) return rest > half;
     switch (rounding) {
     case MOR_RNA: return rest >= half;
     case MOR_RTZ: return false;
@@ -348,5 +352,10 @@ typedef struct {
     uint32_t code;
     float v, y; /* the number of the code, and that of x */
 } mor_block_element;
+
+/* BLF-014: the code of a format that has a negative zero, which becomes the positive one. */
+MOR_FUNCTION uint32_t mor_without_negative_zero(uint32_t code, mor_format f) {
+    return code == mor_sign_bit(f) ? 0 : code;
+}
 
 #endif

@@ -134,7 +134,7 @@ def _is_near(number: float, value: float, other: float, fraction: Fraction) -> b
 def _sign_of_zero(operand: Operand, number: float) -> int:
     """Return the sign bit of the zero that a number is rounded to."""
     fmt = operand.fmt
-    if number > 0 or operand.drops_sign_of_zero or not isinstance(fmt, Format):
+    if number > 0 or not operand.has_negative_zero or not isinstance(fmt, Format):
         return 0
     return fmt.sign_bit if fmt.value(fmt.sign_bit) == 0 else 0
 
