@@ -168,12 +168,6 @@ class BlockFormat:
         """The format of the elements."""
         return as_element_format(self.element)
 
-    @functools.cached_property
-    def element_rule(self) -> ElementRule:
-        """How scaled numbers become codes."""
-        zeros = self.drops_sign_of_zero, self.has_negative_zero
-        return ElementRule(self.fmt, self.rounding, *zeros)
-
     @property
     def block(self) -> Cut:
         """The cut of the blocks."""
@@ -201,6 +195,12 @@ def formulas_of(record: BlockFormat) -> Iterator[str]:
     yield from record.tries
     yield from (text for text in (record.decode, record.encode) if text is not None)
     yield record.error
+
+
+def element_rule(record: BlockFormat) -> ElementRule:
+    """Return how scaled numbers become codes (BLF-004, BLF-014)."""
+    zeros = record.drops_sign_of_zero, record.has_negative_zero
+    return ElementRule(record.fmt, record.rounding, *zeros)
 
 
 def check_functions(record: BlockFormat) -> None:

@@ -19,6 +19,7 @@ from mor_ref.definitions.block_formats import (
     BlockFormat,
     BlockScale,
     check_rows,
+    element_rule,
     negative_factor,
     percentiles_of,
 )
@@ -512,7 +513,7 @@ def _choose(
     block, (rows, columns) = Sides(*cut.block), (cut.rows, cut.columns)
     check_rows(record, block.rows)
     together, height, nan = tries_together(record, block)
-    grid = elements_of(record.element_rule)
+    grid = elements_of(element_rule(record))
     signs: list[tuple[Any, Any]] = []
 
     def choose(blocks: Part) -> None:
@@ -532,7 +533,7 @@ def tries_together(record: BlockFormat, block: Sides) -> tuple[int, int, np.floa
     """Return how many blocks are tried at once, the height of their sums, and the NaN of codes."""
     height = 1 << (block.rows - 1).bit_length()
     together = max(1, min(STRIP // block.columns, _SUMS // height))
-    grid = elements_of(record.element_rule)
+    grid = elements_of(element_rule(record))
     return together, height, _F(record.fmt.value(int(grid.nan_code)))
 
 

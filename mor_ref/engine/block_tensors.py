@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers, RandomWords
-from mor_ref.definitions.block_formats import BlockFormat, check_functions
+from mor_ref.definitions.block_formats import BlockFormat, check_functions, element_rule
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, GivenScales
 from mor_ref.engine.block_formats import scales_from
@@ -43,7 +43,7 @@ def in_blocks(
     scales = scales_from(amaxes, cut, record, threads, given, numbers)
     codes, sums = quantize(
         numbers,
-        record.element_rule,
+        element_rule(record),
         scales.blocks,
         units,
         out,

@@ -15,6 +15,7 @@ from mor_ref.arrays import Bits, Numbers, RandomWords, code_dtype
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     check_rows,
+    element_rule,
     negative_factor,
     percentiles_of,
 )
@@ -49,11 +50,11 @@ class _Kernels:
     """The kernels of a record, and what they are told of it whatever the sides of a tensor are."""
 
     def __init__(self, record: BlockFormat) -> None:
-        self.grid = elements_of(record.element_rule)
+        self.grid = elements_of(element_rule(record))
         self.dtype = code_dtype(record.fmt)
         self.rules = [kernel_of(record, at) for at in range(len(record.scales))]
         self.has_percentiles = any(percentiles_of(record, scale) for scale in record.scales)
-        self._elements = record.element_rule
+        self._elements = element_rule(record)
         # By which scales blocks share, and by the kinds of arrays that are given.
         self.compiled: dict[tuple[bool, ...], dict[Any, list[Any]]] = {}
 

@@ -15,6 +15,7 @@ from mor_ref.definitions.before_blocks import KeptColumns, Step, kept_by
 from mor_ref.definitions.block_formats import (
     BlockFormat,
     block_format_of,
+    element_rule,
     parameters_of_blocks,
     place_of_amax,
 )
@@ -211,7 +212,7 @@ def coded(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint8]:
     factors = _factors(block_format, parameters, arrays, x.shape)
     return coded_with(
         tensor_of(x, parameters["source"]),
-        block_format.element_rule,
+        element_rule(block_format),
         factors.get("encode"),
         factors.get("decode"),
     )

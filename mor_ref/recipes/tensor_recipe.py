@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
 from mor_ref.definitions.block_formats import inline_toml
-from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.blocks import Cut, cut_in
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.code_digest import code_digest
 from mor_ref.definitions.roles import Role
@@ -174,6 +174,18 @@ class OfKind(OfRow):
     def head(self) -> str:
         """The kind."""
         return self.of
+
+
+class OfTiles(OfKind):
+    """A recipe of a library's profile, with tiles of its own size or of another one."""
+
+    tile: Cut
+    words: ClassVar = {"tile": cut_in}
+
+    def check(self) -> None:
+        """Check the profile and the tile, and take the tile as the representation has it."""
+        object.__setattr__(self, "tile", cast("Any", self.row).tile)
+        super().check()
 
 
 def checked_digest(row: object | None, name: str, given: str) -> str:

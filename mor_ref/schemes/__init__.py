@@ -1,6 +1,7 @@
 """The schemes with a chapter of their own: a directory each, with all that is of the scheme alone.
 
-MX, NVFP4 and scaled formats are in the core. `fp8` is rows of block formats; the others are none.
+MX, NVFP4 and scaled formats are in the core. `fp8` and `fp4` are rows of block formats; the others
+are none.
 
 `SCHEMES` is the one list of them, in the order of the specification, with their public functions
 and records. All directories have the same names of files, as far as they need them: `definition`,
@@ -27,6 +28,7 @@ SCHEMES = {
     "mixed": ("Mixed", "mix_formats", "mix_layer"),
     "fp8lm": (),
     "fp8": (),
+    "fp4": (),
 }
 
 
