@@ -415,6 +415,7 @@ NO_CHAPTERS = {
         "catalogue": "the type of the tables of rows",
         "code_digest": "digests of a user's own code, of the chapter policies",
         "dot_arguments": "what functions of the chapter dot are given",
+        "elements": "codes of scaled numbers, of the chapter block_formats",
         "finfo": "limits, of the chapter formats",
         "integer_grids": "integers, of the chapter affine and others",
         "format": "the type of a row of the chapter formats",

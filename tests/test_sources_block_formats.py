@@ -36,6 +36,7 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_array, numbers_of
 from mor_ref.ptx import Module
 from mor_ref.representations.mx import STANDARD_NAMES
+from mor_ref.schemes.fp4.definition import FP4_PROFILES, fp4_formulas
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
 from mor_ref.sources import write_sources
 from mor_ref.sources.block_formats import header, identifier
@@ -121,6 +122,7 @@ BUILT_IN = {
     },
     "gam tensor": scaled_formulas(formats["e4m3"], "gam", "row", "tensor"),
     **{f"fp8 {name}": fp8_formulas(profile, (1, 40)) for name, profile in FP8_PROFILES.items()},
+    **{f"fp4 {name}": fp4_formulas(profile, (1, 16)) for name, profile in FP4_PROFILES.items()},
 }
 RECORDS = {**BUILT_IN, **OWN_FORMATS, **OTHERS}
 
@@ -134,11 +136,14 @@ def is_wide(record: BlockFormat) -> bool:
 
 
 WIDE = {name for name, record in RECORDS.items() if is_wide(record)}
+SOME_OF_LIBRARIES = (
+    "fp8 sgl_kernel", "fp8 te_block",
+    "fp4 quark_mxfp4", "fp4 modelopt_mxfp4", "fp4 llama_cpp_nvfp4", "fp4 te_4over6_mae_fast",
+)  # fmt: skip
 USUAL = [
     name
     for name in RECORDS
-    if name not in WIDE
-    and (not name.startswith("fp8") or name in ("fp8 sgl_kernel", "fp8 te_block"))
+    if name not in WIDE and (not name.startswith(("fp8", "fp4")) or name in SOME_OF_LIBRARIES)
 ]
 # Other names, as several have the same one.
 NAMED = {
