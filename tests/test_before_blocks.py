@@ -21,6 +21,8 @@ from mor_ref.cli import dequantize as back
 from mor_ref.cli import quantize as there
 from mor_ref.definitions.before_blocks import step_of
 from mor_ref.definitions.block_formats import parameters_of_blocks
+from mor_ref.engine.before_blocks import transformed as turned_by_the_engine
+from mor_ref.engine.before_blocks import transformed_back as turned_back_by_the_engine
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.before_blocks import stepped, transformed, transformed_back
 from mor_ref.golden.generation.vectors import make
@@ -122,6 +124,26 @@ def test_runs_are_sums_and_differences_of_fractions(size: int) -> None:
     own = transformed_back(expected.ravel().tolist(), columns, step)
     np.testing.assert_array_equal(own, back.ravel())
     np.testing.assert_allclose(back, x, rtol=0, atol=2e-6 * np.abs(x).max())
+
+
+@pytest.mark.parametrize("columns", [5, 16, 21])
+def test_the_rest_of_a_row_is_not_rounded(columns: int) -> None:
+    """BLF-012: numbers of runs are rounded to bfloat16, and those behind them stay as they are."""
+    third = F(1 / 3)
+    whole = columns // 16 * 16
+    expected = [*[4 / 3, *[0.0] * 15][:whole], *[third] * (columns - whole)]
+    expected[:1] = [float(ml_dtypes.bfloat16(F(4) * third))] if whole else expected[:1]
+    step, x = Hadamard(16, stored="bf16"), np.full((2, columns), third)
+    np.testing.assert_array_equal(transformed(x.ravel().tolist(), columns, step), expected * 2)
+    np.testing.assert_array_equal(turned_by_the_engine(x, step), [expected] * 2)
+
+
+def test_a_nan_of_the_rest_is_canonical_behind_the_way_back() -> None:
+    """BLF-012, BLF-013: also one that a kept column of binary32 has as it was."""
+    y = np.array([[1, 1, 0]], F)
+    y.view(np.uint32)[0, 2] = 0xFFC00001
+    back = turned_back_by_the_engine(y, Hadamard(2))
+    assert back.view(np.uint32)[0, 2] == 0x7FFFFFFF
 
 
 def test_a_column_is_kept_from_the_limit_on() -> None:

@@ -268,6 +268,7 @@ PARTS_OF_SCHEMES = {
     "operation": "operations",
     "suites": "golden",
     "inputs": "golden",
+    "domain": "deviations",
 }
 
 
@@ -406,6 +407,7 @@ UNIT_SUMS = "what metrics compare, a part of the chapter policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
+OUTLIERS = "the columns that steps before the blocks keep, of the chapter block_formats"
 STEPS_BEFORE = "steps before the blocks, of the chapter block_formats"
 TABLES = "elements that are values of a table, of the chapter block_formats"
 NO_CHAPTERS = {
@@ -439,6 +441,7 @@ NO_CHAPTERS = {
         "error_columns": "error sums of many numbers, of the chapter errors",
         "matmul": MATMUL,
         "metrics": METRICS,
+        "outliers": OUTLIERS,
         "step": "lets a deviation replace a step",
         "table_format": TABLES,
         "unit_sums": UNIT_SUMS,
@@ -461,6 +464,7 @@ NO_CHAPTERS = {
         "matmul": MATMUL,
         "measuring": MEASURING,
         "nearest": NEAREST,
+        "outliers": OUTLIERS,
         "parallel": "splits loops among threads",
         "percentiles": "percentiles of the chapter block_formats",
         "saturation": "what recordings count, a part of the chapter training",

@@ -1,5 +1,6 @@
 """Schemes: a directory each, which is added and removed as one."""
 
+import ast
 import os
 import re
 import shutil
@@ -24,8 +25,13 @@ from mor_ref.recipes import TENSOR_RECIPES
 recipes_from(OF_ALL_REPRESENTATIONS)
 used = {suite.operation for suite in SUITES.values()}
 assert {getattr(one, "name", one) for one in used} <= set(OPERATIONS), used
+reached = {name for one in DEVIATIONS.values() for name in (*one.domain, *one.exemptions)}
+assert reached <= set(SUITES), reached - set(SUITES)
 print(len(OPERATIONS), len(SUITES), len(DEVIATIONS), len(TENSOR_RECIPES), len(mor_ref.__all__))
 """
+
+# Names for type checkers, the public module of FP8-LM, and the sign of integers in a grid.
+NAMED = {"cuda/__init__.py", "fp8lm.py", "operations/integers.py"}
 
 
 def counted(package):
@@ -59,3 +65,15 @@ def test_a_scheme_is_removed_as_one_directory_and_one_line(tmp_path, scheme):
     assert suites < before[1]
     assert recipes == before[3] - (scheme != "selection")
     assert names < before[4]
+
+
+def test_the_core_names_no_scheme():
+    """But for lines that nothing reads once a scheme is away."""
+    named = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if not path.is_relative_to(PACKAGE / "schemes")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mor_ref.schemes.")
+    }
+    assert named == NAMED

@@ -55,7 +55,7 @@ def undone(
 
 def _kept_aside(x: NDArray[np.float32], step: KeptColumns, threads: int | None) -> Stepped:
     """Keep the columns with a large magnitude, and leave zeros in their place (BLF-013)."""
-    from mor_ref.schemes.selection.engine import outlier_columns
+    from mor_ref.engine.outliers import outlier_columns
 
     columns = np.flatnonzero(outlier_columns(x.view(np.uint32), step.limit)).astype(np.uint32)
     codes = encode(x[:, columns], step.fmt, overflow="ieee", threads=threads)

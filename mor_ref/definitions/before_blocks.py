@@ -1,17 +1,19 @@
 """Steps before the blocks of a block format: what is no formula, as records with names."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.argument_checks import known_name, real_number, whole_number
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
-from mor_ref.schemes.selection.definition import OUTLIER, check_limit
 
 STEP = "step"  # the key of a table that says which step it is
 _LARGEST_SIZE = 1 << 14
 _STORED = ("f32", "bf16")
+_FLT_MAX = math.ldexp(2**24 - 1, 104)
+OUTLIER = 6.0  # the usual limit of LLM.int8
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class KeptColumns:
     name: ClassVar[str] = "kept_columns"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", check_limit("column", self.limit))
+        object.__setattr__(self, "limit", outlier_limit(self.limit))
         fmt = as_format(self.stored)
         if fmt.sign == "none":
             raise ValueError(
@@ -85,6 +87,14 @@ class KeptColumns:
     def __str__(self) -> str:
         """Return the step in words, for messages."""
         return f"{self.name} {self.limit:g} in {self.fmt.name}"
+
+
+def outlier_limit(limit: object) -> float:
+    """Return the limit of outliers, a positive number that is finite in binary32 (BLF-013)."""
+    value = real_number("limit", limit, "6.0")
+    if not 0 < value <= _FLT_MAX:
+        raise ValueError(f"limit has to be positive and finite by column: got {limit!r}; give 6.0")
+    return value
 
 
 Step = Hadamard | KeptColumns

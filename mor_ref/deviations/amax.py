@@ -6,14 +6,14 @@ from typing import Any
 
 from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation
-from mor_ref.deviations.domains import IN_MIXED, IN_NVFP4, IN_SCALES
+from mor_ref.deviations.domains import IN_NVFP4, IN_SCALES, joined
 from mor_ref.deviations.exemptions import WITHOUT_NAN
 from mor_ref.exact import nvfp4
 from mor_ref.exact.scales import IdealScale, Scale, amax, group_mantissa, scale_of_block
 
 Reference = Callable[..., Any]
 _MANTISSA_OF_NAN = 0x7FFFFF
-_WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4, *IN_MIXED)))
+_WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4, *joined("AMAXES"))))
 
 
 def _with_infinity(_: Reference, numbers: Iterable[float]) -> float:
@@ -54,7 +54,7 @@ infinity_propagates_into_amax = Deviation(
     "infinity_propagates_into_amax",
     "An infinite element makes amax infinite, and the scale 0 or, as an exponent, the smallest.",
     ("SCL-001",),
-    (*IN_SCALES, *IN_MIXED),
+    (*IN_SCALES, *joined("AMAXES")),
     (Change(amax, _with_infinity), *_ITS_SCALE),
 )
 nan_propagates_into_amax = Deviation(

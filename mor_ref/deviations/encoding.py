@@ -17,6 +17,7 @@ from mor_ref.deviations.domains import (
     STOCHASTIC,
     STORED,
     is_narrow,
+    joined,
 )
 from mor_ref.deviations.exemptions import (
     COMPUTED,
@@ -76,7 +77,7 @@ def _asked_for(
     return special != _DEFAULT
 
 
-_IN_BINARY64 = ("encode", "fp8lm_sums")
+_IN_BINARY64 = ("encode", *joined("IN_BINARY64"))
 
 
 def _rounded_first(

@@ -8,7 +8,7 @@ from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.deviations.deviation import Change, Deviation
-from mor_ref.deviations.domains import FP8LM_CAST, ROUNDED
+from mor_ref.deviations.domains import ROUNDED, joined
 from mor_ref.deviations.exemptions import AS_TORCH
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode
@@ -16,7 +16,7 @@ from mor_ref.exact.encoding import encode
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _THROUGH_BINARY32 = ("ml_dtypes", "torch")  # libraries that round binary64 to binary32
-_ASKED = ("encode", "encode_presets", *FP8LM_CAST)
+_ASKED = ("encode", "encode_presets", *joined("CAST"))
 _EXEMPTIONS: Mapping[str, Mapping[str, str]] = {"ml_dtypes": {}, "torch": AS_TORCH}
 
 

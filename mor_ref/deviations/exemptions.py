@@ -3,16 +3,22 @@
 from mor_ref.deviations.domains import (
     COMPUTED_NANS,
     IN_NVFP4,
-    MIXED_STEPS,
     MX,
     NVFP4_4OVER6,
     NVFP4_FOREIGN,
     NVFP4_TE,
     POLICY_SUITES,
-    SHARED,
+    joined,
 )
+from mor_ref.schemes import in_schemes
 
 Reasons = dict[str, str]
+
+
+def of_schemes(exemption: str) -> Reasons:
+    """Return the reasons of the suites of schemes: `EXEMPTIONS` of their `domain`."""
+    tables = [getattr(module, "EXEMPTIONS", {}) for module in in_schemes("domain")]
+    return {name: why for table in tables for name, why in table.get(exemption, {}).items()}
 
 
 # ---------------------------------------------------------------------- NaN and zeros
@@ -28,7 +34,7 @@ NO_NAN_IN_POLICIES = dict.fromkeys(
     POLICY_SUITES, "Policies have no field in binary32 that can be NaN."
 )
 NO_NAN_IN_STEPS = dict.fromkeys(
-    (*MIXED_STEPS, "fp8lm_shared", "fp8lm_steps"), "The suite has no field that can be NaN."
+    joined("NO_NAN_IN_STEPS"), "The suite has no field that can be NaN."
 )
 AS_TORCH = {
     **dict.fromkeys(
@@ -36,25 +42,21 @@ AS_TORCH = {
         "In e4m3 torch differs only in the sign of NaN. The suite encodes results: a NaN of a "
         "computation has no sign.",
     ),
-    "fp8lm_steps": "In e4m3 torch differs only in the sign of NaN, which the suite has not.",
+    **of_schemes("AS_TORCH"),
     **dict.fromkeys(
         POLICY_SUITES, "In e5m2 only an infinity overflows after scaling, and its unit falls back."
     ),
 }
-ZERO_SUMS = {
-    "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
-}
+ZERO_SUMS = of_schemes("ZERO_SUMS")
 
 # ---------------------------------------------------------------------- blocks and scales
 
 AMAX_ALONE = {
     name: "A number that a block has twice changes neither the largest magnitude nor the codes."
-    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX, *SHARED)
+    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX, *joined("AMAX_ALONE"))
     if name not in NVFP4_4OVER6
 }
-BETWEEN_ZERO_AND_TWICE_X = {
-    "affine_groups": "The nearest integer to x / scale is never further from it than 0 is.",
-}
+BETWEEN_ZERO_AND_TWICE_X = of_schemes("BETWEEN_ZERO_AND_TWICE_X")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
 }

@@ -5,24 +5,20 @@ from collections.abc import Callable
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import (
     ERRORS,
-    FLOAT_ZEROS,
-    IN_AFFINE,
-    IN_LEVELS,
     IN_MX,
     IN_NVFP4,
     IN_PRODUCTS,
     MX_DECODED,
     SCALED,
+    joined,
 )
 from mor_ref.deviations.floating_point import flushed
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 
 Reference = Callable[..., float]
-_OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam", "fp8lm_mu", "fp8lm_rates", "fp8lm_shared",
-             "fp8lm_stored", "fp8lm_recasts", "fp8lm_steps")  # fmt: skip
-_IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE, *FLOAT_ZEROS)
-_COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS, *MX_DECODED)))
+_IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_PRODUCTS, *MX_DECODED)
+_COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *joined("COMPUTED"))))
 
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)

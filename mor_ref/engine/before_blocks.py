@@ -36,7 +36,9 @@ def transformed_back(y: Tensor, step: Hadamard, threads: int | None = None) -> T
     def with_one_nan(z: Tensor) -> None:
         z.view(np.uint32)[np.isnan(z)] = _NAN
 
-    return _in_runs(y, step.size, threads, signs_after=step.signs, finish=with_one_nan)
+    back = _in_runs(y, step.size, threads, signs_after=step.signs, finish=with_one_nan)
+    with_one_nan(back[:, y.shape[1] // step.size * step.size :])
+    return back
 
 
 def undone(
@@ -71,7 +73,7 @@ def _in_runs(
 ) -> Tensor:
     """Transform whole runs of each row; what is left of a row stays as it is (BLF-012).
 
-    `finish` changes the results, those of runs or not, in place.
+    `finish` changes the results of runs in place.
     """
     check_processor()  # threads begin with the modes of this one
     z = np.empty(x.shape, np.float32)
@@ -97,10 +99,7 @@ def _in_runs(
 
     corners = itertools.product(range(0, rows, high), range(0, width, wide))
     for_each(transform, corners, thread_count(threads, x.size))
-    left_over = target[:, width:]
-    left_over[...] = source[:, width:]
-    with np.errstate(all="ignore"):
-        finish(left_over)
+    target[:, width:] = source[:, width:]
     return z
 
 

@@ -13,8 +13,8 @@ from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.columns import Column, differences, products, totals
 from mor_ref.exact.encoding import encode
+from mor_ref.exact.outliers import by_column, is_outlier, rounded_limit
 from mor_ref.exact.quantization import to_bf16
-from mor_ref.schemes.selection.exact import by_column, is_outlier, rounded_limit
 
 _IEEE = SpecialCases(overflow="ieee")
 
@@ -59,18 +59,17 @@ def undone(y: Column, columns: int, before: Sequence[Step], aside: Stepped) -> C
 
 def transformed(x: Column, columns: int, step: Hadamard) -> Column:
     """Multiply runs along the rows by a Hadamard matrix, and round as the step says (BLF-012)."""
-    z = _in_runs(x, columns, step, step.signs, 0)
-    if step.fmt == formats["f32"]:
-        return z
-    return [formats["bf16"].value(to_bf16(number)) for number in z]
+    return _in_runs(x, columns, step, step.signs, 0, step.fmt)
 
 
 def transformed_back(y: Column, columns: int, step: Hadamard) -> Column:
     """Multiply runs by the transpose of that matrix (BLF-012)."""
-    return _in_runs(y, columns, step, 0, step.signs)
+    return _in_runs(y, columns, step, 0, step.signs, formats["f32"])
 
 
-def _in_runs(x: Column, columns: int, step: Hadamard, before: int, after: int) -> Column:
+def _in_runs(
+    x: Column, columns: int, step: Hadamard, before: int, after: int, fmt: Format
+) -> Column:
     """Transform whole runs of each row; what is left of a row stays as it is (BLF-012)."""
     z, size = list(x), step.size
     starts = [
@@ -81,9 +80,15 @@ def _in_runs(x: Column, columns: int, step: Hadamard, before: int, after: int) -
     places: list[Column] = [[x[start + i] for start in starts] for i in range(size)]
     turned = scaled_sums(negated(places, before))
     for i, column in enumerate(negated(turned, after)):
-        for start, number in zip(starts, column, strict=True):
+        rounded = column if fmt == formats["f32"] else in_bf16(column)
+        for start, number in zip(starts, rounded, strict=True):
             z[start + i] = number
     return z
+
+
+def in_bf16(numbers: Column) -> Column:
+    """Return numbers rounded to bfloat16 (BLF-012, QNT-003)."""
+    return [formats["bf16"].value(to_bf16(number)) for number in numbers]
 
 
 def negated(places: Sequence[Column], signs: int) -> list[Column]:

@@ -2,11 +2,14 @@
 
 MX, NVFP4 and scaled formats are in the core. `fp8` and `fp4` are rows of block formats; the others
 are none.
+Dot products are in the core, too: they take the codes and scales of every representation, and
+training and `matmul` are made of them.
 
 `SCHEMES` is the one list of them, in the order of the specification, with their public functions
 and records. All directories have the same names of files, as far as they need them: `definition`,
 `exact`, `engine`, `functions` (what users call), `cuda`, `representation`, `recipe`, `operation`,
-`suites`, `inputs` and `deviations`. A second file of a name has a word more, as `exact_groups`.
+`suites`, `inputs`, `deviations` and `domain`. A second file of a
+name has a word more, as `exact_groups`.
 
 No scheme needs another, but for `selection`: its rest is quantized by `affine` or `levels`.
 """

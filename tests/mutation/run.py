@@ -56,6 +56,7 @@ OTHER_TESTS = {
     "levels_alphas": ("levels",),
     "measuring": ("representations",),
     "nearest": ("quantization", "encoding"),
+    "outliers": ("selection", "before_blocks"),
     "parallel": ("arrays", "workers", "workers_split"),
     "percentiles": ("block_formats",),
     "policies": ("policies", "ladders"),

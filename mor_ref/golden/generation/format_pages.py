@@ -22,12 +22,12 @@ from mor_ref.exact.before_blocks import factor_of
 from mor_ref.exact.block_formats import InBlocks, block_errors, elements_of, quantize
 from mor_ref.exact.columns import Column, products, quotients
 from mor_ref.exact.encoding import encode
+from mor_ref.exact.outliers import rounded_limit
 from mor_ref.golden.model.suite import Case, Suite
 from mor_ref.golden.model.views import axes_of
 from mor_ref.golden.store.suite_files import file_of
 from mor_ref.golden.suites.block_formats import format_in_words, part_in_words
 from mor_ref.operations.bits import f32_bits, numbers_of
-from mor_ref.schemes.selection.exact import rounded_limit
 
 _ELEMENTS = 8  # of the worked example
 _COLUMNS = 100  # of the text
@@ -280,7 +280,7 @@ def _of_kept(step: KeptColumns) -> Iterator[_Piece]:
     )
     yield (
         f"{step.name} (BLF-013): a column is kept if it has a number whose magnitude is at least "
-        f"{_number(limit)}, or an infinity; a NaN keeps no column (SEL-002). {stored} In the "
+        f"{_number(limit)}, or an infinity; a NaN keeps no column. {stored} In the "
         "tensor, 0 MUST take its place."
     )
 

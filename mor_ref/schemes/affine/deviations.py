@@ -9,7 +9,6 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.integer_grids import IntegerGrid
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.exact.arithmetic import (
     nearest_in,
     product,
@@ -19,6 +18,7 @@ from mor_ref.exact.arithmetic import (
     total,
 )
 from mor_ref.schemes.affine import exact as affine
+from mor_ref.schemes.affine.domain import FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.schemes.affine.exact import AffineBlock, Choices
 
 Reference = Callable[..., Any]

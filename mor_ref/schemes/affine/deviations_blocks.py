@@ -8,7 +8,6 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.integer_grids import IntegerGrid
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.exact.arithmetic import (
     nearest_in,
     product,
@@ -19,6 +18,7 @@ from mor_ref.exact.arithmetic import (
 from mor_ref.schemes.affine import exact as affine
 from mor_ref.schemes.affine.definition import AFFINE_PROFILES, AffineProfile
 from mor_ref.schemes.affine.deviations import how_among
+from mor_ref.schemes.affine.domain import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.schemes.affine.exact import Choices
 
 Reference = Callable[..., Any]

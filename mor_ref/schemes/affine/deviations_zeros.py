@@ -7,13 +7,13 @@ from typing import Any
 
 from mor_ref.definitions.integer_grids import IntegerGrid
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS
 from mor_ref.exact.arithmetic import product, quotient, total
 from mor_ref.schemes.affine import exact as affine
 from mor_ref.schemes.affine import exact_groups as affine_groups
 from mor_ref.schemes.affine.definition import SMALLEST_NORMAL
 from mor_ref.schemes.affine.deviations import how_among
 from mor_ref.schemes.affine.deviations_blocks import has_zero_points
+from mor_ref.schemes.affine.domain import AFFINE_BLOCKS, FLOAT_ZEROS
 from mor_ref.schemes.affine.exact import Choices
 
 Reference = Callable[..., Any]

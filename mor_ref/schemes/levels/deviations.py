@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import IN_LEVELS, LEVELS
 from mor_ref.exact.arithmetic import product, quotient, rn32, rn32_of_binary64, total
 from mor_ref.schemes.levels import exact as levels
 from mor_ref.schemes.levels.definition import SMALLEST_ALPHA, LevelKind
+from mor_ref.schemes.levels.domain import IN_LEVELS, LEVELS
 from mor_ref.schemes.levels.exact import rounded
 
 Reference = Callable[..., Any]

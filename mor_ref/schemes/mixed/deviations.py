@@ -7,7 +7,6 @@ from typing import Any
 
 from mor_ref.definitions.blocks import Partition
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_MIXED, MIXED
 from mor_ref.deviations.floating_point import SMALLEST_NORMAL
 from mor_ref.exact.arithmetic import product, rn32, total
 from mor_ref.exact.blocks import Rows, cells
@@ -16,6 +15,7 @@ from mor_ref.exact.quantization import Element, quantize_element
 from mor_ref.exact.scales import amax, scale_of_block
 from mor_ref.schemes.mixed import exact as mixed
 from mor_ref.schemes.mixed.definition import FRACTION_BITS, LARGEST_ERROR
+from mor_ref.schemes.mixed.domain import IN_MIXED, MIXED
 
 Reference = Callable[..., Any]
 _LAYERS = ("mixed_layers",)

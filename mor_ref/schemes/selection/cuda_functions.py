@@ -6,8 +6,9 @@ import numpy as np
 
 from mor_ref.cuda.arrays import given, numbers_from, on_gpu_of
 from mor_ref.cuda.launching import Array
+from mor_ref.definitions.before_blocks import OUTLIER
 from mor_ref.schemes.selection import cuda as selection
-from mor_ref.schemes.selection.definition import OUTLIER, check_limit
+from mor_ref.schemes.selection.definition import check_limit
 
 
 def select(x: Any, by: str = "column", limit: float = OUTLIER) -> Array:

@@ -1,16 +1,14 @@
 """Selections: ways to choose the numbers of a tensor that keep more bits."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from mor_ref.argument_checks import known_name, real_number
+from mor_ref.definitions.before_blocks import OUTLIER, outlier_limit
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 By = Literal["rank", "column"]
 SELECTIONS = get_args(By)
-_FLT_MAX = math.ldexp(2**24 - 1, 104)
-OUTLIER = 6.0  # the usual limit of LLM.int8 (SEL-002)
 
 
 def check_limit(by: str, limit: object) -> float:
@@ -19,11 +17,11 @@ def check_limit(by: str, limit: object) -> float:
     A share is from 0 to 1, and a limit is positive and finite in binary32.
     """
     known_name("by", by, SELECTIONS)
-    value = real_number("limit", limit, "0.9" if by == "rank" else "6.0")
-    if by == "rank" and not 0 <= value <= 1:
+    if by == "column":
+        return outlier_limit(limit)
+    value = real_number("limit", limit, "0.9")
+    if not 0 <= value <= 1:
         raise ValueError(f"limit has to be a share from 0 to 1 by rank: got {limit!r}; give 0.9")
-    if by == "column" and not 0 < value <= _FLT_MAX:
-        raise ValueError(f"limit has to be positive and finite by column: got {limit!r}; give 6.0")
     return value
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.exact import outliers as exact
 from mor_ref.exact.blocks import Rows
 from mor_ref.schemes.selection import exact as selection
 
@@ -31,7 +32,7 @@ def selection_at_least(_: Reference, x: float, least: float) -> bool:
     return abs(x) >= least
 
 
-@deviation(selection.rounded_limit, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.rounded_limit, rules=_COLUMN, domain=_DOMAIN)
 def selection_limit_in_binary64(_: Reference, limit: float) -> float:
     """The limit is not rounded to binary32 before it is compared."""
     return limit
@@ -106,25 +107,25 @@ def selection_at_both_ends(_: Reference, x: Rows, share: float) -> list[list[boo
     return [[v < low or v > high for v in row] for row in x]
 
 
-@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.is_outlier, rules=_COLUMN, domain=_DOMAIN)
 def outliers_above_the_limit(_: Reference, x: float, limit: float) -> bool:
     """A number that equals the limit is not an outlier."""
     return abs(x) > limit
 
 
-@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.is_outlier, rules=_COLUMN, domain=_DOMAIN)
 def outliers_are_positive(_: Reference, x: float, limit: float) -> bool:
     """A negative number is not an outlier."""
     return x >= limit
 
 
-@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.is_outlier, rules=_COLUMN, domain=_DOMAIN)
 def outliers_with_nan(_: Reference, x: float, limit: float) -> bool:
     """A NaN is an outlier."""
     return not abs(x) < limit
 
 
-@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.is_outlier, rules=_COLUMN, domain=_DOMAIN)
 def outliers_are_finite(_: Reference, x: float, limit: float) -> bool:
     """An infinite number is not an outlier."""
     return limit <= abs(x) < math.inf
@@ -144,13 +145,13 @@ def outliers_by_the_largest(
     return [[chosen and not nan for chosen, nan in zip(row, lost, strict=True)] for row in found]
 
 
-@deviation(selection.by_column, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.by_column, rules=_COLUMN, domain=_DOMAIN)
 def outliers_alone(_: Reference, outliers: list[list[bool]]) -> list[list[bool]]:
     """The outliers are selected, not their columns."""
     return outliers
 
 
-@deviation(selection.by_column, rules=_COLUMN, domain=_DOMAIN)
+@deviation(exact.by_column, rules=_COLUMN, domain=_DOMAIN)
 def outliers_by_rows(_: Reference, outliers: list[list[bool]]) -> list[list[bool]]:
     """The rows of outliers are selected."""
     return [[any(row)] * len(row) for row in outliers]

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.integer_grids import integer_grid
-from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import Rows
+from mor_ref.exact.outliers import Selected, by_column, is_outlier, rounded_limit
 from mor_ref.exact.step import step
 from mor_ref.schemes.affine.definition import affine_profile
 from mor_ref.schemes.affine.exact import AffineTensor, Choices, affine
 from mor_ref.schemes.levels.definition import level_kind
 from mor_ref.schemes.levels.exact import level_row
-
-Selected = list[list[bool]]
 
 
 @step
@@ -23,12 +21,6 @@ def selected(x: Rows, by: str, limit: float) -> Selected:
         return by_rank(x, limit)
     least = rounded_limit(limit)
     return by_column([[is_outlier(number, least) for number in row] for row in x])
-
-
-@step
-def rounded_limit(limit: float) -> float:
-    """Return the limit in binary32 (SEL-002)."""
-    return rn32_of_binary64(limit)
 
 
 @step
@@ -56,19 +48,6 @@ def place(count: int, share: float) -> int:
 def is_above(x: float, least: float) -> bool:
     """Return whether a number is selected by rank (SEL-001)."""
     return not abs(x) <= least
-
-
-@step
-def is_outlier(x: float, limit: float) -> bool:
-    """Return whether a number selects its column (SEL-002)."""
-    return abs(x) >= limit
-
-
-@step
-def by_column(outliers: Selected) -> Selected:
-    """Select all numbers of a column with an outlier (SEL-002)."""
-    columns = [any(column) for column in zip(*outliers, strict=True)]
-    return [list(columns) for _ in outliers]
 
 
 def pb_llm(w: Rows, share: float, grid: str) -> Rows:

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from mor_ref.api.border import public
 from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.definitions.before_blocks import OUTLIER
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.schemes.affine.functions import quantize_affine
 from mor_ref.schemes.levels.functions import quantize_levels
-from mor_ref.schemes.selection.definition import OUTLIER, By, Selection, check_limit
+from mor_ref.schemes.selection.definition import By, Selection, check_limit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

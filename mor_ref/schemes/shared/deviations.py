@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import IN_SHARED
 from mor_ref.deviations.floating_point import log2_in_binary32
 from mor_ref.schemes.shared import exact as shared
 from mor_ref.schemes.shared.definition import (
@@ -16,6 +15,7 @@ from mor_ref.schemes.shared.definition import (
     SharedKind,
     SharedProfile,
 )
+from mor_ref.schemes.shared.domain import IN_SHARED
 
 Reference = Callable[..., Any]
 

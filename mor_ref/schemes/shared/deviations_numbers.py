@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_SHARED
 from mor_ref.schemes.shared import exact as shared
 from mor_ref.schemes.shared.definition import NAN_BLOCK, SharedKind, SharedProfile
 from mor_ref.schemes.shared.deviations import carries, passes, shifts
+from mor_ref.schemes.shared.domain import IN_SHARED
 from mor_ref.schemes.shared.exact import SharedElement
 
 Reference = Callable[..., Any]

@@ -1,0 +1,3 @@
+"""The suites of selections, and the domains of the core that they join."""
+
+JOINS = {"IN_ROWS": ("selections",)}
