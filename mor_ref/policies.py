@@ -97,8 +97,8 @@ def _as_metric(given: object) -> Metric:
     lacks = ", which has accepts but is of no subclass of Metric"
     raise TypeError(
         f"metric is {given!r}{lacks if hasattr(given, 'accepts') and not is_class else ''}; give "
-        "MeanRelativeError, NotWorseThan, FitsRange, a function of a unit, or an object of a "
-        "subclass of Metric"
+        "MeanRelativeError, RelativeFrobenius, Sqnr, Cosine, LargestByRow, NotWorseThan, "
+        "FitsRange, a function of a unit, or an object of a subclass of Metric"
     )
 
 

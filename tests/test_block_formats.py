@@ -718,3 +718,16 @@ def test_a_policy_with_a_block_format_decides_alike_in_all_implementations(
     many = mor.exact_of_many(parameters, case.arrays)
     for name, field in many.items():
         np.testing.assert_array_equal(field, expected[name], name)
+
+
+def test_an_amax_that_no_formula_reads_is_refused():
+    """BLF-007, BLF-008: a scale of percentiles has a scale given, but no amax."""
+    own = BlockScale("s", (1, 32), "percentile(90) / 6 or 1", "e4m3")
+    clipped = BlockFormat("clipped", "e2m1", (own,), decode="s")
+    with pytest.raises(ValueError, match="amax of 's' is given, but its formula has percentiles a"):
+        mor_ref.quantize(np.ones((1, 32), np.float32), clipped, amax=2.0)
+    both = dataclasses.replace(own, number="max(percentile(90), amax / 2) or 1")
+    found = mor_ref.quantize(
+        np.zeros((1, 32), np.float32), BlockFormat("both", "e2m1", (both,), decode="s"), amax=4.0
+    )
+    assert found.scales["s"].item() == 0x40  # 2 in e4m3

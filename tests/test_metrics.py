@@ -287,7 +287,7 @@ def test_rungs_are_asked_in_order_and_only_about_what_is_left():
         ),
         (lambda _a, *, _b: True, TypeError, r"function of \(_a, _b\); give a function of \(unit\)"),
         (MeanRelativeError, TypeError, "metric is <class .*; give MeanRelativeError, "),
-        (3, TypeError, "metric is 3; give MeanRelativeError, NotWorseThan, FitsRange, a function"),
+        (3, TypeError, "metric is 3; give MeanRelativeError, RelativeFrobenius, Sqnr, Cosine, L"),
         (lambda _: 1, TypeError, r"accepts of metric '<lambda>' returned 1; return a bool"),
     ],
 )

@@ -247,12 +247,16 @@ class Limit:
 OWN, ALLOWS = Limit(3.0), Limit(4.0).allows
 SCALED = functools.partial(pow, 5)
 
+@np.vectorize
+def single(x):
+    return x * 7
+
 def inner(x):
     return x + 1
 
 def metric(unit, limit=2):
     # a comment
-    values = STEP, TABLE, np.float32, Grid.step, OWN.most, ALLOWS(1), SCALED(2)
+    values = STEP, TABLE, np.float32, Grid.step, OWN.most, ALLOWS(1), SCALED(2), single(1)
     return inner(unit.x).sum() < LIMITS["weight"]
 """
 
@@ -286,6 +290,7 @@ def function_of(source, tmp_path, name="metric"):
         ("x < self.most", "x <= self.most", False),
         ("(pow, 5)", "(pow, 6)", False),
         ("(pow, 5)", "(max, 5)", False),
+        ("x * 7", "x * 8", False),
     ],
 )
 def test_the_digest_is_of_what_decides(before, after, is_same, tmp_path):

@@ -11,10 +11,17 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.encoding import encode
 from mor_ref.argument_checks import binary32_number, known_name, positive_binary32
 from mor_ref.arrays import numbers_from
-from mor_ref.definitions.block_formats import BlockFormat, BlockScale, place_of_amax, scale_named
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    BlockScale,
+    percentiles_of,
+    place_of_amax,
+    scale_named,
+)
 from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formulas import names_in, parsed
 from mor_ref.definitions.nvfp4 import Nvfp4Profile, given_in
 from mor_ref.definitions.scales import (
     AmaxOrScale,
@@ -78,6 +85,7 @@ def given_by_name(
     """
     given: dict[str, AmaxOrScale] = {}
     for name, own in _by_name("amax", amax, block_format).items():
+        _check_amax_counts(block_format, name)
         given[name] = AmaxOrScale(
             _part_numbers("amax", own, scale_named(block_format, name), shape, given_amax)
         )
@@ -93,6 +101,18 @@ def given_by_name(
         _check_numbers_of(stored.fmt, numbers)
         given[name] = AmaxOrScale(scale=numbers)
     return given
+
+
+def _check_amax_counts(block_format: BlockFormat, name: str) -> None:
+    """Refuse an amax that no formula reads: a scale may have percentiles alone (BLF-007)."""
+    stored = scale_named(block_format, name)
+    own = (stored.number, *(block_format.tries if stored == block_format.scales[-1] else ()))
+    names = {word for formula in own for word in names_in(parsed(formula))}
+    reads_it = names & {"amax", f"amax_{name}"} or place_of_amax(block_format, name)
+    if percentiles_of(block_format, stored) and not reads_it:
+        raise ValueError(
+            f"amax of {name!r} is given, but its formula has percentiles and no amax; give scale"
+        )
 
 
 def _by_name(argument: str, given: Any, block_format: BlockFormat) -> Mapping[str, Any]:

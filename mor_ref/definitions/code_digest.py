@@ -56,9 +56,9 @@ def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return the function that Numba compiles or that a cache calls, and what others bind.
+    """Return the function that Numba compiles, or that NumPy's `vectorize` or a cache calls.
 
-    These are methods and partial functions.
+    What others bind is theirs with it: these are methods and partial functions.
     """
     if isinstance(value, MethodType):
         return (value.__func__, value.__self__)
@@ -66,7 +66,8 @@ def _unwrapped(value: Any) -> Any:
         return (value.func, value.args, value.keywords)
     if isinstance(value, FunctionType | type):
         return value
-    return getattr(value, "py_func", getattr(value, "__wrapped__", value))
+    names = ("py_func", "pyfunc", "__wrapped__")
+    return next((getattr(value, name) for name in names if hasattr(value, name)), value)
 
 
 def _fields(value: Any, seen: dict[int, Any]) -> Iterator[str]:

@@ -6,12 +6,12 @@ from itertools import chain
 
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.deviations.domains import (
-    IN_MIXED,
     IN_MX,
     IN_NVFP4,
     IN_SCALES,
     MX_DECODED,
     OWN_SCALES,
+    joined,
 )
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
 from mor_ref.mistakes.mx import mistakes_of_mx
@@ -72,7 +72,7 @@ FORMER_IDS: Mapping[str, str] = {
 
 # The suites that reach what a rule says; the others of a chapter have those of its first letters.
 _REACHED: Mapping[str, tuple[str, ...]] = {
-    "SCL-001": (*IN_SCALES, *IN_MIXED),
+    "SCL-001": (*IN_SCALES, *joined("AMAXES")),
     "SCL": OWN_SCALES,
     "GAM": OWN_SCALES,
     "NVF": IN_NVFP4,
