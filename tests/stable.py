@@ -14,39 +14,49 @@ import sys
 import tempfile
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import typer
+from filled import filled
 from mor_docs.trace import rules_of
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import mor_ref
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
-from mor_ref.cli import app
+from mor_ref.cli import app, exhaustive, golden
 from mor_ref.cli.statuses import VERDICT_STATUSES, Status
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
-from mor_ref.golden.all_inputs.digests import bundled_digests
+from mor_ref.golden.all_inputs.digests import Digest, bundled_digests
+from mor_ref.golden.generation.mistakes_shown import InSuite
+from mor_ref.mistakes import Shown, mistakes_of
 from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS
+from mor_ref.mistakes.rows import Verdict
+from mor_ref.mistakes.scales import mistakes_of_scales
 from mor_ref.operations import OPERATIONS
 from mor_ref.policies import POLICIES
-from mor_ref.recipes import Situation, own_recipe
+from mor_ref.recipes import Situation, as_block_format, own_recipe
 from mor_ref.representations import known_names
+from mor_ref.verify.all_inputs.verify import ChunkResult
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.checking.check import Check
 from mor_ref.verify.comparing.allowed import EVERY_BIT
 from mor_ref.verify.reporting.declaration import declaration
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.origin import origin_here
 from mor_ref.verify.reporting.report_files import as_json
-from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import suites_in
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = Path(__file__).with_suffix(".json")
+_INTEGERS = np.ones((4, 4), np.int32)  # which no recipe takes
 
 # ------------------------------------------------------------------------------ Python
 
@@ -262,7 +272,7 @@ def statuses() -> "Section":
         empty = Path(directory) / "empty"
         empty.mkdir()
         file = str(Path(directory) / "x.safetensors")
-        save_file({"x": _numbers(), "of_integers": np.ones((4, 4), np.int32)}, file)
+        save_file({"x": _numbers(), "of_integers": _INTEGERS}, file)
         other = ["--suite", "mx_blocks"]
         chunk = ["--chunks", "0", "--candidate"]
         complete = ["--out", str(Path(directory) / "y.npz"), "--complete"]
@@ -311,9 +321,14 @@ def records() -> "Section":
     kernel = PythonFunction("kernel:run", _deviating)
     verified = verify(kernel, suites_in(bundled_files(), ["decode", "quantize_steps"]))
     made = origin_here("kernel:run", bundled_files())
+    faulty = filled(Verification)
+    for name in ("verify", "verify --inputs"):
+        _add_keys(found, name, json.loads(as_json(faulty, made)))
     _add_keys(found, "verify", json.loads(as_json(verified, made)))
     there = suites_in(bundled_files(), ["decode", "quantize_steps"])
     _add_keys(found, "declaration", declaration(verified, there, EVERY_BIT, "all"))
+    of_inputs = replace(there, entries={"e4m3": there.entries["decode"]}, named="inputs")
+    _add_keys(found, "declaration", declaration(faulty, of_inputs, EVERY_BIT, "all"))
     suites = ["decode", "quantize_steps", "decisions", "error_steps"]
     each = verify(PythonFunction("kernel:each", _each_outcome), suites_in(bundled_files(), suites))
     for element in ET.fromstring(as_junit(each, made)).iter():  # noqa: S314, its own
@@ -322,14 +337,16 @@ def records() -> "Section":
             found[f"junit {element.tag} {attribute}"] = ["text"]
     with tempfile.TemporaryDirectory() as directory:
         file = str(Path(directory) / "x.safetensors")
-        save_file({"x": _numbers()}, file)
+        save_file({"x": _numbers(), "row": _numbers()[0], "of_integers": _INTEGERS}, file)
+        empty = str(Path(directory) / "empty.safetensors")
+        save_file({}, empty)
         calls = {
             "formats": ["formats"],
             "formats FORMAT": ["formats", "e4m3"],
             "explain": ["explain", "0.3", "--format", "e4m3"],
-            "analyze": ["analyze", file],
+            "analyze": ["analyze", file, file, empty],
             "compare": [
-                *("compare", file, "--inputs", file),
+                *("compare", file, empty, "--inputs", file),
                 *("--recipe", "nvfp4", "--recipe", "mor:three_way"),
             ],
             "golden list": ["golden", "list"],
@@ -347,7 +364,66 @@ def records() -> "Section":
         }
         for name, call in calls.items():
             _add_keys(found, name, json.loads(_run([*call, "--json"])[1]))
+        _add_keys(found, "formats FORMAT", json.loads(_run(["formats", "e5m2", "--json"])[1]))
+        _add_keys(found, "golden list SUITE", _of_a_suite_with_views())
+        for name, call in _with_faults(directory).items():
+            with call.patched:
+                _add_keys(found, name, json.loads(_run([*call.words, "--json"])[1]))
     return dict(sorted(found.items()))
+
+
+def _of_a_suite_with_views() -> Any:
+    suites = json.loads((bundled_files() / "MANIFEST.json").read_text("utf-8"))["suites"]
+    name = next(name for name, of in suites.items() if any(f["views"] for f in of["fields"]))
+    return json.loads(_run(["golden", "list", name, "--json"])[1])
+
+
+class _Call(NamedTuple):
+    """A call of a command, with results in place of those that take minutes or need faults."""
+
+    words: list[str]
+    patched: Any
+
+
+def _with_faults(other: str) -> dict[str, _Call]:
+    """Return calls of commands that find a fault of each kind."""
+    of_scales, of_format = mistakes_of_scales()[0], mistakes_of(as_block_format("mxfp8"))[0]
+    verdict = Verdict(of_scales, "e4m3.gam", touched=1, shown=(0,), field="scale")
+    open_verdict = replace(verdict, shown=(), field=None)
+    in_suite = InSuite([verdict], [verdict, open_verdict])
+    wrong_chunk = replace(filled(ChunkResult), is_same=False)
+    return {
+        "golden mistakes SUITE": _Call(
+            ["golden", "mistakes", "scale_steps"],
+            patch.object(golden, "mistakes_in", lambda *_: {of_scales.name: in_suite}),
+        ),
+        "golden mistakes FORMAT": _Call(
+            ["golden", "mistakes", "mxfp8"],
+            patch.object(
+                golden,
+                "mistakes_shown",
+                lambda *_: [Shown(of_format), Shown(of_format, "tie", "scale")],
+            ),
+        ),
+        "golden check": _Call(
+            ["golden", "check", "--suite", "decode", "--same-as", other],
+            patch.multiple(
+                golden, check=lambda *_: filled(Check), compare_manifests=lambda *_: ["differs"]
+            ),
+        ),
+        "exhaustive": _Call(
+            ["exhaustive", "e2m1", "--candidate", "numba", "--chunks", "0"],
+            patch.object(exhaustive, "verify_chunks", lambda *_: [wrong_chunk]),
+        ),
+        "exhaustive FORMAT": _Call(
+            ["exhaustive", "e2m1"],
+            patch.object(
+                exhaustive,
+                "_compared",
+                lambda *_: (filled(Digest), None, "equals the bundled digest"),
+            ),
+        ),
+    }
 
 
 def _deviating(operation: str, parameters: Any, inputs: Any) -> Any:
@@ -444,7 +520,7 @@ PROMISES = {
     "python": f"a public name or a parameter of Python is gone or another: {NEXT}",
     "commands": f"a command or an option is gone or takes something else: {NEXT}",
     "library": f"a name of the library in C is gone or means something else: {NEXT}",
-    "statuses": "an exit status has another meaning: give the old one; new states take 4 or more",
+    "statuses": "an exit status has another meaning: give the old one; new states take 5 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
     "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
     "causes": "the id of a cause is gone: keep it, or let its address lead to the new one",

@@ -166,3 +166,20 @@ def test_the_version_is_that_of_the_change_log_and_of_the_wheel_that_pages_name(
     assert versions[0] == mor_ref.__version__
     page = (stable.ROOT / "docs" / "guide" / "maintainers.md").read_text("utf-8")
     assert f"mor_ref-{mor_ref.__version__}-py3-none-any.whl" in page
+
+
+def test_each_list_and_each_value_of_records_has_what_is_in_it():
+    """A list that is empty in a sample, or a value that is null, would hide keys of entries."""
+    records = today("records")
+    lists = [path for path, kinds in records.items() if "list" in kinds]
+    assert [path for path in lists if f"{path}[]" not in records] == []
+    nulls = [path for path, kinds in records.items() if kinds == ["null"]]
+    assert [path for path in nulls if not path.endswith(".other.other")] == []  # of its own kind
+
+
+def test_each_command_with_json_has_records():
+    commands = [name[: -len(" --json")] for name in today("commands") if name.endswith(" --json")]
+    assert {"golden mistakes", "verify"} <= set(commands)
+    records = today("records")
+    named = tuple(path.partition("[]")[0].partition(".")[0] for path in records)
+    assert [name for name in commands if not any(n.startswith(name) for n in named)] == []
