@@ -520,7 +520,7 @@ PROMISES = {
     "python": f"a public name or a parameter of Python is gone or another: {NEXT}",
     "commands": f"a command or an option is gone or takes something else: {NEXT}",
     "library": f"a name of the library in C is gone or means something else: {NEXT}",
-    "statuses": "an exit status has another meaning: give the old one; new states take 5 or more",
+    "statuses": "an exit status has another meaning: give the old one; new states take 6 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
     "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
     "causes": "the id of a cause is gone: keep it, or let its address lead to the new one",

@@ -286,6 +286,36 @@ def test_mistakes_end_with_status_2_and_a_sentence(arguments, message):
     assert "Traceback" not in text
 
 
+@pytest.mark.parametrize(
+    ("raised", "named"),
+    [
+        ("KeyError('scale')", "KeyError: 'scale'"),
+        ("AssertionError", "AssertionError"),
+        ("EOFError('no data')", "UnexpectedEndError: no data"),  # Typer would end with 1
+        ("RecursionError('too deep')", "RecursionError: too deep"),
+        ("type('E', (Exception,), {'__str__': lambda e: 1 / 0})", "E: <exception str() failed>"),
+    ],
+)
+def test_a_fault_of_the_program_ends_with_status_5(tmp_path, monkeypatch, raised, named):
+    """It has its traceback, and never the status of bits that differ."""
+    (tmp_path / "breaks.py").write_text(
+        "from mor_ref.cli import formats\n"
+        f"def run(*_, **__):\n    raise {raised}\n"
+        "formats.run = run\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    *traceback, last = mor_ref("--rows", "breaks", "formats", status=5).splitlines()
+    assert last.startswith("mor-ref: this is a fault of mor_ref, or of breaks, and says nothing")
+    assert "Traceback (most recent call last):" in traceback
+    assert traceback[-1].endswith(named)
+
+
+def test_a_module_of_rows_that_ends_the_program_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    assert "cannot be imported (SystemExit: 1)" in mor_ref("--rows", "ends", "formats", status=2)
+
+
 def test_version_and_help():
     assert mor_ref("--version").startswith("mor-ref 0.")
     assert "explain" in mor_ref("--help")

@@ -139,6 +139,10 @@ def _of_commands(parse: Callable[..., Any], ctx: Any, group: Any, args: list[str
         raise ValueError(f"{what}; {instead}") from None
 
 
+class UnexpectedEndError(Exception):
+    """An EOFError; Typer would end with 1 without a word, as if bits differed."""
+
+
 class Command(_InWords, TyperCommand):
     """A command of Typer, which alone would take the last of several values silently."""
 
@@ -182,6 +186,8 @@ class Command(_InWords, TyperCommand):
         """Run the command; an error has --random-word in place of the argument random_word."""
         try:
             return super().invoke(ctx)
+        except EOFError as error:
+            raise UnexpectedEndError(*error.args) from error
         except (ValueError, TypeError) as error:
             said = str(error)
             for option in self.params:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -119,9 +120,15 @@ def printable_streams() -> Iterator[None]:
 
 
 def status_of(program: Callable[[], object]) -> Status:
-    """Run a program; say an error in one sentence, and return the exit status."""
+    """Run a program; say an error in one sentence, and return the exit status.
+
+    An exception that is not the user's has its traceback before the sentence: Python alone would
+    end with 1, which says that bits differ.
+    """
     try:
         program()
+    except RecursionError:
+        return _fault()
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         print(f"mor-ref: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return Status.WRONG_CALL
@@ -130,4 +137,21 @@ def status_of(program: Callable[[], object]) -> Status:
         sentence = f"there is not enough memory{said}; free some, or give smaller tensors"
         print(f"mor-ref: {sentence}", file=sys.stderr)
         return Status.NOT_RUN
+    except Exception:  # noqa: BLE001 (whatever it is, it is reported)
+        return _fault()
     return Status.DONE
+
+
+def _fault() -> Status:
+    """Print the exception that is handled, and whose fault it is."""
+    from mor_ref.workers.added_rows import modules_of_rows
+
+    traceback.print_exc()
+    own = modules_of_rows()
+    whose = f"mor_ref, or of {', '.join(own)}" if own else "mor_ref"
+    print(
+        f"mor-ref: this is a fault of {whose}, and says nothing about your bits; report it to the "
+        "maintainers of mor_ref, with the lines above, the call, and `mor-ref --version`",
+        file=sys.stderr,
+    )
+    return Status.FAULT

@@ -11,6 +11,7 @@ class Status(IntEnum):
     WRONG_CALL = 2  # or a file cannot be used
     NOT_RUN = 3  # or results cannot be read, or the memory does not suffice
     BUT_FOR_TIES = 4  # the bits match, except next to a tie, where they were allowed to differ
+    FAULT = 5  # of mor_ref itself: an exception that it does not know
     INTERRUPTED = 130  # by Ctrl-C
     CLOSED_PIPE = 141  # nobody reads any more
 

@@ -49,7 +49,7 @@ def _sources(name: str) -> list[Path]:
 def _import(module: str) -> None:
     try:
         importlib.import_module(module)
-    except Exception as error:  # importing somebody's module can raise anything
+    except (Exception, SystemExit) as error:  # importing somebody's module can raise anything
         raise ValueError(
             f"rows is {module!r}, which cannot be imported ({type(error).__name__}: "
             f"{error_text(error)}); give the name of an installed module, or of one in "
