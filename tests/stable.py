@@ -24,6 +24,7 @@ import numpy as np
 import typer
 from filled import filled
 from mor_docs.trace import rules_of
+from safetensors import safe_open
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
@@ -450,6 +451,51 @@ def _add_keys(found: "Section", path: str, value: Any) -> None:
             _add_keys(found, f"{path}[]", inner)
 
 
+# --------------------------------------------------------------------- files of users
+
+
+def files() -> "Section":
+    """Return the names of files, and of their arrays, keys and columns, that commands write."""
+    found: Section = {}
+    x = _numbers()
+    saved = {
+        "quantize": mor_ref.quantize(x, "e4m3"),
+        "quantize_mx": mor_ref.quantize_mx(x, "e4m3"),
+        "quantize_nvfp4": mor_ref.quantize_nvfp4(x),
+        "mor": mor_ref.mor(x, "two_way"),
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        file, out = Path(directory) / "x.safetensors", Path(directory) / "out"
+        for name, record in saved.items():
+            record.save(file)
+            found |= _arrays_of(file, f"save of {name}")
+        save_file({"x": x}, file)
+        _run(["quantize", str(file), "--recipe", "nvfp4", "--out", f"{out}.safetensors"])
+        found |= _arrays_of(Path(f"{out}.safetensors"), "quantize --out")
+        recipes = ["--recipe", "nvfp4", "--recipe", "mxfp8"]
+        _run(["compare", str(file), *recipes, "--out", f"{out}.csv"])
+        columns = Path(f"{out}.csv").read_text("utf-8").splitlines()[0].split(",")
+        found |= {f"compare --out column {name}": "" for name in columns}
+        for kind in ("jsonl", "testfloat", "readmemh", "c", "npz"):
+            _run(["golden", "export", "--to", kind, "--suite", "decode", "--out", str(out / kind)])
+            for path in sorted((out / kind).rglob("*.*")):
+                if len(path.relative_to(out).parts) == 2 or path.name.startswith("e4m3."):
+                    found[f"golden export --to {path.relative_to(out).as_posix()}"] = ""
+        with np.load(out / "npz" / "decode.npz") as arrays:
+            for name in sorted(name for name in arrays if name.startswith("e4m3/")):
+                found[f"golden export --to npz array {name}"] = str(arrays[name].dtype)
+        line = (out / "jsonl" / "decode.jsonl").read_text("utf-8").splitlines()[0]
+        found |= {f"golden export --to jsonl key {key}": "" for key in json.loads(line)}
+    return found
+
+
+def _arrays_of(path: Path, what: str) -> "Section":
+    """Return the arrays of a file with their dtypes, and the keys of its metadata."""
+    with safe_open(path, "numpy") as file:
+        arrays = {f"{what} array {key}": str(file.get_tensor(key).dtype) for key in file.keys()}  # noqa: SIM118
+        return arrays | {f"{what} metadata {key}": "" for key in file.metadata()}
+
+
 # ------------------------------------------------------------------- ids, files, recipes
 
 
@@ -522,6 +568,7 @@ PROMISES = {
     "library": f"a name of the library in C is gone or means something else: {NEXT}",
     "statuses": "an exit status has another meaning: give the old one; new states take 6 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
+    "files": f"a file, or an array, a key or a column of it, is gone or of another type: {NEXT}",
     "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
     "causes": "the id of a cause is gone: keep it, or let its address lead to the new one",
     "golden": f"a file of golden/v1 is gone or has other bytes: {_NEW_VERSION}",
@@ -552,6 +599,7 @@ def today(section: str, promised: Section) -> Section:
         "library": library,
         "statuses": statuses,
         "records": records,
+        "files": files,
         "golden": golden_files,
         "digests": digests,
     }[section]()
