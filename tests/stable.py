@@ -36,6 +36,7 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import Digest, bundled_digests
 from mor_ref.golden.generation.mistakes_shown import InSuite
+from mor_ref.golden.streams.stream import stream_named
 from mor_ref.mistakes import Shown, mistakes_of
 from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS
 from mor_ref.mistakes.rows import Verdict
@@ -486,6 +487,18 @@ def files() -> "Section":
                 found[f"golden export --to npz array {name}"] = str(arrays[name].dtype)
         line = (out / "jsonl" / "decode.jsonl").read_text("utf-8").splitlines()[0]
         found |= {f"golden export --to jsonl key {key}": "" for key in json.loads(line)}
+    return found | _lines_of_streams()
+
+
+def _lines_of_streams() -> "Section":
+    """Return what is in a line of the first case of each suite that has lines, in its order."""
+    found: Section = {}
+    suites = json.loads((bundled_files() / "MANIFEST.json").read_text("utf-8"))["suites"]
+    for suite, entry in suites.items():
+        if OPERATIONS[entry["operation"]].random is not None:
+            stream = stream_named(f"{suite}/{next(iter(entry['cases']))}")
+            words = [f"{one.name}:{one.format}x{one.words}" for one in stream.answer.columns]
+            found[f"gen and ver {stream.name}"] = " ".join(words)
     return found
 
 
