@@ -119,7 +119,7 @@ def test_layouts_name_the_place_in_the_plain_array():
             lambda x: mor_ref.mor(x, "tensor", threshold=0.001),
             mor_ref.mor,
             "choice",
-            "no known deviation explains",
+            "no known mistake explains",
         ),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_case_of_a_suite():
     assert_bit_exact(right, case)
     lines = failure({"scale": right["scale"] ^ 1}, case)
     assert lines[0] == "case e4m3.floor of mx_blocks: 183 entries differ, in 1 of 1 field"
-    assert any("no known deviation explains" in line for line in lines)
+    assert any("no known mistake explains" in line for line in lines)
     with pytest.raises(TypeError, match="x is given, but a case has its own inputs"):
         assert_bit_exact(right, case, x=X)
     inputs = case.inputs

@@ -221,6 +221,6 @@ def test_deviations_that_were_not_tried_are_counted(monkeypatch):
     (diagnosis,) = diagnose([asked("mx_blocks", codes_of, most=2000)]).suites
     assert diagnosis.untried_alone > 40
     assert (
-        f"{diagnosis.untried_alone} deviations not tried: the search for a single one ends after "
+        f"{diagnosis.untried_alone} mistakes not tried: the search for a single one ends after "
         in said(diagnosis)
     )

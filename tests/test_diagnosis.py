@@ -184,7 +184,7 @@ def test_an_unknown_mistake_is_not_explained():
     assert explanations(found) == []
     text = "\n".join(report.diagnosis_lines(found, comparable=True))
     assert "mismatches are explained" not in text
-    assert "no known deviation" in text
+    assert "no known mistake" in text
 
 
 @pytest.mark.tier("full")
@@ -221,7 +221,7 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
     assert (best.is_whole, best.is_of_sample) == (False, False)
     assert (best.explained, best.of) == (diagnosis.mismatches - 5, diagnosis.mismatches)
     text = "\n".join(report.lines(found))
-    assert "no known deviation explains the " in text
+    assert "no known mistake explains the " in text
     assert "; `ties_away` (rule ENC-003) explains 99.9 % of them (" in text
     assert f": all {best.of_fields:,} of code" in text
     assert "the first mismatch that it leaves: case e2m1, field y, at [7]" in text
@@ -275,7 +275,7 @@ def test_what_explains_small_cases_alone_is_not_claimed():
     assert best.deviations == ("ties_away",)
     assert not diagnosis.is_explained
     assert 0 < best.explained < best.of == diagnosis.mismatches
-    assert "no known deviation explains the " in said(diagnosis)
+    assert "no known mistake explains the " in said(diagnosis)
     assert "of a sample" not in said(diagnosis)
 
 
@@ -311,7 +311,7 @@ def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
     assert diagnosis.mismatches > 2000  # two explained are less than 0.1 %
     assert diagnosis.explanations == ()
     assert said(diagnosis).startswith(
-        f"no known deviation explains the {diagnosis.mismatches:,} mismatches, "
+        f"no known mistake explains the {diagnosis.mismatches:,} mismatches, "
         "or enough of them for a guess"
     )
 
@@ -362,7 +362,7 @@ def test_what_would_make_other_mismatches_is_not_claimed():
     assert not diagnosis.is_explained
     count = f"{diagnosis.mismatches:,} mismatches"
     assert said(diagnosis).startswith(
-        f"no known deviation explains the {count} and makes no others; a guess: "
+        f"no known mistake explains the {count} and makes no others; a guess: "
         f"`ties_away` (rule ENC-003) explains 100.0 % of them ({diagnosis.mismatches:,} of "
         f"{diagnosis.mismatches:,}), but would make others as well"
     )
@@ -399,7 +399,7 @@ def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
     assert said(diagnosis).endswith(
         f"; the search ended after 20,000 elements, and {diagnosis.untried:,} pairs were not tried"
     )
-    assert "pairs of deviations tried: a part of those that include `ties_away` or `" in said(
+    assert "pairs of mistakes tried: a part of those that include `ties_away` or `" in said(
         diagnosis
     )
 

@@ -67,10 +67,10 @@ def test_what_is_made_is_taken(tmp_path, monkeypatch):
     assert found.suites[0].model == "the exact model"
     assert "exposes" not in _exposed("ours", entries["ours"]).partition(",")[0]
     assert _exposed("ours", entries["ours"]) == (
-        "no deviation names it, so how many it exposes is not known"
+        "no mistake names it, so how many it exposes is not known"
     )
     assert has_deviations("decode")
-    assert _exposed("decode", {"kills": {"a": 1}}) == "exposes 1 deviation"
+    assert _exposed("decode", {"kills": {"a": 1}}) == "exposes 1 mistake"
 
 
 @pytest.mark.parametrize(

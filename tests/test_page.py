@@ -253,7 +253,7 @@ def test_what_can_be_compared_in_part():
     page = page_of(on(odd_as_well, "quantize_steps"))
     assert page.texts("p", "lead") == ["What explains the mismatches is not known"]
     (causes,) = page.texts("details", "cause")
-    assert "No known deviation explains the " in causes
+    assert "No known mistake explains the " in causes
     assert "mismatches that can be compared; ties_away (rule ENC-003) explains " in causes
     assert re.search(r" explains \d+\.\d % of them \([\d,]+ of [\d,]+\)", causes)
 
@@ -345,12 +345,12 @@ def test_explanations_that_are_not_the_whole():
     cards = page.texts("details", "cause")
     assert "All 60 mismatches are explained by ties_away and no_saturation" in cards[0]
     assert "The answers do not distinguish it from these: or by truncation" in cards[0]
-    none = "No known deviation explains the "
+    none = "No known mistake explains the "
     assert f"{none}30 mismatches; a guess: truncation (rule ENC-003) explains " in cards[1]
     assert " 45.0 % of a sample of them (9 of 20)" in cards[1]
     assert "the search ended after 131,072 elements, and 1,234 pairs were not tried" in cards[1]
     assert f"{none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in cards[1]
-    assert "No deviation that explains another suite explains the 20 mismatches; on " in cards[2]
+    assert "No mistake that explains another suite explains the 20 mismatches; on " in cards[2]
     assert f"{none}10 mismatches, or enough of them for a guess" in cards[3]
 
 

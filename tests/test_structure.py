@@ -112,7 +112,7 @@ def test_every_report_has_the_structure():
     assert f"\n  {sentence}" in "\n".join(report.lines(found))
     page = html.unescape(report_files.as_html(found))
     assert sentence[1:] in page
-    assert "No known deviation explains the mismatches, but their structure does" in page
+    assert "No known mistake explains the mismatches, but their structure does" in page
     assert "is not known" not in page
     (record,) = json.loads(report_files.as_json(found))["diagnosis"]["suites"]
     (structure,) = record["structures"]
@@ -125,7 +125,7 @@ def test_a_report_says_what_was_tried_on_large_tensors():
     """Deviations of other suites and the structure: other deviations may explain it, too."""
     rolled = Structure(("code",), "[i, j] has the expected value of [i + 3, j]", 20, 20, 0)
     found = SuiteDiagnosis("own", 20, (), is_large=True)
-    sentence = "no deviation that explains another suite explains the 20 mismatches"
+    sentence = "no mistake that explains another suite explains the 20 mismatches"
     assert said(found) == (
         f"{sentence}; on tensors as large as these no other is tried, and no structure is found"
     )
@@ -134,7 +134,7 @@ def test_a_report_says_what_was_tried_on_large_tensors():
     displaced = said(replace(found, structures=(rolled,)))
     assert displaced.splitlines()[0] == f"{sentence}, but their structure does"
     small = said(replace(found, structures=(rolled,), is_large=False))
-    assert small.startswith("no known deviation explains the 20 mismatches, but")
+    assert small.startswith("no known mistake explains the 20 mismatches, but")
 
 
 @pytest.mark.tier("full")

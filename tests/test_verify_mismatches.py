@@ -261,7 +261,7 @@ def test_a_cause_of_several_suites_is_said_in_the_end():
 def test_pairs_that_were_tried_are_said_if_nothing_explains_all(diagnosis, said):
     lines = list(report.diagnosis_lines(diagnosis, comparable=True))
     names = "`truncation` or `ties_away`"
-    tried = f"pairs of deviations tried: only those that include {names}; none explains all"
+    tried = f"pairs of mistakes tried: only those that include {names}; none explains all"
     assert [line for line in lines if line.startswith("pairs")] == [f"{tried} mismatches"] * said
 
 
@@ -269,7 +269,7 @@ def test_pairs_that_were_tried_are_said_if_nothing_explains_all(diagnosis, said)
 def test_parts_of_large_tensors_are_said_once(is_large, parts):
     diagnosis = SuiteDiagnosis("a", 9, (WHOLE,), is_large=is_large, of_parts=parts)
     text = "\n".join(report.diagnosis_lines(diagnosis, comparable=True))
-    tried = "deviations were tried on parts of the tensors, with 1,234 numbers"
+    tried = "mistakes were tried on parts of the tensors, with 1,234 numbers"
     assert (tried in text) == (is_large and parts > 0)
     assert text.count("1,234 numbers") == bool(parts)
 

@@ -246,10 +246,10 @@ def _block_format(name: str) -> BlockFormat:
 def _exposed(name: str, entry: Mapping[str, Any]) -> str:
     """Say how many deviations a suite exposes, if there are some that it has to expose."""
     if has_deviations(name):
-        return f"exposes {counted(len(entry['kills']), 'deviation')}"
+        return f"exposes {counted(len(entry['kills']), 'mistake')}"
     block_format = block_format_of_suite(name, entry)
     if block_format is None:
-        return "no deviation names it, so how many it exposes is not known"
+        return "no mistake names it, so how many it exposes is not known"
     mistakes = counted(len(mistakes_of(block_format)), "mistake")
     return f"{mistakes} follow from its formulas: `mor-ref golden mistakes` counts those it shows"
 

@@ -52,7 +52,7 @@ def make_suites(
         bool,
         typer.Option(
             "--search",
-            help="Search where each deviation differs, instead of checking where the bundled "
+            help="Search where each mistake differs, instead of checking where the bundled "
             "manifest says so; this takes ten times as long.",
         ),
     ] = False,

@@ -32,10 +32,10 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     if diagnosis.lacks:
         return (
             f"no cause of the {of} was searched for: formulas call a function {diagnosis.lacks} of "
-            "their author, which is not here, so no deviation was tried"
+            "their author, which is not here, so no mistake was tried"
         )
     is_tried = not diagnosis.is_large or diagnosis.of_parts
-    known = "known deviation" if is_tried else "deviation that explains another suite"
+    known = "known mistake" if is_tried else "mistake that explains another suite"
     if diagnosis.is_displaced:
         return f"no {known} explains the {of}, but their structure does"
     if not diagnosis.explanations and diagnosis.has_structure:
@@ -47,7 +47,7 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             f"{'' if diagnosis.structures else ', and no structure is found'}"
         )
     if not diagnosis.explanations:
-        return f"no known deviation explains the {of}, or enough of them for a guess"
+        return f"no known mistake explains the {of}, or enough of them for a guess"
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
@@ -101,6 +101,6 @@ def not_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
     """Say how many deviations were not tried, if none of those that were explains all."""
     if diagnosis.untried_alone and not diagnosis.is_explained:
         yield (
-            f"{counted(diagnosis.untried_alone, 'deviation')} not tried: the search for a single "
+            f"{counted(diagnosis.untried_alone, 'mistake')} not tried: the search for a single "
             f"one ends after {ALONE_END:,} elements"
         )

@@ -285,7 +285,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
         yield f"  or by their structure: {DOUBT}"
     yield from structure_lines(diagnosis.structures)
     if diagnosis.of_parts and diagnosis.is_large:
-        yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
+        yield f"mistakes were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
     yield from not_tried(diagnosis)
     yield from pairs_tried(diagnosis)
 
@@ -311,11 +311,11 @@ def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
     names = f"those that include {' or '.join(f'`{name}`' for name in diagnosis.leaders)}"
     if diagnosis.untried:
         yield (
-            f"pairs of deviations tried: a part of {names}; the search ended after {PAIRS_END:,} "
+            f"pairs of mistakes tried: a part of {names}; the search ended after {PAIRS_END:,} "
             f"elements, and {diagnosis.untried:,} pairs were not tried"
         )
     else:
-        yield f"pairs of deviations tried: only {names}; none explains all mismatches"
+        yield f"pairs of mistakes tried: only {names}; none explains all mismatches"
 
 
 def _by(explanation: Explanation) -> str:
