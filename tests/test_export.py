@@ -96,6 +96,40 @@ def test_a_header_for_c(tmp_path):
     assert int(done.stdout) == (sum(y.tolist()) + sum(sums.tolist())) % 2**64
 
 
+SIGNED = """
+#include "affine_steps.h"
+#include "dot_chunks.h"
+#include <stdio.h>
+int main() {
+  long long sum = 0, lowest = 0;
+  for (auto n : affine_steps_int8_torch_fake_tensor_zero_point) sum += n;
+  for (auto n : affine_steps_int8_torch_fake_tensor_code) if (n < lowest) lowest = n;
+  for (auto n : dot_chunks_volta_fp16_f16_f16_cut_sum) sum += n;
+  printf("%lld %lld\\n", sum, lowest);
+}
+"""
+
+
+def test_integers_in_twos_complement_are_signed_in_c(tmp_path):
+    """A header of C++, which refuses a constant that its type does not hold."""
+    compiler = shutil.which("c++") or shutil.which("g++") or pytest.skip(reason("g++"))
+    folder = exported(tmp_path, "c", "affine_steps", "dot_chunks")
+    (folder / "main.cpp").write_text(SIGNED)
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
+    subprocess.run([compiler, *flags, "main.cpp", "-o", "main"], cwd=folder, check=True)
+    done = subprocess.run([folder / "main"], capture_output=True, text=True, check=True)
+    steps = {case.name: case.arrays for case in golden.load("affine_steps")}[
+        "int8.torch_fake_tensor"
+    ]
+    dots = {case.name: case.arrays for case in golden.load("dot_chunks")}["volta_fp16.f16.f16"]
+    numbers = [
+        *steps["zero_point"].view(np.int32).tolist(),
+        *dots["cut_sum"].view(np.int64).tolist(),
+    ]
+    assert min(numbers) < 0
+    assert done.stdout.split() == [str(sum(numbers)), str(steps["code"].view(np.int32).min())]
+
+
 def test_npz(tmp_path):
     path = exported(tmp_path, "npz", "nvfp4_te") / "nvfp4_te.npz"
     with np.load(path) as arrays:

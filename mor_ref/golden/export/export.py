@@ -151,17 +151,36 @@ def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
         lines += [f"   {line}" for line in _meanings(entry, case)]
         lines[-1] += " */"
         for field, array in case.arrays.items():
-            values = [f"0x{value}" for value in _hexadecimal(array)] or ["0"]
-            suffix = "u" if array.itemsize < 8 else "ull"
+            is_signed = _is_signed(entry, field)
+            values = (_decimal(array) if is_signed else _constants(array)) or ["0"]
             symbol = _symbol(name, case.name, field)
-            kind = f"uint{8 * array.itemsize}_t"
+            kind = f"{'' if is_signed else 'u'}int{8 * array.itemsize}_t"
             lines.append(f"static const {kind} {symbol}[{max(array.size, 1)}] = {{")
             for start in range(0, len(values), 12):
-                lines.append("  " + "".join(f"{v}{suffix}, " for v in values[start : start + 12]))
+                lines.append("  " + "".join(f"{value}, " for value in values[start : start + 12]))
             lines.append("};")
         lines.append("")
     lines += [f"#endif /* {guard} */", ""]
     yield f"{name}.h", "\n".join(line.rstrip() for line in lines).encode("ascii")
+
+
+def _is_signed(entry: Entry, field: str) -> bool:
+    """Return whether a field has integers in two's complement; its views have words."""
+    base, views = split(field)
+    return not views and OPERATIONS[entry["operation"]].field(base).signed
+
+
+def _constants(array: np.ndarray[Any, Any]) -> list[str]:
+    suffix = "u" if array.itemsize < 8 else "ull"
+    return [f"0x{value}{suffix}" for value in _hexadecimal(array)]
+
+
+def _decimal(array: np.ndarray[Any, Any]) -> list[str]:
+    """Return integers in two's complement; C has no literal of the lowest one of 64 bits."""
+    suffix = "" if array.itemsize < 8 else "ll"
+    lowest = -(1 << 8 * array.itemsize - 1)
+    integers = array.view(f"i{array.itemsize}").ravel().tolist()
+    return [f"{n}{suffix}" if n != lowest else f"({lowest + 1}{suffix} - 1)" for n in integers]
 
 
 def _symbol(name: str, case: str, field: str) -> str:
