@@ -1,16 +1,17 @@
 """The map that CONTRIBUTING begins with: each answer is there, and each room and arrow."""
 
 import ast
+import functools
 import re
 import tokenize
 from pathlib import Path
 
 import pytest
-from test_house import MAY_IMPORT
 
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "mor_ref"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("## Where is it?")[2].partition("## Commands")[0]
 ROWS = [line for line in TABLE.splitlines() if line.startswith("|")][2:]
@@ -184,30 +185,40 @@ def arrows(kind: str) -> list[tuple[frozenset[str], frozenset[str]]]:
     return found
 
 
-# `import mor_ref` leads to the functions of api.
-IMPORTED = {
-    room: others | ({"api"} if "__init__" in others else set())
-    for room, others in MAY_IMPORT.items()
-}
+@functools.cache
+def imported_by(room: str) -> set[str]:
+    """Return the rooms that the files of a room import, also inside of functions."""
+    names = set()
+    for path in (PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")):
+        if path.exists():
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.ImportFrom(module="mor_ref", names=imported):
+                        names |= {name.name for name in imported}
+                    case ast.Import(names=[ast.alias(name="mor_ref")]):
+                        names.add("api")  # whose functions the package has
+                    case ast.ImportFrom(module=str(module)) if module.startswith("mor_ref."):
+                        names.add(module.split(".")[1])
+    return names
 
 
 def test_an_arrow_is_an_import() -> None:
     for one, other in arrows("arrow"):
         assert one
         assert other
-        assert any(IMPORTED[name] & other for name in one), (one, other)
+        assert any(imported_by(name) & other for name in one), (one, other)
 
 
 def test_each_room_has_its_arrows() -> None:
     """From a room that imports it, and to one that it imports; schemes are of all rooms."""
-    drawn = [*arrows("arrow"), *arrows("way")]
+    drawn = arrows("arrow")
     into, out_of = {to for _, to in drawn}, {start for start, _ in drawn}
     boxes = rooms_of_the_picture()
     ground = max(box[3] for box in boxes.values())
     for names, box in boxes.items():
         others = frozenset().union(*(other for other in boxes if other != names))
         if "schemes" not in names:
-            assert names in into or not any(IMPORTED[other] & names for other in others), names
+            assert names in into or not any(imported_by(other) & names for other in others), names
             assert names in out_of or box[3] == ground, names
 
 
@@ -225,9 +236,8 @@ def test_the_way_of_a_call_goes_from_api_to_the_rooms_of_its_steps() -> None:
 
 def test_the_rooms_of_the_picture_are_all_there_are() -> None:
     rooms = {room for names in rooms_of_the_picture() for room in names}
-    package = ROOT / "mor_ref"
-    there = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
-    there |= {path.stem for path in package.glob("*.py")}
+    there = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    there |= {path.stem for path in PACKAGE.glob("*.py")}
     assert rooms <= there
     # Small modules, and the former name of recipes.
     others = {
