@@ -20,7 +20,8 @@ MATCHES = [ANSWER.fullmatch(row) for row in ROWS]
 ANSWERS = [match.groups() for match in MATCHES if match]
 QUESTIONS = {
     "the exact code of a rule",
-    "the kernel of a rule",
+    "the kernel of a rule of MX, NVFP4 and other block formats",
+    "the kernel of a rule of another chapter",
     "the golden vectors of a rule",
     "the text of a rule, and its page",
     "where a call's arguments become bits",

@@ -29,7 +29,7 @@ def _mx_formulas(element: Format, rule: ScaleRule, block: int) -> BlockFormat:
 
 
 def _mx_number(element: Format, rule: ScaleRule) -> str:
-    """MXS-003 to MXS-006: the number whose power of two is the scale."""
+    """MXS-003, MXS-004, MXS-005 and MXS-006: the number whose power of two is the scale."""
     if rule.up_from is None:
         return f"amax / {element.largest}"
     exponent = math.frexp(element.largest)[1] - 1
@@ -107,10 +107,10 @@ def scaled_formulas(element: Format, scaling: Scaling, block: Cut, group: Cut) -
     """
     largest, name = repr(element.largest), f"{element.name}_{scaling}"
     ideal = f"max({largest} / amax, 2**-126)"
-    if scaling == "fp32":
+    if scaling == "fp32":  # SCL-004
         number = f"min({ideal}, MAX) if amax else 1"
         scale = BlockScale("s", block, number)
-    else:
+    else:  # SCL-005
         scale = BlockScale("s", block, f"{ideal} if amax else 1", "e8m0", "rtz")
     if scaling != "gam":
         return BlockFormat(name, element, (scale,), encode="s", counted="finite")
@@ -119,7 +119,7 @@ def scaled_formulas(element: Format, scaling: Scaling, block: Cut, group: Cut) -
     smaller = f"{2 * math.frexp(element.largest)[0]!r} / (amax * 2**100)"
     number = f"({_mantissa(ideal)} if amax > 1 else {_mantissa(smaller)}) if amax else 1"
     shared = BlockScale("m", _whole_blocks(group, block), number)
-    # The quotient is at least 2^-126 (THM-002).
+    # GAM-002, GAM-003 and GAM-004. The quotient is at least 2^-126 (THM-002).
     under = replace(scale, number=f"{ideal} / m if amax else 1")
     return BlockFormat(name, element, (shared, under), encode="m * s", counted="finite")
 

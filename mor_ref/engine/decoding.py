@@ -115,7 +115,7 @@ def bits_of_magnitude(magnitude, layout, smallest):
 
 @step
 def decoded(code, layout):
-    """DEC-001 to DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
+    """DEC-001, DEC-002 and DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
     return bits_of_code(code, layout, layout.numbers, layout.mantissa_bits)
 
 

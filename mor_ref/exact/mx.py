@@ -65,7 +65,7 @@ def amax_of(numbers: list[float]) -> float:
 
 @step
 def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
-    """Return the exponent of an amax with a scale rule (MXS-003 to MXS-005)."""
+    """Return the exponent of an amax with a scale rule (MXS-003, MXS-004, MXS-005)."""
     if math.isinf(amax):
         return _EXPONENT_OF_INFINITY
     exponent = floor_log2(amax)

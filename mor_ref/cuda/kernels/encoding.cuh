@@ -51,7 +51,7 @@ MOR_DEVICE bool goes_up_at_random(Word rest, i32 shift, u32 random_word, i32 ran
   return first + random_word >= 1ull << random_bits;
 }
 
-// ENC-002 to ENC-012 and ENC-015. The random word matters under AT_RANDOM alone.
+// ENC-002, ENC-003, ENC-004, ENC-005, ENC-006, ENC-007, ENC-008, ENC-009, ENC-010, ENC-011, ENC-012 and ENC-015. The random word matters under AT_RANDOM alone.
 template <class Word>
 MOR_DEVICE u32 encoded(Word bits, const Encoding& to, u32 random_word = 0, i32 random_bits = 1) {
   typedef Binary<Word> From;

@@ -29,7 +29,7 @@ MOR_DEVICE float nearest_integer(float x) {
   return number(sign | __float_as_uint(whole));
 }
 
-// LVL-004 to LVL-006.
+// LVL-004, LVL-005 and LVL-006.
 MOR_DEVICE float level_of(float w, float clipped, const LevelRule& rule) {
   if (rule.grid == OF_SIGNS) return w > 0.0f ? 1.0f : w < 0.0f ? -1.0f : 0.0f;
   if (rule.grid == OF_INTEGERS) return nearest_integer(clipped);

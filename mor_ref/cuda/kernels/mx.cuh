@@ -14,7 +14,7 @@ struct MxFormat {
   PowerEncoding scale_codes;
 };
 
-// The exponent that an amax above zero counts as, MXS-003 to MXS-005.
+// The exponent that an amax above zero counts as, MXS-003, MXS-004 and MXS-005.
 MOR_DEVICE i32 counted_exponent(u32 amax, const MxFormat& format) {
   if (!is_finite(amax)) return 128;
   const Ideal parts = normalised(amax);

@@ -15,7 +15,7 @@ struct Extremes {
   u32 amax, amin;  // bits
 };
 
-// MOR-002 to MOR-004; the products of MOR-004 are exact in binary64.
+// MOR-002, MOR-003 and MOR-004; the products of MOR-004 are exact in binary64.
 MOR_DEVICE bool accepts(const Rung& rung, const ErrorSum& own, u64 yardstick_sum, const Extremes& unit) {
   switch (rung.metric) {
     case MEAN_RELATIVE_ERROR: return own.nonzero == 0 || own.sum < rung.limit * own.nonzero;

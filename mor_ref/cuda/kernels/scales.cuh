@@ -33,7 +33,7 @@ struct Scale {
   u32 stored;  // the exponent plus 127; 0 under fp32
 };
 
-// SCL-004, SCL-005 and GAM-002 to GAM-005.
+// SCL-004, SCL-005, GAM-002, GAM-003, GAM-004 and GAM-005.
 MOR_DEVICE Scale scale_of(u32 scaling, u32 amax, u32 largest, u32 shared_mantissa) {
   if (scaling == OWN) {
     if (amax == 0) return {ONE, 0};

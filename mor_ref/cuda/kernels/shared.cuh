@@ -58,7 +58,7 @@ MOR_DEVICE u32 shared_magnitude(u32 bits, u32 exponent, u32 tau, const SharedRul
   return least(units_in(bits, exponent - tau - exponent_field(bits), rule), largest + has_more);
 }
 
-// SHX-005 to SHX-007.
+// SHX-005, SHX-006 and SHX-007.
 MOR_DEVICE SharedNumber shared_number(u32 bits, u32 exponent, u32 tau, const SharedRule& rule) {
   if (exponent == SPECIAL_FIELD) return {0, 0, 0, CANONICAL_NAN};
   const bool has_sign = !is_nan(bits) && (rule.keeps_signs || exponent_field(bits) != 0);

@@ -54,7 +54,7 @@ class LevelFields(NamedTuple):
 
 @step
 def level_of(w, clipped, rule, integers, signs):
-    """LVL-004 to LVL-006: the level of a weight."""
+    """LVL-004, LVL-005 and LVL-006: the level of a weight."""
     if signs is not None:
         level = _F(_F(w > _F(0)) - _F(w < _F(0)))
     elif integers is not None:

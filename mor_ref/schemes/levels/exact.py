@@ -95,7 +95,7 @@ def nearest_integer(x: float) -> float:
 
 @step
 def clip(kind: LevelKind, arithmetic: str) -> tuple[float, float]:
-    """Return the limits of a ratio (LVL-004 to LVL-006)."""
+    """Return the limits of a ratio (LVL-004, LVL-005, LVL-006)."""
     if kind.grid in ("integers", "signs"):
         return kind.lowest, kind.highest
     limit = rounded(rn32_of_binary64(CLIP), arithmetic)
@@ -104,7 +104,7 @@ def clip(kind: LevelKind, arithmetic: str) -> tuple[float, float]:
 
 @step
 def level_of(w: float, clipped: float, kind: LevelKind, arithmetic: str) -> float:
-    """Return the level of a weight (LVL-004 to LVL-006)."""
+    """Return the level of a weight (LVL-004, LVL-005, LVL-006)."""
     if kind.grid == "signs":
         return float((w > 0) - (w < 0))
     if kind.grid == "integers":
