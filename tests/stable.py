@@ -29,9 +29,12 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import mor_ref
+from mor_ref.addresses import cause_path, rule_path
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, USUAL
 from mor_ref.cli import app, exhaustive, golden
 from mor_ref.cli.statuses import VERDICT_STATUSES, Status
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import Digest, bundled_digests
@@ -535,6 +538,7 @@ def recipes(promised: "Section") -> "Section":
     words = ("fp32:tensor", "gam:128x128", "gam:1x16", "e8m0:row")
     texts = {*known_names(), *USUAL, *OF_ALL_REPRESENTATIONS, *(f"mor:{name}" for name in POLICIES)}
     texts |= {f"{name}:{more}" for name in scaled for more in words}
+    texts |= {f"mxfp8:{rule}" for rule in SCALE_RULES} | {f"nvfp4:{name}" for name in PROFILES}
     texts |= {text for text in promised if not text.startswith(_TRAINING)}
     found = {text: bits for text in sorted(texts) if (bits := _bits_under(text))}
     if _is_there("mor_ref.torch"):
@@ -582,8 +586,8 @@ PROMISES = {
     "statuses": "an exit status has another meaning: give the old one; new states take 6 or more",
     "records": f"a key of a file or a report is gone or of another type: {NEXT}",
     "files": f"a file, or an array, a key or a column of it, is gone or of another type: {NEXT}",
-    "rules": "the id of a rule is gone: keep the rule, and let it name the one in its place",
-    "causes": "the id of a cause is gone: keep it, or let its address lead to the new one",
+    "rules": "the id of a rule, or its address, is gone: keep it, and name the rule in its place",
+    "causes": "the id of a cause, or its address, is gone: let it lead to the new one",
     "golden": f"a file of golden/v1 is gone or has other bytes: {_NEW_VERSION}",
     "digests": f"a digest of all inputs is gone or another: {_NEW_VERSION}",
     "recipes": f"a recipe is gone or leads to other bits: {NEXT}",
@@ -604,9 +608,9 @@ def today(section: str, promised: Section) -> Section:
         case "recipes":
             return recipes(promised)
         case "rules":
-            return {rule.id: "" for rule in rules_of(ROOT / "spec")}
+            return {rule.id: rule_path(rule.id) for rule in rules_of(ROOT / "spec")}
         case "causes":
-            return dict.fromkeys([*CAUSES, *FORMER_IDS], "")
+            return {cause: cause_path(cause) for cause in (*CAUSES, *FORMER_IDS)}
     return {
         "commands": commands,
         "library": library,

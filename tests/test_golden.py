@@ -320,7 +320,7 @@ def test_things_are_counted(changed, tmp_path):
     assert done.stdout == f"1 suite is in {changed}\n"
     entry = manifest.read_manifest(bundled_files())["suites"]["decisions"]
     cases, elements, exposed = len(entry["cases"]), entry["elements"], len(entry["kills"])
-    size = f"{cases} cases, {elements:,} elements, exposes {exposed} deviations"
+    size = f"{cases} cases, {elements:,} elements, exposes {exposed} mistakes"
     said = f"decisions: Acceptance from the sums of a unit; {size}"
     assert done.stderr.splitlines()[0] == said
     twice = ("--suite", "decisions", "--suite", "decisions")

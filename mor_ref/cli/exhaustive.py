@@ -13,6 +13,7 @@ from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.all_inputs.engine_codes import (
     ComparedWithExact,
     chunks_of_workers,
@@ -27,6 +28,7 @@ from mor_ref.verify.all_inputs.verify import (
 )
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.reporting.text import addresses
 from mor_ref.workers.pools import workers_named
 
 
@@ -73,7 +75,14 @@ def run(
             crcs = " ".join(f"{crc:08x}" for crc in digest.crc32[first : first + 8])
             print(f"  crc32 of inputs from 0x{first << 24:08x}: {crcs}")
         print(verdict)
+        if first_wrong is not None:
+            _print_addresses()
     return comparison_status(differs=first_wrong is not None)
+
+
+def _print_addresses() -> None:
+    for line in addresses((), OPERATIONS["encode"].field("code").rules):
+        print(line)
 
 
 def _compared(
@@ -142,6 +151,8 @@ def _print_chunks(
         print(last)
     for mismatch in last.first:
         print(f"  {mismatch}")
+    if not last.is_same:
+        _print_addresses()
     stopped = "" if last.is_same else ", stopped here"
     done = f"chunks {found[0].number} to {last.number} of 2^24 inputs"
     print(f"{name}: {verdict} in {case.name}, {done}{stopped}")

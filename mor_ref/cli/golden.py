@@ -2,13 +2,14 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from mor_ref.addresses import cause_path, on_site, rule_path
 from mor_ref.argument_checks import (
     UnknownNameError,
     directory_named,
@@ -20,6 +21,7 @@ from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.deviations import Deviation
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.generation.mistakes_shown import (
@@ -36,10 +38,14 @@ from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.block_formats import block_format_of_suite
 from mor_ref.mistakes import Shown, mistakes_of
+from mor_ref.mistakes.catalogue import CAUSES
+from mor_ref.mistakes.mistake import Mistake
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
+from mor_ref.verify.reporting.rules import known_among
+from mor_ref.verify.reporting.text import addresses
 from mor_ref.workers.added_rows import modules_of_rows
 from mor_ref.workers.pools import workers_named
 
@@ -150,6 +156,7 @@ def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
         print("no entry differs with these:")
     for mistake in left:
         print(f"  {mistake.name}: {mistake.summary}")
+    _print_addresses(left)
 
 
 def _print_mistakes_in(suite: str, *, as_json: bool) -> None:
@@ -164,6 +171,20 @@ def _print_mistakes_in(suite: str, *, as_json: bool) -> None:
         holes = [verdict.kind for verdict in found[name].derived if verdict.shown]
         where = f"derived inputs show it: {', '.join(holes)}" if holes else "open"
         print(f"  {name}: {where}")
+    _print_addresses([found[name].suite[0].mistake for name in left])
+
+
+def _print_addresses(mistakes: Sequence[Deviation | Mistake]) -> None:
+    rules = {rule for mistake in mistakes for rule in mistake.rules}
+    for line in addresses((mistake.name for mistake in mistakes), sorted(rules)):
+        print(line)
+
+
+def _addresses(mistake: Deviation | Mistake) -> dict[str, str]:
+    """Return where a mistake and its rules are described, as reports of verify have it."""
+    causes = {mistake.name: cause_path(mistake.name)} if mistake.name in CAUSES else {}
+    rules = {rule.id: rule_path(rule.id) for rule in known_among(mistake.rules)}
+    return {name: on_site(path) for name, path in (causes | rules).items()}
 
 
 def _row_of(name: str, found: InSuite) -> dict[str, Any]:
@@ -171,6 +192,7 @@ def _row_of(name: str, found: InSuite) -> dict[str, Any]:
     mistake = found.suite[0].mistake
     named = {"mistake": name, "summary": mistake.summary, "rules": list(mistake.rules)}
     return named | {
+        "addresses": _addresses(mistake),
         "shown": [one.kind for one in found.suite if one.shown],
         "derived": [one.kind for one in found.derived if one.shown],
         "open": [one.kind for one in found.derived if one.touched and not one.shown],
@@ -180,7 +202,7 @@ def _row_of(name: str, found: InSuite) -> dict[str, Any]:
 def _shown_row(row: Shown) -> dict[str, Any]:
     mistake = row.mistake
     named = {"mistake": mistake.name, "summary": mistake.summary, "rules": list(mistake.rules)}
-    return {**named, "case": row.case, "field": row.field}
+    return {**named, "addresses": _addresses(mistake), "case": row.case, "field": row.field}
 
 
 def _differs_from(directory: Path, other: Path) -> bool:

@@ -9,6 +9,7 @@ from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
 from mor_ref.verify.comparing.allowed import Allowed
+from mor_ref.verify.reporting.text import addresses
 from mor_ref.verify.running.check_lines import LineError, Sent, checked, computed
 
 FORMATS = ("testfloat",)
@@ -68,6 +69,7 @@ def run_ver(
     stream, bits = _stream_with(name, fields), Allowed(*allowed)  # type: ignore[arg-type]  # checked there
     sent = None if seed is None else Sent(inputs_of(stream, seed))
     lines = found = other_bits = 0
+    rules: set[str] = set()
     was_interrupted, ended_by = False, None
     try:
         for part in checked(stream, lambda: os.read(0, _PIECE), count, sent, bits):
@@ -77,6 +79,7 @@ def run_ver(
             lines += places[-1] + 1 if found == errors else part.count
             for place in places:
                 print(part.describe(place), flush=True)
+                rules |= part.rules(place)
             if found == errors:
                 break
     except KeyboardInterrupt:
@@ -85,6 +88,8 @@ def run_ver(
         if not found:
             raise
         ended_by = error
+    for line in addresses((), sorted(rules)):
+        print(line)
     end = ", stopped here" if found == errors else ""
     print(f"{stream.name}: {_counts(lines, found, other_bits)}{end}", flush=True)
     if ended_by:

@@ -47,12 +47,17 @@ class Checked:
     def describe(self, place: int) -> str:
         """Describe a wrong line: its number, its inputs, and each result that differs."""
         inputs = _inputs(self.stream, self.given, place)
-        results = [
-            self._difference(column, place)
-            for column in self.stream.results
-            if self._differs(column, place).any()
-        ]
+        results = [self._difference(column, place) for column in self._wrong_results(place)]
         return f"line {self.first + place}: {inputs}: {'; '.join(results)}"
+
+    def rules(self, place: int) -> set[str]:
+        """Return the rules of the results of a line that differ."""
+        declared = OPERATIONS[self.stream.operation]
+        wrong = self._wrong_results(place)
+        return {rule for column in wrong for rule in declared.field(column.name).rules}
+
+    def _wrong_results(self, place: int) -> list[LineField]:
+        return [one for one in self.stream.results if self._differs(one, place).any()]
 
     def _differs(self, column: LineField, place: int) -> NDArray[np.bool_]:
         """Return which entries of a result differ in a line."""
