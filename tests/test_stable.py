@@ -162,7 +162,7 @@ def test_the_list_has_every_outcome_of_a_test_of_junit():
 
 def test_the_version_is_that_of_the_change_log_and_of_the_wheel_that_pages_name():
     changes = (stable.ROOT / "CHANGELOG.md").read_text("utf-8")
-    versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", changes, re.MULTILINE)
+    versions = re.findall(r"^## (\d+\.\d+\.\d+)\b", changes, re.MULTILINE)
     assert versions[0] == mor_ref.__version__
     page = (stable.ROOT / "docs" / "guide" / "maintainers.md").read_text("utf-8")
     assert f"mor_ref-{mor_ref.__version__}-py3-none-any.whl" in page
