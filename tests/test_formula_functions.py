@@ -233,7 +233,7 @@ def test_vectors_are_made_with_the_function_and_verified_without_it(tmp_path):
     (diagnosis,) = json.loads(wrong.stdout)["diagnosis"]["suites"]
     assert (diagnosis["lacks"], diagnosis["explanations"]) == ("third", [])
     told = run("verify", "kernel:run", "--vectors", "v").stdout
-    assert "a function third of their author, which is not here, so no deviation was" in told
+    assert "a function third of their author, which is not here, so no mistake was" in told
     checked = run("golden", "check", "v")
     assert "function third of its author, which is not here" in checked.stdout
     assert run("--rows", "words", "golden", "check", "v").returncode == 0

@@ -13,7 +13,7 @@ from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
-from mor_ref.operations import OPERATIONS
+from mor_ref.golden.suites import SUITES
 from mor_ref.verify.all_inputs.engine_codes import (
     ComparedWithExact,
     chunks_of_workers,
@@ -81,7 +81,7 @@ def run(
 
 
 def _print_addresses() -> None:
-    for line in addresses((), OPERATIONS["encode"].field("code").rules):
+    for line in addresses((), SUITES["encode"].rules):
         print(line)
 
 

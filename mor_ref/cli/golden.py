@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.table import Table
 
@@ -21,7 +21,6 @@ from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
-from mor_ref.deviations import Deviation
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.generation.mistakes_shown import (
@@ -39,7 +38,6 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.block_formats import block_format_of_suite
 from mor_ref.mistakes import Shown, mistakes_of
 from mor_ref.mistakes.catalogue import CAUSES
-from mor_ref.mistakes.mistake import Mistake
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import as_block_format, is_recipe
 from mor_ref.verify.checking.check import check, lines
@@ -48,6 +46,18 @@ from mor_ref.verify.reporting.rules import known_among
 from mor_ref.verify.reporting.text import addresses
 from mor_ref.workers.added_rows import modules_of_rows
 from mor_ref.workers.pools import workers_named
+
+
+class _Named(Protocol):
+    """A mistake, of a formula or of a step."""
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that it breaks."""
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -174,13 +184,13 @@ def _print_mistakes_in(suite: str, *, as_json: bool) -> None:
     _print_addresses([found[name].suite[0].mistake for name in left])
 
 
-def _print_addresses(mistakes: Sequence[Deviation | Mistake]) -> None:
+def _print_addresses(mistakes: Sequence[_Named]) -> None:
     rules = {rule for mistake in mistakes for rule in mistake.rules}
     for line in addresses((mistake.name for mistake in mistakes), sorted(rules)):
         print(line)
 
 
-def _addresses(mistake: Deviation | Mistake) -> dict[str, str]:
+def _addresses(mistake: _Named) -> dict[str, str]:
     """Return where a mistake and its rules are described, as reports of verify have it."""
     causes = {mistake.name: cause_path(mistake.name)} if mistake.name in CAUSES else {}
     rules = {rule.id: rule_path(rule.id) for rule in known_among(mistake.rules)}

@@ -142,7 +142,7 @@ class BlockFormat:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "element", as_element_format(self.element))
-        self._check(_no_sequence, _no_truth)
+        self._check(_no_sequence, _fault_of_zero_signs)
         object.__setattr__(self, "scales", tuple(self.scales))
         object.__setattr__(self, "tries", tuple(self.tries))
         object.__setattr__(self, "before", _steps(self.before))
@@ -404,10 +404,10 @@ def _table_of(record: BlockFormat | BlockScale) -> dict[str, Any]:
             del table["stored"]
         if record.rounding == rounding_for(record.fmt, None, SpecialCases()):
             del table["rounding"]
-    return {name: _asinline_toml(value) for name, value in table.items()}
+    return {name: _as_inline_toml(value) for name, value in table.items()}
 
 
-def _asinline_toml(value: object) -> object:
+def _as_inline_toml(value: object) -> object:
     if isinstance(value, Format):
         if value.name in formats.specified and formats[value.name] == value:
             return value.name
@@ -416,8 +416,8 @@ def _asinline_toml(value: object) -> object:
         limits = {} if value.limits is None else {"limits": list(value.limits)}
         return {"name": value.name, "values": list(value.values), **limits}
     if isinstance(value, Step):
-        return {key: _asinline_toml(own) for key, own in table_of_step(value).items()}
-    return list(map(_asinline_toml, value)) if isinstance(value, tuple) else value
+        return {key: _as_inline_toml(own) for key, own in table_of_step(value).items()}
+    return list(map(_as_inline_toml, value)) if isinstance(value, tuple) else value
 
 
 def toml_document(table: Mapping[str, Any], tables: str) -> str:
@@ -460,7 +460,7 @@ def _is_sequence(given: object) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
 
 
-def _no_truth(record: BlockFormat) -> str | None:
+def _fault_of_zero_signs(record: BlockFormat) -> str | None:
     for name in ("drops_sign_of_zero", "has_negative_zero"):
         if not isinstance(getattr(record, name), bool):
             return f"{name} is {getattr(record, name)!r}; give true or false"
@@ -533,7 +533,7 @@ def _wrong_scales(record: BlockFormat) -> str | None:
                 "other scale, format or function has"
             )
         seen |= {scale.name, f"amax_{scale.name}"}
-        if above is not None and not _holds(above.over, scale.over):
+        if above is not None and not _is_made_of(above.over, scale.over):
             return (
                 f"scale {scale.name} is over {scale.over!r}, which does not lie in {above.over!r}, "
                 f"as scale {above.name} has it; give sides that divide those above"
@@ -558,7 +558,7 @@ def _is_word(name: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and name.isascii()
 
 
-def _holds(outer: Cut, inner: Cut) -> bool:
+def _is_made_of(outer: Cut, inner: Cut) -> bool:
     """Return whether whole parts of one cut are the parts of another, for tensors of any shape."""
     if outer in ("tensor", inner):
         return True

@@ -92,7 +92,7 @@ class DotProfile:
 
     def __post_init__(self) -> None:
         fault = fault_of_name(self.name) or self._fault_of_types()
-        fault = fault or _fault_of_use(self) or self._fault() or _fault_of_scales(self)
+        fault = fault or _fault_of_unused_fields(self) or self._fault() or _fault_of_scales(self)
         if fault:
             raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
 
@@ -180,7 +180,7 @@ class DotProfile:
         return self.family in ("st_fdpa", "gst_fdpa", "switchback")
 
 
-def _fault_of_use(profile: DotProfile) -> str | None:
+def _fault_of_unused_fields(profile: DotProfile) -> str | None:
     """Return a field that the family does not use, and the next step (DOT-002)."""
     for name, families in _USED_BY.items():
         value, usual = getattr(profile, name), type(profile).__dataclass_fields__[name].default

@@ -21,7 +21,7 @@ _UP, _DOWN = _F(2.0**24), _F(2.0**-24)
 
 
 @step
-def least(a, b):
+def smaller_of(a, b):
     """Return b if a is above it, else a: a NaN of a stays."""
     if a > b:  # not min, which Numba may give another NaN
         return b
@@ -29,7 +29,7 @@ def least(a, b):
 
 
 @step
-def most(a, b):
+def larger_of(a, b):
     """Return b if a is below it, else a: a NaN of a stays."""
     if a < b:
         return b
@@ -73,7 +73,7 @@ def pow2(x, turn):
 
 
 @step
-def as_it_is(number):
+def stored_in_binary32(number):
     """Return a number of binary32, which is stored as it is, and its bits; NaNs are one."""
     bits = bits_of(number)
     return (bits if number == number else _MAGNITUDE), number

@@ -68,7 +68,7 @@ def _row_of(fmt: Format, rounding: Rounding, step: str) -> NearestRow | FormatRo
 def _rounding_step(fmt: Format, rounding: Rounding, *, is_negative: bool) -> str:
     """Return the name of the step that rounds numbers to a format, which may be negative."""
     if fmt == formats["f32"]:
-        return "as_it_is"
+        return "stored_in_binary32"
     if fmt.is_power_of_two:
         return "to_power_of_two"
     is_narrow = fmt.bits <= _NARROW and rounding == "rne"
@@ -84,8 +84,8 @@ def format_rounding(fmt: Format, rounding: Rounding | None = None) -> Rounding:
 
 # The functions of formulas, by the names of the steps of `block_steps`.
 _FUNCTIONS = {
-    "min": "least",
-    "max": "most",
+    "min": "smaller_of",
+    "max": "larger_of",
     "abs": "magnitude_of",
     "square": "square",
     "pow2": "pow2",
@@ -133,8 +133,8 @@ class Text:
     ) -> str:
         expression = self._expression(formula, names)
         step = _rounding_step(fmt, rounding, is_negative=can_be_negative(formula, self._signed))
-        if step == "as_it_is":
-            return f"as_it_is({expression})"
+        if step == "stored_in_binary32":
+            return f"stored_in_binary32({expression})"
         self._rows.append(_row_of(fmt, rounding, step))
         return f"{step}({expression}, rows[{len(self._rows) - 1}])"
 

@@ -30,7 +30,7 @@ _SHIFT = _U(16)  # from bfloat16 to binary32
 Fill = Callable[[Part, Bits], None]  # writes y, as binary32 bits, into the room of a part
 
 
-class Taking(NamedTuple):
+class WayToY(NamedTuple):
     """The way from numbers to y: maybe a rounding, then a shift to binary32 bits."""
 
     target: Any
@@ -44,11 +44,11 @@ def code_of(x, target):
 
 
 @step
-def take_row(x, encode, decode, taking, out):
+def take_row(x, encode, decode, way, out):
     """ERR-008: a number itself, or rounded to bfloat16, as binary32 bits."""
     use_full_vectors()
     for i in range(x.size):
-        out[i] = _U(code_of(x[i], taking.target) << taking.shift)
+        out[i] = _U(code_of(x[i], way.target) << way.shift)
     return 0
 
 
@@ -65,9 +65,9 @@ _take_rows = over_units(take_row)
 
 
 @kernel
-def take_part(x, place, y, room, part, bounds, units, taking):
+def take_part(x, place, y, room, part, bounds, units, way):
     """Write y of the units of a part that took a rung, from numbers."""
-    _take_rows(x, place, y, room, part, bounds, units, taking)
+    _take_rows(x, place, y, room, part, bounds, units, way)
 
 
 def _room_of(part: Part) -> Place:
@@ -102,12 +102,12 @@ def from_numbers(
     """
     special, needs_rounding = SpecialCases(overflow="ieee"), rounds and not numbers.is_bf16
     target = target_for(_BF16, "rne", special, BINARY32) if needs_rounding else None
-    taking = Taking(target, _SHIFT if rounds else _U(0))
+    way = WayToY(target, _SHIFT if rounds else _U(0))
 
     def fill(part: Part, y: Bits) -> None:
         taken, bounds = units_in(part, units, choice, rung)
         words = words_of(numbers, units.columns, part)
-        take_part(*words, y, _room_of(part), part, bounds, taken, taking)
+        take_part(*words, y, _room_of(part), part, bounds, taken, way)
 
     return fill
 
@@ -116,10 +116,10 @@ def from_units(
     codes: NDArray[np.uint8], units: Partition, choice: NDArray[np.uint8], rung: int
 ) -> Fill:
     """Return the way to the codes of the units that took a rung, into the room of a part."""
-    place, taking = Place(0, 0, units.columns), Taking(None, _U(0))
+    place, way = Place(0, 0, units.columns), WayToY(None, _U(0))
 
     def fill(part: Part, out: Bits) -> None:
         taken, bounds = units_in(part, units, choice, rung)
-        take_part(codes, place, out, _room_of(part), part, bounds, taken, taking)
+        take_part(codes, place, out, _room_of(part), part, bounds, taken, way)
 
     return fill
