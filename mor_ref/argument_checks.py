@@ -34,7 +34,8 @@ def known_name(
     if isinstance(given, str) and given in names:
         return given
     hint, choice = hint_of(given, names, also), _choice(str(given).lower(), names)
-    raise UnknownNameError(f"{argument} is {given!r}, which is not known; {hint}take {choice}")
+    remedy = f"{hint}take {choice}" if names else "add it first, as --rows MODULE does for commands"
+    raise UnknownNameError(f"{argument} is {given!r}, which is not known; {remedy}")
 
 
 def hint_of(given: object, names: Collection[str], also: OtherNames | None = None) -> str:

@@ -237,3 +237,16 @@ def test_vectors_are_made_with_the_function_and_verified_without_it(tmp_path):
     checked = run("golden", "check", "v")
     assert "function third of its author, which is not here" in checked.stdout
     assert run("--rows", "words", "golden", "check", "v").returncode == 0
+
+
+def test_a_function_that_is_not_there_is_to_be_added(tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'name = "own"\nelement = "e2m1"\ndecode = "s"\nfunctions = {smooth = "0"}\n\n'
+        '[[scales]]\nname = "s"\nover = [1, 16]\nnumber = "smooth(amax) or 1"\nstored = "e8m0"\n'
+    )
+    command = [sys.executable, "-m", "mor_ref", "golden", "make", own, "--out", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    said = "'smooth', which is not known; add it first, as --rows MODULE does for commands"
+    assert said in " ".join(done.stderr.split())
