@@ -13,7 +13,7 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.exact.blocks import in_rows
 from mor_ref.operations.bits import numbers_of, tensor_of
 from mor_ref.operations.fields import Fields, format_meant
-from mor_ref.operations.parameters import as_cut
+from mor_ref.operations.parameters import as_cut, group_of
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Bits, Device
@@ -64,8 +64,8 @@ class Call:
     def cut(self) -> Partition:
         """The blocks and groups of the first input."""
         rows, columns = self.shape
-        block, group = (self.parameters.get(name, "tensor") for name in ("block", "group"))
-        return partition((rows, columns), as_cut(block), as_cut(group))
+        block = as_cut(self.parameters.get("block", "tensor"))
+        return partition((rows, columns), block, group_of(self.parameters))
 
     def numbers(self, name: str = "x") -> Any:
         """Return the entries of an input as Python numbers; of rows, a list for each."""

@@ -89,6 +89,13 @@ def as_cut(value: Any) -> Cut:
     return cut
 
 
+def group_of(parameters: Mapping[str, Any]) -> Cut:
+    """Return the group of a call: its own, or that of its policy; the tensor if neither has one."""
+    if "policy" in parameters:
+        return as_policy(parameters["policy"]).group
+    return as_cut(parameters.get("group", "tensor"))
+
+
 def _is_pair(value: Any, highest: int = _LARGEST_SIDE) -> bool:
     is_list = isinstance(value, list) and len(value) == 2
     return is_list and all(is_int(side, 1, highest) for side in value)

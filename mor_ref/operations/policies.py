@@ -243,7 +243,7 @@ def columns(call: Call) -> Results:
     }
     if bits.size >= MANY or None in formulas.values():
         return exact(call)
-    units = cut if policy.unit == "block" else cut.groups
+    units = cut if policy.unit == "block" else cut.regrouped("tensor").groups
     numbers, order = call.flat(), InBlocks(units)
     words = array("f", numbers).tobytes()
     tried = {name: _tried(words, units, formula) for name, formula in formulas.items() if formula}

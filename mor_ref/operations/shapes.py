@@ -10,7 +10,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.unit_sums import WORDS
-from mor_ref.operations.parameters import as_cut
+from mor_ref.operations.parameters import as_cut, group_of
 from mor_ref.recipes import as_policy
 
 Shape = tuple[int, ...]
@@ -43,7 +43,7 @@ def sides_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[st
     cut = partition(
         shape,
         (1, block) if isinstance(block, int) else as_cut(block),
-        as_cut(parameters.get("group", "tensor")),
+        group_of(parameters),
     )
     whole = "policy" in parameters and as_policy(parameters["policy"]).unit == "tensor"
     per_row = "tile" in parameters and PROFILES[parameters["profile"]].per_row
@@ -51,7 +51,7 @@ def sides_of(first: str, parameters: Mapping[str, Any], shape: Shape) -> dict[st
         "rc": (1, 1),
         "grid": cut.block,
         "group": cut.group,
-        "unit": cut.group if whole else cut.block,
+        "unit": cut.regrouped("tensor").group if whole else cut.block,
         "ends": (1 if per_row else shape[0], shape[1]),
         "pair": (1, 2),
         "pairs": (1, 2),
