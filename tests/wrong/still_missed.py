@@ -20,7 +20,7 @@ from wrong.levels_right import Register, alphas, finished, limited, once, rn_of,
 from wrong.microscaling import magnitude_bits, widened
 from wrong.mixed_tensors import program as mixture
 from wrong.mor_right import INFINITE, tiled, units_of
-from wrong.vector_tails import WHOLE, right, tail, ties_away, unwritten
+from wrong.vector_tails import WHOLE, WIDTHS, right, tail, ties_away, unwritten
 
 Question = tuple[Mapping[str, Any], Arrays]
 
@@ -227,7 +227,10 @@ def with_words(words):
 
 _ENCODE = {"format": "e4m3", "rounding": "rne", "overflow": "satfinite", "nan": "canonical"}
 _STOCHASTIC = {"format": "e4m3", "n_random_bits": 8, "overflow": "satfinite", "source": "f32"}
-_UNWRITTEN = {"fp8lm_scale": {"format": "e4m3", "profile": "msamp", "margin": 0}}
+_UNWRITTEN = {
+    "fp8lm_scale": {"format": "e4m3", "profile": "msamp", "margin": 0},
+    "mx_decode": {"format": "e4m3"},
+}
 
 
 def _words():
@@ -278,7 +281,10 @@ MISSED = [
         _tail_of_codes(width, "ties_away", "Ties are rounded away from zero.", ties_away, 1.0625)
         for width in (4, 8)
     ),
-    _tail_of_codes(4, "positive_zeros", "-0 becomes +0.", positive_zeros, -0.0),
+    *(
+        _tail_of_codes(width, "positive_zeros", "-0 becomes +0.", positive_zeros, -0.0)
+        for width in WIDTHS
+    ),
     _tail_of_stochastic("without_words", "No word is added.", lambda words, _: 0 * words),
     _tail_of_stochastic("ones", "All bits of words are 1.", lambda _, bits: (1 << bits) - 1),
     _tail_of_stochastic("one_word", "All have the word of the first.", lambda words, _: words[:1]),

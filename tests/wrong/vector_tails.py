@@ -10,7 +10,7 @@ from wrong.kernel import Kernel
 
 WIDTHS = (4, 8, 16)
 # The sizes of the cases of these suites are multiples of the width.
-WHOLE = {"fp8lm_scale": (4, 8), "fp8lm_stored": (4, 8), "fp8lm_adam": WIDTHS}
+WHOLE = {"fp8lm_scale": (4, 8), "fp8lm_stored": (4, 8), "fp8lm_adam": WIDTHS, "mx_decode": (4, 8)}
 
 
 def right(operation, parameters, inputs):
@@ -28,9 +28,12 @@ def tail(operation, width, name, mistake, changed):
         if other is None:
             return None
         size = len(next(iter(inputs.values())))
-        is_behind = np.arange(size) >= size // width * width
+        behind = size // width * width
         found = right(operation, parameters, inputs)
-        return {name: np.where(is_behind, other[name], field) for name, field in found.items()}
+        return {
+            name: np.concatenate([field[:behind], other[name][behind:]])
+            for name, field in found.items()
+        }
 
     return Kernel(f"{operation}.{name}_behind_vectors_of_{width}", run, mistake)
 
