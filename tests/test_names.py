@@ -10,7 +10,7 @@ import pytest
 import mor_ref
 from mor_ref import exact, formats
 from mor_ref.argument_checks import UnknownNameError, hint_of
-from mor_ref.definitions.format_names import DTYPES, OTHER_NAMES
+from mor_ref.definitions.format_names import DTYPES, MLIR_TYPES, OTHER_NAMES
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.formats import formats as catalogue
 from mor_ref.recipes import as_tensor_recipe
@@ -66,6 +66,38 @@ def test_the_name_of_a_dtype_is_that_of_the_format_of_its_values(name, prefix):
     assert as_format(prefix + name) is formats[same[0]]
 
 
+# Their definitions in MLIR are those of the dtypes of ml_dtypes.
+MLIR = {
+    "f8E4M3": "float8_e4m3",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E4M3FNUZ": "float8_e4m3fnuz",
+    "f8E4M3B11FNUZ": "float8_e4m3b11fnuz",
+    "f8E5M2": "float8_e5m2",
+    "f8E5M2FNUZ": "float8_e5m2fnuz",
+    "f8E3M4": "float8_e3m4",
+    "f8E8M0FNU": "float8_e8m0fnu",
+    "f6E2M3FN": "float6_e2m3fn",
+    "f6E3M2FN": "float6_e3m2fn",
+    "f4E2M1FN": "float4_e2m1fn",
+}
+
+
+@pytest.mark.parametrize("name", MLIR)
+def test_a_type_of_mlir_is_the_format_of_its_values(name):
+    bits = ml_dtypes.finfo(MLIR[name]).bits
+    right = values_by_dtype(FLOATS[MLIR[name]], bits)
+    assert values_of(as_format(name)) == right
+    x = np.float32([300.0, 1.1])
+    assert mor_ref.encode(x, name).tolist() == mor_ref.encode(x, as_format(name)).tolist()
+
+
+def test_every_type_of_mlir_is_tested():
+    assert {*MLIR} == {*MLIR_TYPES}
+    assert str(as_tensor_recipe("f8E4M3:fp32:tensor")) == str(
+        as_tensor_recipe("e4m3_ieee:fp32:tensor")
+    )
+
+
 def test_a_dtype_of_32_bits_is_the_format_of_its_values():
     assert as_format("float32") is formats["f32"]
 
@@ -90,7 +122,9 @@ def test_other_formats_of_the_field_lead_to_none(name):
         ("fp8", ["e4m3", "e5m2"]),
         ("FP6", ["e2m3", "e3m2"]),
         ("fp4", ["e2m1", "e2m1_ieee"]),
-        ("f8E4M3", ["e4m3", "e4m3_ieee"]),
+        ("F8_E4M3", ["e4m3", "e4m3_ieee"]),
+        ("f8e4m3", ["e4m3", "e4m3_ieee"]),
+        ("F8E4M3FN", ["e4m3"]),
         ("__nv_fp8_e4m3", ["e4m3"]),
         ("e4m3-ieee", ["e4m3_ieee"]),
         ("half", ["f16"]),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats
+from mor_ref.definitions.formats import as_format, formats
 from mor_ref.explanations.text import codes, split_fields
 
 _CODES_SHOWN = 256  # larger formats show the special codes only
@@ -21,10 +21,10 @@ def run(name: str | None, *, as_json: bool) -> None:
     console = console_of_some_width()
     if as_json:
         every = [record(fmt) for fmt in formats.values()]
-        rows: Any = every if name is None else record(formats[name])
+        rows: Any = every if name is None else record(as_format(name))
         print(json.dumps(rows, indent=1))
     elif name is not None:
-        _print_format(formats[name], console)
+        _print_format(as_format(name), console)
     else:
         console.print(_catalogue())
 

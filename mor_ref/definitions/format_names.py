@@ -29,16 +29,33 @@ DTYPES: Mapping[str, str] = MappingProxyType(
         "float32": "f32",
     }
 )
+# The types of MLIR: as they are written, each is one format. F8_E4M3 of safetensors is another one.
+MLIR_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "f8E4M3": "e4m3_ieee",
+        "f8E4M3FN": "e4m3",
+        "f8E4M3FNUZ": "e4m3fnuz",
+        "f8E4M3B11FNUZ": "e4m3b11fnuz",
+        "f8E5M2": "e5m2",
+        "f8E5M2FNUZ": "e5m2fnuz",
+        "f8E3M4": "e3m4",
+        "f8E8M0FNU": "e8m0",
+        "f6E2M3FN": "e2m3",
+        "f6E3M2FN": "e3m2",
+        "f4E2M1FN": "e2m1",
+    }
+)
 _SPELLED = {spelling(name): fmt for name, fmt in DTYPES.items() if not name.endswith("_x2")}
 
 
 def format_of_dtype(dtype: object) -> str | None:
-    """Return the format that a dtype is, given it or its name; None if it is none.
+    """Return the format that a dtype is, given it or its name, or a type of MLIR; else None.
 
     >>> format_of_dtype("float16"), format_of_dtype("ml_dtypes.float8_e4m3"), format_of_dtype("f8")
     ('f16', 'e4m3_ieee', None)
     """
-    return _SPELLED.get(spelling(dtype))
+    is_of_mlir = isinstance(dtype, str) and dtype in MLIR_TYPES
+    return MLIR_TYPES[dtype] if is_of_mlir else _SPELLED.get(spelling(dtype))
 
 
 # Names of one format, or of one of several; a name without any is of a format that is not here.
