@@ -54,8 +54,8 @@ def format_of_dtype(dtype: object) -> str | None:
     >>> format_of_dtype("float16"), format_of_dtype("ml_dtypes.float8_e4m3"), format_of_dtype("f8")
     ('f16', 'e4m3_ieee', None)
     """
-    is_of_mlir = isinstance(dtype, str) and dtype in MLIR_TYPES
-    return MLIR_TYPES[dtype] if is_of_mlir else _SPELLED.get(spelling(dtype))
+    of_mlir = MLIR_TYPES.get(dtype) if isinstance(dtype, str) else None
+    return of_mlir or _SPELLED.get(spelling(dtype))
 
 
 # Names of one format, or of one of several; a name without any is of a format that is not here.
