@@ -21,6 +21,7 @@ from mor_ref.exact.step import replaced
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.schemes.fp8lm import exact as fp8lm
 from mor_ref.schemes.levels import exact as levels
@@ -155,6 +156,43 @@ def test_what_would_change_another_suite_that_matches_is_a_guess_at_most():
     (diagnosis,) = diagnose([sums], [matching]).suites
     assert not diagnosis.is_explained
     assert " of encode, which matches" in said(diagnosis)
+
+
+def threshold_as_written(_, own, limit):
+    return own.nonzero == 0 or own.sum / 2**23 / own.nonzero < round(limit / 2**23, 3)
+
+
+def test_what_would_change_a_match_next_to_mismatches_is_a_guess_at_most():
+    """The mean in binary64: alone, policies does not tell it from 0.045f; decisions does."""
+    decisions = asked("decisions", with_step(metrics.mean_is_below, mean_in_binary64))
+    means = asked(
+        "policies",
+        with_step(metrics.mean_is_below, threshold_as_written),
+        chosen=lambda case: re.match(r"e4m3_(at|above)_its_limit.f32.tensor", case.name),
+    )
+    (alone,) = diagnose([means]).suites
+    assert [one.deviations for one in alone.explanations] == [("threshold_in_binary32",)]
+    assert alone.is_explained
+    for order in ([decisions, means], [means, decisions]):
+        (_, found) = sorted(diagnose(order).suites, key=lambda one: one.suite)
+        assert not found.is_explained
+        assert (
+            "it would also change an entry of case mean_relative_error of decisions, which matches"
+        ) in said(found)
+
+
+def test_a_mistake_of_two_suites_explains_both():
+    """One that leaves mismatches of another suite, but changes no match there, is no guess."""
+    step = (metrics.mean_is_below, CAUSES["threshold_in_binary32"].changes[0])
+    right = asked("decisions", with_step(*step))
+    means = asked(
+        "policies", with_step(*step), chosen=lambda case: case.name.startswith("e4m3_at_its_limit")
+    )
+    found = diagnose([right, means]).suites
+    assert [[one.deviations for one in suite.explanations] for suite in found] == [
+        [("threshold_in_binary32",)]
+    ] * 2
+    assert all(one.is_explained for one in found)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from mor_ref.verify.diagnosing.explanations import (
     names_of,
     size_of,
     spared_elsewhere,
+    spared_next_to_mismatches,
 )
 from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
 from mor_ref.verify.diagnosing.one_scale import causes_of_one_scale
@@ -71,19 +72,38 @@ def diagnose(
     before its diagnosis, which may take a while. A suite is omitted if all its differences are in
     entries that are not compared.
 
-    The explanation of one suite is tried first on the next.
+    The explanation of one suite is tried first on the next. It is a guess if it would change
+    entries of another suite that match.
     """
     known: list[Together] = []
     diagnoses = []
     searched = set[str]()
-    for evidence in sorted(found, key=lambda one: (is_large(one), not is_of_rows(one))):
+    differing = sorted(found, key=lambda one: (is_large(one), not is_of_rows(one)))
+    for evidence in differing:
         on_suite(evidence.suite)
         try:
             one = _of_suite(evidence, matching, known, searched)
         except MissingFunctionError as error:
             one = _not_computed(evidence, error.function)
         diagnoses += [] if one is None else [one]
-    return Diagnosis(tuple(diagnoses))
+    return Diagnosis(tuple(_with_doubts(one, differing) for one in diagnoses))
+
+
+def _with_doubts(diagnosis: SuiteDiagnosis, differing: Sequence[Evidence]) -> SuiteDiagnosis:
+    """Return a diagnosis whose explanations are guesses if entries of other suites say so."""
+    others = [one for one in differing if one.suite != diagnosis.suite and not is_large(one)]
+    doubted = [_doubted(one, others) if one.is_whole else one for one in diagnosis.explanations]
+    whole = tuple(one for one in doubted if one.is_whole)
+    return replace(diagnosis, explanations=whole or tuple(doubted))
+
+
+def _doubted(one: Explanation, others: Iterable[Evidence]) -> Explanation:
+    """Return a deviation as a guess if it would change entries that match in another suite."""
+    if len(one.deviations) > 1 or one.deviations[0] not in CAUSES:
+        return one
+    those = (CAUSES[one.deviations[0]],)
+    spared = tuple(spared_next_to_mismatches(those, others))
+    return replace(one, is_whole=False, spared=(*one.spared, *spared)) if spared else one
 
 
 def _of_suite(

@@ -84,10 +84,11 @@ class Explanation:
     was looked at, in those that differ and in those that match. Otherwise they are a guess: the
     deviations that explain the most. For a guess, `of` may count the mismatches of a sample, and
     `more` counts the matching entries that the deviations would change. `spared` names matching
-    cases that they would change, and `left` the first mismatch that they do not explain. A guess
-    explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
-    these mismatches. If it `is_displaced`, the bits of the deviations are in other places, which
-    the structures of the suite describe. `summaries` say what each deviation does.
+    cases that they would change, and entries of other suites, and `left` the first mismatch that
+    they do not explain. A guess explains every mismatch of `fields`, and would change nothing else
+    there; `of_fields` counts these mismatches. If it `is_displaced`, the bits of the deviations are
+    in other places, which the structures of the suite describe. `summaries` say what each
+    deviation does.
     """
 
     deviations: tuple[str, ...]

@@ -10,7 +10,7 @@ import numpy as np
 
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
-from mor_ref.verify.diagnosing.sample import Sample
+from mor_ref.verify.diagnosing.sample import Sample, samples_of
 from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 
 Found = TypeVar("Found")
@@ -93,6 +93,22 @@ def spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[
             case, field = evidence.witnesses[exposed[0]]
             if field in evidence.chosen.get(case, ()):
                 yield f"case {case} of {evidence.suite}"
+
+
+def spared_next_to_mismatches(those: Together, differing: Iterable[Evidence]) -> Iterator[str]:
+    """Yield, for each suite that differs, a case in which deviations would change a match.
+
+    It is the case at which the suite exposes a deviation.
+    """
+    model = Model(those)
+    for evidence in differing:
+        exposed = {
+            evidence.witnesses[one.name][0] for one in those if one.name in evidence.witnesses
+        }
+        shown = [case for case in evidence.cases if case.name in exposed]
+        for sample in samples_of(replace(evidence, cases=shown)):
+            if model.run(those, sample).score.more:
+                yield f"an entry of case {sample.question.name} of {evidence.suite}"
 
 
 def explanation_of(
