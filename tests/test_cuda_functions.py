@@ -608,7 +608,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_a_cache_that_cannot_be_looked_into(tmp_path, monkeypatch):
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "of another user"))
-    monkeypatch.setattr(Path, "exists", raises(PermissionError("permission denied")))
+    monkeypatch.setattr(Path, "glob", raises(PermissionError("permission denied")))
     with pytest.raises(
         CudaError, match=r"stored in .*other user \(permission denied\); set MOR_REF"
     ):

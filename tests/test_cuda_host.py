@@ -469,6 +469,43 @@ def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
         host.library.__wrapped__("scales")
 
 
+def flipped(content):
+    """Return the content with a wrong bit in its middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("ending", ["so", "cubin", "ptx.z"])
+@pytest.mark.parametrize(
+    "damage",
+    [flipped, lambda content: content[:-1], lambda _: b"", lambda content: content + b"\0"],
+    ids=["flipped", "cut", "empty", "longer"],
+)
+def test_damaged_files_of_the_cache_are_made_anew(tmp_path, monkeypatch, damage, ending):
+    """To run one could end the process, or compute something else."""
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    content, makes = bytes(range(256)), []
+
+    def make():
+        makes.append(len(makes))
+        return content
+
+    made = cached_file(f"kernel.{ending}", make)
+    made.write_bytes(damage(content))
+    for _ in range(2):
+        assert cached_file(f"kernel.{ending}", make).read_bytes() == content
+    assert makes == [0, 1]
+    assert made.name.endswith(f".{ending}")
+
+
+def test_a_file_of_the_cache_at_the_place_of_another_is_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    one, other = (cached_file(name, name.encode) for name in ("encoding.so", "decoding.so"))
+    other.write_bytes(one.read_bytes())
+    one.rename(tmp_path / one.name.replace("encoding", "decoding"))
+    assert cached_file("decoding.so", lambda: b"decoding.so").read_bytes() == b"decoding.so"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes of files")
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
 def test_files_of_the_cache_are_as_open_as_others(tmp_path, monkeypatch, mask, mode):
@@ -480,4 +517,4 @@ def test_files_of_the_cache_are_as_open_as_others(tmp_path, monkeypatch, mask, m
     finally:
         os.umask(before)
     assert made.stat().st_mode & 0o777 == mode
-    assert [path.name for path in tmp_path.iterdir()] == ["kernel"]
+    assert list(tmp_path.iterdir()) == [made]

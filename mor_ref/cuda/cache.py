@@ -1,5 +1,11 @@
-"""Compiled kernels on disk: written whole, and found again by a digest of all that made them."""
+"""Compiled kernels on disk: written whole, and found again by a digest of all that made them.
 
+The name of a file has a digest of its content as well, since compiled code with a wrong bit may
+crash or compute something else, and a loader takes a file only as the compiler wrote it.
+"""
+
+import glob
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -7,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mor_ref.cuda.unavailable import CudaError
+
+_DIGITS = 24
 
 
 def directory() -> Path:
@@ -18,15 +26,32 @@ def directory() -> Path:
 
 
 def cached_file(name: str, make: Callable[[], bytes]) -> Path:
-    """Return a file of the cache, and make it if it does not exist."""
-    path = directory() / name
-    with _explained(path.parent):
-        is_there = path.exists()
-    if not is_there:
-        content = make()
-        with _explained(path.parent):
-            _write(path, content)
+    """Return a file of the cache; make it if there is none, or if what is there is damaged."""
+    place = directory()
+    with _explained(place):
+        for path in place.glob(_with_digest(glob.escape(name), "?" * _DIGITS)):
+            if path.name == _with_digest(name, _digest(name, path.read_bytes())):
+                return path
+    content = make()
+    path = place / _with_digest(name, _digest(name, content))
+    with _explained(place):
+        _write(path, content)
     return path
+
+
+def _digest(name: str, content: bytes) -> str:
+    """Return a digest of a file: the content of another one is damage as well."""
+    return hashlib.sha256(name.encode() + content).hexdigest()[:_DIGITS]
+
+
+def _with_digest(name: str, digest: str) -> str:
+    """Put a digest before the ending of a name.
+
+    >>> _with_digest("scales.ptx.z", "0123")
+    'scales-0123.ptx.z'
+    """
+    stem, dot, ending = name.partition(".")
+    return f"{stem}-{digest}{dot}{ending}"
 
 
 @contextmanager
