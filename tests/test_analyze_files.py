@@ -173,6 +173,27 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     assert said in run("x.npy", status=3)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="others do not cut a file that is mapped")
+@pytest.mark.parametrize(("kind", "command"), [("safetensors", "analyze"), ("npy", "compare")])
+def test_a_large_file_that_becomes_shorter_is_said(tmp_path, kind, command):
+    """It is cut once it is mapped, to its first page."""
+    path = tmp_path / f"x.{kind}"
+    x = np.ones((1 << 11, 1 << 11), np.float32)
+    save_file({"w": x}, path) if kind == "safetensors" else np.save(path, x)
+    cutting = (
+        "import os; from mor_ref.analysis import large_tensors, stored_tensors, numpy_files;"
+        "stored_tensors.COPIED = numpy_files.COPIED = 1 << 12; whole = large_tensors.strips_of;"
+        "large_tensors.AT_ONCE = 1 << 20;"
+        f"cut = lambda: os.truncate({path.name!r}, 4096);"
+        "large_tensors.strips_of = lambda *given: [cut(), whole(*given)][1];"
+        f"{forking.MAIN}"
+    )
+    done = forking.python(cutting, command, path.name, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    said = f"{path.name} cannot be read as a .{kind} file (it has become shorter); save or"
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["safetensors", "npy", pytest.param("pt", marks=needs("torch"))])
 def test_a_file_that_is_larger_than_the_memory_is_not_called_damaged(tmp_path, kind):
     """Those of NumPy and of safetensors have holes, and take no place on the disk."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mor_ref.analysis.stored_tensors import read_again
 from mor_ref.api.measures import amaxes_of, signal_of
 from mor_ref.api.policies import Cuts, Decided, cuts_of, decided
 from mor_ref.arrays import Numbers, let_go
@@ -46,11 +47,12 @@ def strips_of(numbers: Numbers, together: int | None) -> Iterator[Numbers]:
     """Yield rows of a tensor, so many together; all of them if there is no such number."""
     rows, columns = rows_and_columns(numbers.shape)
     if together is None or not is_cut(numbers, together):
-        yield numbers
+        yield numbers._replace(bits=read_again(numbers.bits))
         return
     count = max(together, AT_ONCE // columns // together * together)
     for first in range(0, rows, count):
-        yield numbers.rows(first, min(first + count, rows))
+        strip = numbers.rows(first, min(first + count, rows))
+        yield strip._replace(bits=read_again(strip.bits))
         let_go(numbers.bits)
 
 

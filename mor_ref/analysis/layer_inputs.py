@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.analysis.stored_tensors import read_again
 from mor_ref.api.border import public
 from mor_ref.api.measures import Fills, differences
 from mor_ref.arrays import Numbers, let_go
@@ -134,7 +135,7 @@ def _rows_of(x: Numbers, count: int) -> Iterator[NDArray[np.float64]]:
     rows, columns = rows_and_columns(x.shape)
     for first in range(0, rows, max(count, 1)):
         last = min(first + max(count, 1), rows)
-        some = x.bits[first * columns : last * columns].view(x.dtype)
+        some = read_again(x.bits[first * columns : last * columns]).view(x.dtype)
         with np.errstate(invalid="ignore"):  # of a NaN, which is refused
             wide = some.astype(np.float64)
         yield wide.reshape(last - first, columns)

@@ -20,6 +20,7 @@ from mor_ref.analysis.stored_tensors import (
     SkippedTensor,
     StoredTensor,
     Tensors,
+    readable_again,
     reading,
 )
 
@@ -103,7 +104,8 @@ def npy(file: str) -> Tensors:
         with reading(path):
             size = math.prod(header.shape) * header.dtype.itemsize
             mode: Literal["r"] | None = "r" if size > COPIED else None
-            return header.plain(np.load(path, mmap_mode=mode, allow_pickle=False))
+            array = np.load(path, mmap_mode=mode, allow_pickle=False)
+            return header.plain(readable_again(array, path) if mode else array)
 
     if header.is_taken:
         yield StoredTensor(file, header.shape, NAMES[header.numbers], load)

@@ -5,11 +5,13 @@ import math
 import os
 import re
 import struct
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
@@ -115,8 +117,8 @@ def mapped(
 ) -> Callable[[], NDArray[Any]]:
     """Return a reader of numbers at a place of a file.
 
-    Those of a large tensor are read when they are looked at. Others are copied: a file that gets
-    shorter while it is mapped would end the process.
+    Those of a large tensor are read when they are looked at, or by `read_again`. Others are copied:
+    a file that gets shorter while it is mapped would end the process.
     """
     size = math.prod(shape)
 
@@ -126,19 +128,54 @@ def mapped(
                 return np.empty(shape, dtype)
             if size * dtype.itemsize <= COPIED:
                 return _copied(path, dtype, offset, size).reshape(shape)
-            there = np.memmap(path, dtype, "r", offset, size)
+            there = readable_again(np.memmap(path, dtype, "r", offset, size), path)
             return np.asarray(there).reshape(shape)
 
     return load
 
 
+class _MappedFile(np.memmap[Any, Any]):
+    """A mapped file, which stays open: a file that is opened by its name may be another one."""
+
+    stream: BufferedReader | None = None  # none in arrays that are made of this one
+
+
+def readable_again(there: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Return a mapped file whose parts `read_again` reads."""
+    mapped_file = there.view(_MappedFile)
+    mapped_file.stream = path.open("rb")
+    weakref.finalize(mapped_file, mapped_file.stream.close)
+    return mapped_file
+
+
+def read_again(part: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of a part of a mapped file, in order; other arrays as they are.
+
+    If the file has become shorter, this is an error in a sentence. To look at the part itself would
+    end the process.
+    """
+    whole: Any = part
+    while isinstance(whole, np.ndarray) and getattr(whole, "stream", None) is None:
+        whole = whole.base
+    if not isinstance(whole, _MappedFile) or whole.stream is None or not part.flags.c_contiguous:
+        return part
+    with reading(Path(whole.stream.name)):
+        offset = whole.offset + part.ctypes.data - whole.ctypes.data
+        content = _content(whole.stream, offset, part.nbytes)
+    return content.view(part.dtype).reshape(part.shape)
+
+
 def _copied(path: Path, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
     with path.open("rb") as stream:
-        stream.seek(offset)
-        content = stream.read(size * dtype.itemsize)
-    if len(content) < size * dtype.itemsize:
+        return _content(stream, offset, size * dtype.itemsize).view(dtype)
+
+
+def _content(stream: BufferedReader, offset: int, size: int) -> NDArray[np.uint8]:
+    stream.seek(offset)
+    content = np.empty(size, np.uint8)
+    if stream.readinto(content.data) < size:
         raise ValueError("it has become shorter")
-    return np.frombuffer(content, dtype)
+    return content
 
 
 def name_shown(name: str) -> str:
