@@ -377,7 +377,11 @@ def test_threads_and_layouts_change_nothing(policy):
             "group is 'row', but scaling is 'fp32', which shares nothing; omit group",
         ),
         (lambda: Rung("bf16", MeanRelativeError(1)), ValueError, "give a signed format"),
-        (lambda: Rung("e4m3", 0.045), TypeError, "metric is 0.045; give MeanRelativeError, RelativeF"),
+        (
+            lambda: Rung("e4m3", 0.045),
+            TypeError,
+            "metric is 0.045; give MeanRelativeError, RelativeF",
+        ),
         (lambda: Rung("e4m3", NotWorseThan("f16")), ValueError, "give a signed format"),
         (lambda: Rung("e4m3", FitsRange("int8_mx")), ValueError, "which has no normal numbers"),
     ],
