@@ -22,11 +22,6 @@ def number(value: float | Fraction) -> Number:
     return value if is_special else Fraction(value) or ZERO
 
 
-def negative(a: Number) -> Number:
-    """Return -a."""
-    return -a
-
-
 def total(a: Number, b: Number) -> Number:
     """Return a + b.
 

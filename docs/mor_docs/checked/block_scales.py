@@ -23,9 +23,17 @@ def _of_block(entry: Entry) -> Names:
     }
 
 
+def _has_nan(entry: Entry) -> bool:
+    return any(map(math.isnan, entry["x"]))
+
+
+def _has_no_nan(entry: Entry) -> bool:
+    return not _has_nan(entry)
+
+
 def _of_scales_in_mx(entry: Entry) -> Names:
     return {
-        "an element is NaN": any(math.isnan(x) for x in entry["x"]),
+        "an element is NaN": _has_nan(entry),
         "with the rules floor": entry.parameters["scale_rule"] != "rceil",
     }
 
@@ -33,7 +41,7 @@ def _of_scales_in_mx(entry: Entry) -> Names:
 def _is_usual(entry: Entry) -> bool:
     """Return whether the amax of a block has an exponent, and no element is NaN."""
     has_exponent = 0 < _of_block(entry)["block_amax"] < math.inf
-    return has_exponent and not any(math.isnan(x) for x in entry["x"])
+    return has_exponent and not _has_nan(entry)
 
 
 def _is_unusual(entry: Entry) -> bool:
@@ -101,7 +109,7 @@ CHECKS = (
         {"c": "scale"},
         _of_block,
         cases={"scale_rule": ("rceil",)},
-        entries=lambda entry: not any(math.isnan(x) for x in entry["x"]),
+        entries=_has_no_nan,
         by_row=True,
     ),
     Check("MXS-007 MXS-008", "mx_blocks", {"xs": "xs", "y": "y"}, _of_mx_element),

@@ -28,6 +28,7 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.operations.fields import Field
 
 SPEC = Path(__file__).resolve().parents[3] / "spec"
+_RULE = re.compile(r"^:id: (\S+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^\$\$\n(.*?)^\$\$$", re.DOTALL | re.MULTILINE)
 _END = re.compile(r"^```", re.MULTILINE)
 _FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -35,15 +36,17 @@ _FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f6
 Names = Mapping[str, Any]
 
 
-@functools.cache
 def formulas_of(rule: str) -> tuple[str, ...]:
     """Return the blocks of formulas of a rule, as its chapter has them."""
-    for chapter in SPEC.glob("*.md"):
-        _, found, after = chapter.read_text().partition(f"\n:id: {rule}\n")
-        end = _END.search(after)
-        if found and end:
-            return tuple(_BLOCK.findall(after[: end.start()]))
-    raise KeyError(rule)
+    return _formulas()[rule]
+
+
+@functools.cache
+def _formulas() -> dict[str, tuple[str, ...]]:
+    """Return the blocks of formulas of all rules; a rule ends with its fence."""
+    texts = [chapter.read_text() for chapter in SPEC.glob("*.md")]
+    rules = [(found[1], text[found.end() :]) for text in texts for found in _RULE.finditer(text)]
+    return {rule: tuple(_BLOCK.findall(_END.split(after, 1)[0])) for rule, after in rules}
 
 
 @dataclass(frozen=True)
