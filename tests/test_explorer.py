@@ -279,7 +279,7 @@ def test_the_address_keeps_the_state(browser, page):
     page.get_by_label("Number", exact=True).fill("1e-40")
     page.locator("#pick-e5m2").click()
     page.get_by_label("Rounding").select_option("rtp")
-    page.get_by_label("Profile", exact=True).select_option("torch")
+    page.get_by_label("Encoder profile").select_option("torch")
     page.get_by_role("tab", name="A row").click()
     page.get_by_label("Up to 32 numbers").fill("1, 2\n+3")
     page.get_by_role("radio", name="NVFP4").check()
