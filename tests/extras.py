@@ -24,6 +24,7 @@ HOW = {
     "gguf": PEERS,
     "onnx": PEERS,
     "onnxruntime": PEERS,
+    "bitwuzla": PEERS,
     "bitsandbytes": "pip install bitsandbytes==0.50.2",
     "loguru": PEERS,
     "mx": "https://github.com/microsoft/microxcaling",

@@ -138,6 +138,7 @@ MAY_IMPORT = {
     },
     "deviations": {"schemes", "definitions", "deviations", "exact"},
     "mistakes": {"definitions", "deviations", "exact", "mistakes"},
+    "proofs": {"definitions", "deviations", "exact", "mistakes", "proofs"},
     "operations": {
         "schemes",
         "fp8lm",
@@ -241,6 +242,7 @@ MAY_IMPORT = {
         "workers",
         "whole_files",
         "mistakes",
+        "proofs",
     },
 }
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.table import Table
 
@@ -21,6 +21,7 @@ from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.cli.statuses import Status, comparison_status
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.tables import FrozenTable
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.generation.mistakes_shown import (
@@ -37,6 +38,7 @@ from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.block_formats import block_format_of_suite
 from mor_ref.mistakes import Shown, mistakes_of
+from mor_ref.mistakes.block_formats import sites_and_operators
 from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import as_block_format, is_recipe
@@ -46,6 +48,9 @@ from mor_ref.verify.reporting.rules import known_among
 from mor_ref.verify.reporting.text import addresses
 from mor_ref.workers.added_rows import modules_of_rows
 from mor_ref.workers.pools import workers_named
+
+if TYPE_CHECKING:
+    from mor_ref.proofs.survivors import Verdict
 
 
 class _Named(Protocol):
@@ -58,6 +63,14 @@ class _Named(Protocol):
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that it breaks."""
+
+
+class _Sentence(_Named, Protocol):
+    """A mistake that is said in a sentence."""
+
+    @property
+    def summary(self) -> str:
+        """What a kernel with it does."""
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -143,9 +156,14 @@ def _size(size: int, seed: int) -> Size:
     return Size(factor, whole_number("seed", seed, 0, 0xFFFF))
 
 
-def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
+def run_mistakes(name: str, size: int, seed: int, seconds: float | None, *, as_json: bool) -> None:
     """Print which mistakes of a block format its suite shows, or a suite of a modelled chapter."""
     if name in MODELLED:
+        if seconds is not None:
+            raise ValueError(
+                f"--prove is given with {name}, whose mistakes are no formulas; omit it, or give a "
+                "block format"
+            )
         _print_mistakes_in(name, as_json=as_json)
         return
     if not _is_format(name):
@@ -157,16 +175,65 @@ def run_mistakes(name: str, size: int, seed: int, *, as_json: bool) -> None:
     made_with = _size(size, seed)
     with bar("trying", "tried", len(mistakes_of(block_format))) as done:
         rows = mistakes_shown(block_format, made_with, done)
-    if as_json:
-        print(json.dumps([_shown_row(row) for row in rows], indent=1))
-        return
     left = [row.mistake for row in rows if row.case is None]
+    verdicts = {} if seconds is None else _verdicts(block_format, left, seconds)
+    if as_json:
+        print(json.dumps([_shown_row(row, verdicts) for row in rows], indent=1))
+        return
     print(f"{block_format.name}: {len(rows) - len(left)} of {counted(len(rows), 'mistake')} shown")
-    if left:
-        print("no entry differs with these:")
-    for mistake in left:
-        print(f"  {mistake.name}: {mistake.summary}")
+    if seconds is not None:
+        _print_verdicts(left, verdicts)
+    elif left:
+        _print_group("no entry differs with these:", left)
     _print_addresses(left)
+
+
+_GROUPS = {
+    "shown": "other numbers show these:",
+    "open": "these are open:",
+    "proved": "these have the same bits for all numbers, which is proved:",
+}
+
+
+def _print_verdicts(left: Sequence[_Sentence], verdicts: "Mapping[str, Verdict]") -> None:
+    for kind, title in _GROUPS.items():
+        group = [mistake for mistake in left if verdicts[mistake.name].kind == kind]
+        if group:
+            _print_group(title, group, {one.name: verdicts[one.name].words for one in group})
+
+
+def _print_group(
+    title: str, mistakes: Sequence[_Sentence], words: Mapping[str, str] = FrozenTable({})
+) -> None:
+    print(title)
+    for mistake in mistakes:
+        print(f"  {mistake.name}: {mistake.summary}")
+        if words.get(mistake.name):
+            print(f"    {words[mistake.name]}")
+
+
+def _verdicts(
+    block_format: BlockFormat, left: Sequence[_Named], seconds: float
+) -> "dict[str, Verdict]":
+    """Return what a solver says of the mistakes that no entry shows, by their ids."""
+    if not seconds > 0:
+        raise ValueError(f"--prove is {seconds:g}; give the seconds of a question, such as 3")
+    try:
+        from mor_ref.proofs.survivors import verdict_on
+    except ModuleNotFoundError as error:
+        if error.name != "bitwuzla":
+            raise
+        raise ValueError(
+            "--prove needs Bitwuzla, a solver, which is not installed; pip install 'mor-ref[prove]'"
+        ) from None
+    names = {mistake.name for mistake in left}
+    mistakes = [one for one in sites_and_operators(block_format) if one.name in names]
+    verdicts = {}
+    with bar("proving", "proved", len(mistakes)) as done:
+        for mistake in mistakes:
+            verdicts[mistake.name] = verdict_on(block_format, mistake, seconds)
+            done(mistake.name)
+    return verdicts
 
 
 def _print_mistakes_in(suite: str, *, as_json: bool) -> None:
@@ -209,10 +276,13 @@ def _row_of(name: str, found: InSuite) -> dict[str, Any]:
     }
 
 
-def _shown_row(row: Shown) -> dict[str, Any]:
+def _shown_row(row: Shown, verdicts: "Mapping[str, Verdict]") -> dict[str, Any]:
     mistake = row.mistake
     named = {"mistake": mistake.name, "summary": mistake.summary, "rules": list(mistake.rules)}
-    return {**named, "addresses": _addresses(mistake), "case": row.case, "field": row.field}
+    verdict = verdicts.get(mistake.name)
+    proof = None if verdict is None else {"kind": verdict.kind, "words": verdict.words}
+    shown = {"case": row.case, "field": row.field, "proof": proof}
+    return {**named, "addresses": _addresses(mistake), **shown}
 
 
 def _differs_from(directory: Path, other: Path) -> bool:

@@ -77,6 +77,14 @@ def list_mistakes(
     ],
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    prove: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Prove that those that no entry shows have the same bits for all numbers, or find "
+            "numbers that show them; each question to the solver has so many seconds.",
+        ),
+    ] = None,
     _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -84,11 +92,12 @@ def list_mistakes(
 
     The mistakes of a block format follow from its formulas: each operator, rounding, amax and try,
     done otherwise. Those that no entry shows are printed; some of them have the same bits for all
-    numbers. Those of scale_steps follow from the exact model, and derived inputs are tried as well.
+    numbers, which --prove proves. Those of scale_steps follow from the exact model, and derived
+    inputs are tried as well.
     """
     from mor_ref.cli import golden as command
 
-    command.run_mistakes(name, size, seed, as_json=json)
+    command.run_mistakes(name, size, seed, prove, as_json=json)
 
 
 @golden_commands.command("check")

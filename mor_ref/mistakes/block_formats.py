@@ -59,14 +59,22 @@ def mistakes_of(block_format: BlockFormat) -> tuple[Deviation, ...]:
     >>> mistakes_of(mine)[0].name, mistakes_of(mine)[0].summary
     ('s/quotient-truncated', 'The quotient `amax / 448` is rounded toward zero.')
     """
-    found = (
-        *_of_formulas(block_format),
-        *_of_scales(block_format),
-        *_of_tries(block_format),
-        *_of_amaxes(block_format),
-        *_of_elements(block_format),
-    )
-    return tuple(mistake.deviation for mistake in found)
+    return tuple(mistake.deviation for mistake in sites_and_operators(block_format))
+
+
+def sites_and_operators(block_format: BlockFormat) -> Iterator[Mistake]:
+    """Yield the mistakes of a block format as data: where they are, and what they do there."""
+    yield from _of_formulas(block_format)
+    yield from _of_scales(block_format)
+    yield from _of_tries(block_format)
+    yield from _of_amaxes(block_format)
+    yield from _of_elements(block_format)
+
+
+def wrong_record(mistake: Mistake) -> BlockFormat | None:
+    """Return the record with which a mistake computes; None if it is in a step of the model."""
+    (site,) = mistake.sites
+    return site.put(mistake.operator.wrong) if isinstance(site, _Part) else None
 
 
 def mistakes_of_all(block_formats: Iterable[BlockFormat]) -> list[Deviation]:

@@ -125,7 +125,7 @@ def _whole(formula: Formula) -> Iterator[WrongFormula]:
     yield WrongFormula(
         "in-binary64",
         f"`{text_of(formula)}` is computed in binary64 and rounded once",
-        Computed("", leaves, operation),
+        Computed("in-binary64", leaves, operation),
     )
 
 
@@ -176,7 +176,7 @@ def _wrong_node(node: Formula, text: str) -> Iterator[WrongFormula]:
         called = f"the {WORDS[operator]} `{text}`"
         for wrong in ROUNDED:
             name = f"{WORDS[operator]}-{wrong.name}"
-            computed = Computed("", arguments, wrong.of(operator))
+            computed = Computed(f"{operator} {wrong.name}", arguments, wrong.of(operator))
             yield WrongFormula(name, f"{called} {wrong.words}", computed)
         yield from _rewritten(node, called)
     if operator in _EXCHANGED:
@@ -209,9 +209,9 @@ def _rewritten(node: Apply, called: str) -> Iterator[WrongFormula]:
     match node:
         case Apply("/", (a, b)):
             words = f"{called} is a product with a reciprocal of one Newton step"
-            yield WrongFormula("newton", words, Computed("", (a, b), one_newton_step))
+            yield WrongFormula("newton", words, Computed("newton", (a, b), one_newton_step))
         case Apply("+" | "-" as sign, (Apply("*", (a, b)), c)):
-            fma = Computed("", (a, b, c), fused(1 if sign == "+" else -1))
+            fma = Computed(f"fused {sign}", (a, b, c), fused(1 if sign == "+" else -1))
             yield WrongFormula("fused", f"{called} is fused, with one rounding", fma)
 
 
@@ -261,7 +261,8 @@ def _wrong_limit(node: Apply, text: str) -> Iterator[WrongFormula]:
             for x, y in zip(first, second, strict=True)
         ]
 
-    yield WrongFormula("nan-dropped", f"`{text}` drops a NaN", Computed("", (a, b), drops_nan))
+    computed = Computed(f"nan-dropped {node.operator}", (a, b), drops_nan)
+    yield WrongFormula("nan-dropped", f"`{text}` drops a NaN", computed)
 
 
 def _wrong_or(node: Apply, text: str) -> Iterator[WrongFormula]:
@@ -280,7 +281,7 @@ def _wrong_if(node: Apply, text: str) -> Iterator[WrongFormula]:
         def with_equals(first: Column, second: Column) -> Column:
             return list(map(float, map(compare, first, second)))
 
-        wrong = Apply("if", (Computed("", test.arguments, with_equals), a, b))
+        wrong = Apply("if", (Computed(f"{test.operator}=", test.arguments, with_equals), a, b))
         sentence = f"`{text_of(test)}` holds for equal numbers as well"
         yield WrongFormula("with-equals", sentence, wrong)
 
@@ -297,7 +298,7 @@ def _wrong_power(node: Apply, text: str) -> Iterator[WrongFormula]:
         return [_by_logarithm(number, turn) for number, turn in zip(numbers, turns, strict=True)]
 
     sentence = f"the exponent of `{text}` comes from a logarithm in binary32"
-    yield WrongFormula("log2-in-binary32", sentence, Computed("", (x, turn), by_logarithm))
+    yield WrongFormula("log2-in-binary32", sentence, Computed("log2", (x, turn), by_logarithm))
 
 
 def _by_logarithm(x: float, turn: float) -> float:
