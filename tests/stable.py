@@ -16,6 +16,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 from xml.etree import ElementTree as ET
@@ -392,7 +393,9 @@ class _Call(NamedTuple):
 
 def _with_faults(other: str) -> dict[str, _Call]:
     """Return calls of commands that find a fault of each kind."""
-    of_scales, of_format = mistakes_of_scales()[0], mistakes_of(as_block_format("mxfp8"))[0]
+    of_scales = mistakes_of_scales()[0]
+    of_format, other_of_format, *_ = mistakes_of(as_block_format("mxfp8"))
+    is_open = SimpleNamespace(kind="open", words="no answer within 1 s for s")
     verdict = Verdict(of_scales, "e4m3.gam", touched=1, shown=(0,), field="scale")
     open_verdict = replace(verdict, shown=(), field=None)
     in_suite = InSuite([verdict], [verdict, open_verdict])
@@ -403,11 +406,14 @@ def _with_faults(other: str) -> dict[str, _Call]:
             patch.object(golden, "mistakes_in", lambda *_: {of_scales.name: in_suite}),
         ),
         "golden mistakes FORMAT": _Call(
-            ["golden", "mistakes", "mxfp8"],
-            patch.object(
+            ["golden", "mistakes", "mxfp8", "--prove", "1"],
+            patch.multiple(
                 golden,
-                "mistakes_shown",
-                lambda *_: [Shown(of_format), Shown(of_format, "tie", "scale")],
+                mistakes_shown=lambda *_: [
+                    Shown(other_of_format),
+                    Shown(of_format, "tie", "scale"),
+                ],
+                _verdicts=lambda *_: {other_of_format.name: is_open},
             ),
         ),
         "golden check": _Call(
