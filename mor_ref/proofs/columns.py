@@ -45,12 +45,12 @@ def _excess(operator: str, a: Array, b: Array, c: Array) -> Array:
 def _arithmetic(operator: str) -> Callable[..., Array]:
     def rounded(a: Array, b: Array, direction: str) -> Array:
         near = _NEAREST[operator](a, b)
-        if direction == "rne":
+        if direction == "nearest":
             return near
         is_exact = ~np.isfinite(a) | ~np.isfinite(b) | ((operator == "/") & (b == 0))
         is_beyond = np.isinf(near) & ~is_exact
         excess = np.where(is_beyond, -np.sign(near), _excess(operator, a, b, near.astype(_D)))
-        if direction == "rna":
+        if direction == "away":
             moves = _is_tie(operator, a, b, near, excess)
         else:
             moves = excess * _TOWARD[direction](near) > 0
@@ -61,9 +61,9 @@ def _arithmetic(operator: str) -> Callable[..., Array]:
 
 
 _TOWARD: Mapping[str, Callable[[Array], Array]] = {
-    "rtz": lambda near: -np.sign(near),
-    "rtp": np.ones_like,
-    "rtn": lambda near: -np.ones_like(near),
+    "zero": lambda near: -np.sign(near),
+    "up": np.ones_like,
+    "down": lambda near: -np.ones_like(near),
 }
 
 
@@ -104,11 +104,11 @@ def _with_bits(x: Array, significand_bits: int) -> Array:
 
 
 _COUNTS: Mapping[str, Callable[[Array], Array]] = {
-    "rne": np.rint,
-    "rna": lambda x: np.floor(x + 0.5),
-    "rtz": np.trunc,
-    "rtp": np.ceil,
-    "rtn": np.floor,
+    "nearest": np.rint,
+    "away": lambda x: np.floor(x + 0.5),
+    "zero": np.trunc,
+    "up": np.ceil,
+    "down": np.floor,
 }
 
 

@@ -33,7 +33,6 @@ from mor_ref.proofs.wrong import WRONG
 
 _MANTISSA_BITS = 23
 _NAN, _INFINITY, _ONE = 0x7FC00000, 0x7F800000, 0x3F800000
-_TO_NEAREST = ("rne", "rna", "rnz")
 
 
 class NoTermError(Exception):
@@ -153,10 +152,14 @@ def _goes_up(kept: Term, rest: Term, shift: int, rounding: str, is_negative: Ter
 
 def _rounded_count(x: Term, rounding: str, is_negative: Term) -> Term:
     """Return a magnitude as a count, rounded."""
-    down, up = count_of(x, "rtz"), count_of(x, "rtp")
+    down, up = count_of(x, "zero"), count_of(x, "up")
     match rounding:
-        case "rne" | "rna" | "rtz":
-            return count_of(x, rounding)
+        case "rne":
+            return count_of(x, "nearest")
+        case "rna":
+            return count_of(x, "away")
+        case "rtz":
+            return down
         case "rtp":
             return choice(is_negative, down, up)
         case "rtn":

@@ -10,11 +10,11 @@ from mor_ref.proofs.terms import Term, in_order
 _BINARY32 = (8, 24)
 Answer = Literal["never", "open"]
 _ROUNDINGS = {
-    "rne": RoundingMode.RNE,
-    "rna": RoundingMode.RNA,
-    "rtz": RoundingMode.RTZ,
-    "rtp": RoundingMode.RTP,
-    "rtn": RoundingMode.RTN,
+    "nearest": RoundingMode.RNE,
+    "away": RoundingMode.RNA,
+    "zero": RoundingMode.RTZ,
+    "up": RoundingMode.RTP,
+    "down": RoundingMode.RTN,
 }
 
 
@@ -84,8 +84,8 @@ class _Translation:
 
     def in_format(self, x: Any, *widths: int) -> Any:
         """Return a number that was rounded to a narrower format."""
-        narrow = self.rounded(Kind.FP_TO_FP_FROM_FP, "rne", x, indices=widths)
-        return self.rounded(Kind.FP_TO_FP_FROM_FP, "rne", narrow, indices=_BINARY32)
+        narrow = self.rounded(Kind.FP_TO_FP_FROM_FP, "nearest", x, indices=widths)
+        return self.rounded(Kind.FP_TO_FP_FROM_FP, "nearest", narrow, indices=_BINARY32)
 
     def word(self, value: int) -> Any:
         """Return a word of 32 bits."""
@@ -131,7 +131,7 @@ _OWN: Mapping[str, Callable[..., Any]] = {
     "number_of": _Translation.number_of,
     "count": _rounding(Kind.FP_TO_UBV, (32,)),
     "from_count": lambda to, count: to.rounded(
-        Kind.FP_TO_FP_FROM_UBV, "rne", count, indices=_BINARY32
+        Kind.FP_TO_FP_FROM_UBV, "nearest", count, indices=_BINARY32
     ),
 }
 _KINDS = {

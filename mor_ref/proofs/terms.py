@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Sort = Literal["number", "word", "test"]
-Direction = Literal["rne", "rna", "rtz", "rtp", "rtn"]
+Direction = Literal["nearest", "away", "zero", "up", "down"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def word(value: int) -> Term:
     return _made("word", (), (value % (1 << 32),), "word")
 
 
-def arithmetic(operator: str, *operands: Term, direction: Direction = "rne") -> Term:
+def arithmetic(operator: str, *operands: Term, direction: Direction = "nearest") -> Term:
     """Return a sum, difference, product or quotient, or the fused a * b + c, rounded once."""
     return _made(operator, operands, (direction,), "number")
 

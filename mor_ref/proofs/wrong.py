@@ -23,10 +23,10 @@ from mor_ref.proofs.terms import (
 Operation = Callable[..., Term]
 _ZERO, _ONE, _TWO, _MAX = number(0), number(0x3F800000), number(0x40000000), number(0x7F7FFFFF)
 _DIRECTIONS: dict[str, Direction] = {
-    "truncated": "rtz",
-    "up": "rtp",
-    "down": "rtn",
-    "ties-away": "rna",
+    "truncated": "zero",
+    "up": "up",
+    "down": "down",
+    "ties-away": "away",
 }
 _NARROW = {"bf16": (8, 8), "f16": (5, 11), "tf32": (8, 11)}
 
