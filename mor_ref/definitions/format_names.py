@@ -85,6 +85,7 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("fp4", "float4", "f4"), ("e2m1", "e2m1_ieee")),
     # Formats that are not here.
     **dict.fromkeys(("tf32", "xf32", "f64", "fp64", "float64", "double", "binary64", "float"), ()),
+    **dict.fromkeys(("float8_e5m3fnu", "f8e5m3fnu", "ue5m3", "e5m3"), ()),
     **dict.fromkeys(("ue4m3", "CUDA_R_8F_UE4M3", "nf4", "e5m2fn", "float8e4b15", "fp8e4b15"), ()),
     **{f"{sign}int{bits}": () for sign in ("", "u") for bits in (1, 2, 4, 8, 16, 32, 64)},
 }
