@@ -22,6 +22,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.matmul": ("matmul", "transposed"),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
+    "api.philox": ("philox4x32", "te_random_words"),
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized",),
     "api.quantize": ("quantize",),
@@ -111,9 +112,11 @@ __all__ = [
     "matmul",
     "mor",
     "neighbours",
+    "philox4x32",
     "quantize",
     "quantize_mx",
     "quantize_nvfp4",
+    "te_random_words",
     "transposed",
 ]
 __all__ += [name for names in SCHEMES.values() for name in names]

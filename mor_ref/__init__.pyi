@@ -23,6 +23,8 @@ from mor_ref.api.mx import Mx as Mx
 from mor_ref.api.mx import quantize_mx as quantize_mx
 from mor_ref.api.nvfp4 import Nvfp4 as Nvfp4
 from mor_ref.api.nvfp4 import quantize_nvfp4 as quantize_nvfp4
+from mor_ref.api.philox import philox4x32 as philox4x32
+from mor_ref.api.philox import te_random_words as te_random_words
 from mor_ref.api.policies import MorResult as MorResult
 from mor_ref.api.policies import mor as mor
 from mor_ref.api.quantization import Quantized as Quantized

@@ -410,6 +410,7 @@ NEAREST = "rounding to nearest, of all chapters that quantize"
 LARGE_TENSORS = "the large tensors of a chapter whose file is long without them"
 BLOCK_FORMULAS = "the chapters mx, nvfp4, scales and gam as formulas"
 OUTLIERS = "the columns that steps before the blocks keep, of the chapter block_formats"
+PHILOX = "the random words of the chapter nvfp4"
 STEPS_BEFORE = "steps before the blocks, of the chapter block_formats"
 TABLES = "elements that are values of a table, of the chapter block_formats"
 NO_CHAPTERS = {
@@ -444,6 +445,7 @@ NO_CHAPTERS = {
         "matmul": MATMUL,
         "metrics": METRICS,
         "outliers": OUTLIERS,
+        "philox": PHILOX,
         "step": "lets a deviation replace a step",
         "table_format": TABLES,
         "unit_sums": UNIT_SUMS,
@@ -467,6 +469,7 @@ NO_CHAPTERS = {
         "measuring": MEASURING,
         "nearest": NEAREST,
         "outliers": OUTLIERS,
+        "philox": PHILOX,
         "parallel": "splits loops among threads",
         "percentiles": "percentiles of the chapter block_formats",
         "saturation": "what recordings count, a part of the chapter training",
@@ -494,6 +497,7 @@ NO_CHAPTERS = {
         "plans": "what calls with the same arguments share",
         "stochastic": "random words, of the chapters quantization, mx and nvfp4",
         "packing": "codes as bytes, of the chapters levels and shared",
+        "philox": PHILOX,
     },
     "cuda": {
         "arrays": "takes arrays of users",

@@ -82,7 +82,7 @@ def test_refusals_of_shared_words():
     x, given = np.zeros((2, 8), np.float32), {"rounding": "sr", "n_random_bits": "cuda"}
     for array, fmt, words, message in (
         (x, "e8m0", SHARED[:1], "rounding is 'sr', which e8m0 does not admit"),
-        (x, "int8_mx", SHARED[:1], "n_random_bits is 'cuda', which has no instruction for the"),
+        (x, "int8_mx", SHARED[:1], "n_random_bits is 'cuda', which has no bits for the"),
         (x, "e4m3", SHARED[:4], r"random_bits has shape \(4,\), but 4 elements .* give \(2, 2\)"),
         (x[:, :6], "e4m3", SHARED[:4], "give a multiple of 4 in the last dimension of x"),
     ):

@@ -221,7 +221,7 @@ def quantized_whole(
     words: RandomWords | None = None
     inputs: tuple[Bits, ...] = (numbers.bits,)
     if not random_bits is n_random_bits is None:
-        words = words_given(random_bits, n_random_bits, shape)
+        words = words_given(random_bits, n_random_bits, shape, formulas.fmt)
         inputs += (words.words,)
     room, store = room_for(out, shape, dtype, inputs)
     tensor = _in_blocks()(numbers, formulas, units, None, threads, given, room, None, words)

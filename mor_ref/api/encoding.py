@@ -26,6 +26,7 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import FormatLike, as_format, random_bits_for, special_cases_for
+from mor_ref.definitions.table_format import ElementFormat
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -51,7 +52,8 @@ def encode(
     float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
     or "sr"; e8m0 takes "rtp" (its default), "rtz", "rna" and "rne". "sr" needs `random_bits`, a
     word below 2**n_random_bits for each element. With "cuda" for `n_random_bits`, two or four
-    elements next to each other share a word of 32 bits, as the instruction `cvt.rs` has it.
+    elements next to each other share a word of 32 bits, as the instruction `cvt.rs` has it; with
+    "te", four do, as Transformer Engine has it where that instruction is missing.
     `overflow` is "satfinite" (the default) or "ieee".
     `nan` is "canonical" (the default) or "signed". In place of these two, `profile` names a library
     to follow: "cuda", "ml_dtypes" or "torch". By default, `threads` is all that can run.
@@ -111,9 +113,7 @@ def _random_words(
 ) -> RandomWords | None:
     if not takes_random_bits(plan.rounding, random_bits=random_bits, n_random_bits=n_random_bits):
         return None
-    if isinstance(n_random_bits, str):
-        return _shared_words(random_bits, random_bits_for(n_random_bits, plan.fmt), shape)
-    return words_for(random_bits, n_random_bits, shape)
+    return words_for(random_bits, n_random_bits, shape, plan.fmt)
 
 
 def _shared_words(random_bits: object, bits: RandomBits, shape: tuple[int, ...]) -> RandomWords:
@@ -135,8 +135,12 @@ def _shared_words(random_bits: object, bits: RandomBits, shape: tuple[int, ...])
     return RandomWords(shared_words(words, bits).reshape(-1), bits.count)
 
 
-def words_for(random_bits: object, n_random_bits: object, shape: tuple[int, ...]) -> RandomWords:
-    """Return the random words of a tensor of this shape; refuse others."""
+def words_for(
+    random_bits: object, n_random_bits: object, shape: tuple[int, ...], fmt: ElementFormat
+) -> RandomWords:
+    """Return the random words of a tensor of this shape, for codes of a format; refuse others."""
+    if isinstance(n_random_bits, str):
+        return _shared_words(random_bits, random_bits_for(n_random_bits, fmt), shape)
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
     words = unsigned_from(random_bits, n, _dtype_of_words(random_bits), "random_bits")
     if words.shape != shape:

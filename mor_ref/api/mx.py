@@ -79,7 +79,7 @@ def quantize_mx(
     scale_rule: str = "floor",
     block: SupportsIndex = 32,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Mx:

@@ -101,7 +101,7 @@ def quantize_nvfp4(
     amax: Given | None = None,
     global_scale: Given | None = None,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Nvfp4:

@@ -46,7 +46,7 @@ def quantize(
     amax: GivenOfScales | None = None,
     scale: GivenOfScales | None = None,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> BlockQuantized: ...
@@ -63,7 +63,7 @@ def quantize(
     amax: Given | None = None,
     scale: Given | None = None,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Quantized: ...
@@ -80,7 +80,7 @@ def quantize(
     amax: GivenOfScales | None = None,
     scale: GivenOfScales | None = None,
     random_bits: "ArrayLike | None" = None,
-    n_random_bits: int | None = None,
+    n_random_bits: int | str | None = None,
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Quantized | BlockQuantized:
@@ -203,7 +203,7 @@ def _in_block_format(
     amax: GivenOfScales | None,
     scale: GivenOfScales | None,
     random_bits: "ArrayLike | None",
-    n_random_bits: int | None,
+    n_random_bits: int | str | None,
     out: Bits | None,
     threads: int | None,
 ) -> BlockQuantized:

@@ -9,17 +9,20 @@ from mor_ref.api.encoding import encode, words_for
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.table_format import ElementFormat
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
 
 
-def words_given(random_bits: object, n_random_bits: object, shape: tuple[int, ...]) -> RandomWords:
+def words_given(
+    random_bits: object, n_random_bits: object, shape: tuple[int, ...], fmt: ElementFormat
+) -> RandomWords:
     """Return the random words for a tensor; refuse some that do not come with their length."""
     for name, value in (("random_bits", random_bits), ("n_random_bits", n_random_bits)):
         if value is None:
             raise ValueError(f"{name} is not given; give random_bits and n_random_bits, or neither")
-    return words_for(random_bits, n_random_bits, shape)
+    return words_for(random_bits, n_random_bits, shape, fmt)
 
 
 def codes_at_random(

@@ -66,11 +66,13 @@ class SpecialCases:
 class RandomBits:
     """Random bits that elements next to each other take from a word of 32 bits (ENC-017).
 
-    `places` has the ranges of bits of each element, from its highest bit to its lowest.
+    `places` has the ranges of bits of each element, from its highest bit to its lowest. The bits of
+    `ending` follow them.
     """
 
     count: int  # of an element
     places: tuple[tuple[tuple[int, int], ...], ...]
+    ending: str = ""
 
 
 def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Rounding:

@@ -12,6 +12,14 @@ from mor_ref.definitions.format_names import OTHER_NAMES, format_of_dtype
 
 _Row = TypeVar("_Row")
 
+
+class _Named(Protocol):
+    """A format, or a table of values."""
+
+    @property
+    def name(self) -> str: ...
+
+
 _FORMATS = (
     # The formats of MoR, NVFP4 and MX (FMT-009).
     Format("e4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials="fn"),
@@ -91,6 +99,8 @@ _RANDOM_HALVES = (((15, 0),), ((0, 15),), ((31, 16),), ((16, 31),))
 _RANDOM_BYTES = (
     ((23, 16), (7, 0)), ((0, 7), (16, 23)), ((31, 24), (15, 8)), ((8, 15), (24, 31)),
 )  # fmt: skip
+_BYTES_IN_ORDER = (((7, 0),), ((15, 8),), ((23, 16),), ((31, 24),))
+_ROUNDED_SUM = "0" * 16 + "1"  # half an ulp below 1/2 in binary32, as a share of the step there
 # Random bits as instructions take them, for elements in the order of memory (ENC-017).
 random_bits: Mapping[str, Mapping[str, RandomBits]] = MappingProxyType(
     {
@@ -100,7 +110,9 @@ random_bits: Mapping[str, Mapping[str, RandomBits]] = MappingProxyType(
             "f16": RandomBits(13, (((12, 0),), ((28, 16),))),
             **dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2"), RandomBits(16, _RANDOM_HALVES)),
             "e2m1": RandomBits(16, _RANDOM_BYTES),
-        }
+        },
+        # Transformer Engine on processors without cvt.rs.
+        "te": {"e2m1": RandomBits(25, _BYTES_IN_ORDER, ending=_ROUNDED_SUM)},
     }
 )
 
@@ -177,9 +189,9 @@ def special_cases_for(
     return _profile_cases(profile, fmt)
 
 
-def random_bits_for(profile: str, fmt: Format) -> RandomBits:
+def random_bits_for(profile: str, fmt: _Named) -> RandomBits:
     """Return which random bits of a word the instructions of a profile take for a format."""
-    return _row_of_profile("n_random_bits", profile, random_bits, fmt, "has no instruction for")
+    return _row_of_profile("n_random_bits", profile, random_bits, fmt, "has no bits for")
 
 
 def _profile_cases(profile: str, fmt: Format) -> SpecialCases:
@@ -188,7 +200,11 @@ def _profile_cases(profile: str, fmt: Format) -> SpecialCases:
 
 
 def _row_of_profile(
-    argument: str, profile: str, tables: Mapping[str, Mapping[str, _Row]], fmt: Format, lack: str
+    argument: str,
+    profile: str,
+    tables: Mapping[str, Mapping[str, _Row]],
+    fmt: _Named,
+    lack: str,
 ) -> _Row:
     """Return the row that a profile has for a built-in format; an error says `lack`."""
     rows = tables[known_name(argument, profile, tables)]

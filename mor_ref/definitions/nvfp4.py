@@ -166,3 +166,31 @@ def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
             return sides
     taken = " or ".join(map(str, profile.tiles))
     raise ValueError(f"tile is {tile!r}; profile {profile.name!r} takes {taken}")
+
+
+@dataclass(frozen=True)
+class TeKernel:
+    """A kernel of Transformer Engine that rounds at random, with threads that have a stream each.
+
+    A thread takes `words` of its stream for the rows of a chunk of 128 x 128 elements, and as many
+    for its columns. The sides of a matrix are multiples of `multiple` (NVF-017).
+    """
+
+    name: str
+    threads: int  # of a chunk
+    words: int
+    multiple: int
+    outputs: tuple[str, ...]
+
+    def words_of(self, outputs: str) -> int:
+        """Return how many words a thread takes for these outputs of a chunk."""
+        return self.words * (2 if outputs == "both" else 1)
+
+
+TE_KERNELS: Mapping[str, TeKernel] = {
+    kernel.name: kernel
+    for kernel in (
+        TeKernel("tuned_1d", 128, 32, 32, ("rows", "both")),
+        TeKernel("vector_blockwise", 256, 16, 16, ("rows", "columns", "both")),
+    )
+}

@@ -234,6 +234,7 @@ def encode_into(
 def shared_words(words: Bits, bits: RandomBits) -> Bits:
     """ENC-017. Return the random words of all elements, from words that several share."""
     random_words = np.zeros((*words.shape, len(bits.places)), np.uint32)
+    last = np.uint32(len(bits.ending))
     for k, ranges in enumerate(bits.places):
         places = [
             place
@@ -242,6 +243,7 @@ def shared_words(words: Bits, bits: RandomBits) -> Bits:
         ]
         for weight, place in enumerate(reversed(places)):
             random_words[..., k] |= (words >> np.uint32(place) & np.uint32(1)) << np.uint32(weight)
+    random_words = random_words << last | np.uint32(int(bits.ending or "0", 2))
     return random_words.reshape(*words.shape[:-1], -1)
 
 

@@ -152,6 +152,8 @@ def random_words(word: int, bits: RandomBits) -> list[int]:
             step_to = 1 if lowest > highest else -1
             for place in range(highest, lowest + step_to, step_to):
                 random_word = 2 * random_word + (word >> place) % 2
+        for bit in bits.ending:
+            random_word = 2 * random_word + int(bit)
         words.append(random_word)
     return words
 
