@@ -30,6 +30,7 @@ HOW = {
     "mx": "https://github.com/microsoft/microxcaling",
     "mmasim": "pip install mmasim==2.1.1",
     "quark": "pip install amd-quark==0.13",
+    "transformer_engine": "pip install --no-deps transformer_engine==2.18.0",
     "transformers": PEERS,
     "pyarrow": PEERS,
     "tensorboard": PEERS,
