@@ -17,6 +17,7 @@ from extras import needs
 
 import mor_ref
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.recipes.training_recipes import recipes
 
 pytestmark = needs("torch", "transformer_engine")
 RECIPES = "transformer_engine.pytorch.custom_recipes"
@@ -117,3 +118,19 @@ def test_codes_and_scales_are_those_of_the_reference(reference, profile, tile):
         assert np.array_equal(ours[0], with_signs)
         count += x.size
     assert count > 1_000_000
+
+
+def test_the_transform_is_that_of_the_reference(reference):
+    """TRN-009: a million numbers whose sums are exact, so that no order of them matters."""
+    import torch
+
+    from mor_ref.torch.linear import transformed
+
+    numbers = np.random.default_rng(12).integers(-255, 256, (1024, 1024))
+    x = torch.from_numpy(numbers.astype(np.float32)).bfloat16()
+    own = types.SimpleNamespace(with_rht=True, quant_tile_shape=(1, 16), with_random_sign_mask=True)
+    own._build_hadamard_matrix = reference._build_hadamard_matrix
+    wanted = reference._apply_rht(own, x)
+    signs = recipes["nvfp4_te"].input.column.hadamard.signs
+    assert torch.equal(transformed(x.T.contiguous(), signs).T, wanted)
+    assert not torch.equal(transformed(x.T.contiguous(), signs ^ 1).T, wanted)

@@ -16,9 +16,12 @@ if torch:
     import mor_ref.torch
     from mor_ref.torch import advance, convert, observe, recipes, revert
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
-         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random",
+         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random", "nvfp4_te",
          "mxfp8:rceil")  # fmt: skip
 NAME, SEED = "one.of.them", 7
+AT_RANDOM = "nvfp4_random", "nvfp4_te"
+# As in get_wgrad_sign_vector of Transformer Engine's reference.
+TE_SIGNS = (1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1)
 ROWS, INPUTS, OUTPUTS = 24, 32, 48
 USES = {"input": 0, "weight": 2, "grad_output": 4}
 
@@ -54,7 +57,7 @@ class Step:
             y = mor_ref.encode(y, "bf16", overflow="ieee")
         elif recipe == "mxfp8:rceil":
             y = mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil").dequantize(bf16)
-        elif recipe == "nvfp4_random" and operand == "grad_output":
+        elif recipe in AT_RANDOM and operand == "grad_output":
             y = self.at_random(x, USES[operand] + (axis == "column"))
         else:
             tile = (16, 16) if operand == "weight" else (1, 16)
@@ -83,7 +86,7 @@ class Step:
         """Return a matrix whose columns are transformed (TRN-009)."""
         from mor_ref.exact.training import hadamard, signs
 
-        own = signs(self.purpose(6))
+        own = TE_SIGNS if self.recipe == "nvfp4_te" else signs(self.purpose(6))
         columns = torch.nn.functional.pad(x, (0, 0, 0, -x.shape[0] % 16)).T.float().tolist()
         codes = [
             [code for k in range(0, len(column), 16) for code in hadamard(column[k : k + 16], own)]
@@ -93,7 +96,7 @@ class Step:
         return found.T.contiguous()
 
     def __call__(self, x, w, g):
-        once = self.recipe not in ("mor_channel", "mxfp8:rceil", "nvfp4_2d", "nvfp4_random")
+        once = self.recipe not in ("mor_channel", "mxfp8:rceil", "nvfp4_2d", *AT_RANDOM)
         once_weight = once or self.recipe.startswith("nvfp4")
         x, w, g = (t.to(torch.bfloat16) for t in (x, w, g))
         xr, wr = self.quantized(x, "input", "row"), self.quantized(w, "weight", "row")
@@ -101,7 +104,7 @@ class Step:
         wc = wr if once_weight else self.quantized(w, "weight", "column")
         gc, xc = gr, xr
         if not once:
-            if self.recipe == "nvfp4_random":
+            if self.recipe in AT_RANDOM:
                 x, g = self.transformed(x), self.transformed(g)
             xc, gc = (
                 self.quantized(x, "input", "column"),
@@ -257,7 +260,7 @@ def test_torch_compile_gives_the_same_bits(recipe):
     layer(x).backward(g)
     _, again = model(recipe)
     fullgraph = not recipes[recipe].has_state
-    assert fullgraph == (recipe not in ("fp8_delayed", "fp8_lm", "nvfp4_random"))
+    assert fullgraph == (recipe not in ("fp8_delayed", "fp8_lm", *AT_RANDOM))
     compiled = torch.compile(again, backend="aot_eager", fullgraph=fullgraph)
     compiled(x).backward(g)
     assert torch.equal(again.weight.grad, layer.weight.grad)

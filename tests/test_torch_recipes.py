@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from mor_ref.definitions.before_blocks import Hadamard
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES
 from mor_ref.recipes import (
@@ -23,7 +24,8 @@ from mor_ref.recipes.training_recipes import recipes, training_recipe
 
 PLAIN = Operand(Unquantized())
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
-         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random")  # fmt: skip
+         "fp8_current", "fp8_delayed", "fp8_lm", "nvfp4_2d", "nvfp4_random",
+         "nvfp4_te")  # fmt: skip
 
 
 def test_the_catalogue_has_the_recipes_of_the_specification():
@@ -138,6 +140,9 @@ PLAIN_TEXT = str(recipes["bf16"])
         (lambda: Nvfp4("modelopt", rounding="sr"), "divides by its scales; give rounding 'rne'"),
         (lambda: Nvfp4(tile=16), "tile is 16; profile 'te' takes"),
         (lambda: Nvfp4(hadamard=8), "hadamard is 8; give 16"),
+        (lambda: Nvfp4(hadamard=Hadamard(16)), "or Hadamard.16, signs=0xd7e8, stored='bf16'."),
+        (lambda: Nvfp4(hadamard=Hadamard(8, stored="bf16")), "hadamard is Hadamard.size=8"),
+        (lambda: Nvfp4(hadamard={"size": 16, "sign": 1}), "did you mean 'signs'"),
     ],
 )
 def test_what_is_not_a_recipe_is_refused(make, message):
@@ -146,6 +151,7 @@ def test_what_is_not_a_recipe_is_refused(make, message):
 
 
 TRANSFORMED = Operand(Nvfp4(), Nvfp4(hadamard=16))
+TURNED_BY_TE = Operand(Nvfp4(), Nvfp4(hadamard=Hadamard(16, 0xD7E8, "bf16")))
 RANDOM = Operand(Nvfp4(rounding="sr"))
 
 
@@ -157,7 +163,8 @@ RANDOM = Operand(Nvfp4(rounding="sr"))
         ((PLAIN, RANDOM, PLAIN), "weight is rounded at random"),
         ((Operand(Nvfp4(hadamard=16)), PLAIN, PLAIN), "input has a Hadamard transform by row"),
         ((PLAIN, TRANSFORMED, PLAIN), "weight has a Hadamard transform by column"),
-        ((TRANSFORMED, PLAIN, PLAIN), "one operand of the weight gradient has a Hadamard"),
+        ((TRANSFORMED, PLAIN, PLAIN), "input and grad_output have other Hadamard transforms"),
+        ((TRANSFORMED, PLAIN, TURNED_BY_TE), "input and grad_output have other Hadamard"),
     ],
 )
 def test_recipes_that_do_not_go_together_are_refused(operands, message):

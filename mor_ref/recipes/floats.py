@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.definitions.before_blocks import STEP, Hadamard, step_of
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, in_parameters, sides_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
@@ -291,14 +292,33 @@ class Mx(OfRow):
         return MxBlocks(self.fmt, self.scale_rule, self.block)
 
 
+def _hadamard(given: object) -> int | Hadamard | None:
+    """Return the transform of a recipe (TRN-009), also of the table that its text has."""
+    step = step_of({STEP: Hadamard.name, **given}) if isinstance(given, Mapping) else given
+    if step is None or step == 16:
+        return step
+    if not isinstance(step, Hadamard) or (step.size, step.fmt.name) != (16, "bf16"):
+        raise ValueError(
+            f"hadamard is {given!r}; give 16, which draws signs, or "
+            "Hadamard(16, signs=0xd7e8, stored='bf16'), or omit it"
+        )
+    return step
+
+
 @dataclass(frozen=True)
 class Nvfp4(OfRow):
-    """NVFP4, rounded to nearest ("rne") or at random ("sr"), after a Hadamard transform or not."""
+    """NVFP4, rounded to nearest ("rne") or at random ("sr"), after a Hadamard transform or not.
+
+    `hadamard` is 16 if each step draws its signs, or a `Hadamard` with signs that stay (TRN-009).
+
+    >>> Nvfp4(hadamard=Hadamard(16, signs=0xD7E8, stored="bf16")).text.partition("hadamard")[2]
+    ' = { size = 16, signs = "0xd7e8", stored = "bf16" } }'
+    """
 
     profile: str = "te"
     tile: tuple[int, int] = ROW_TILE
     rounding: Literal["rne", "sr"] = "rne"
-    hadamard: int | None = None
+    hadamard: int | Hadamard | None = None
     name = "nvfp4"
     words: ClassVar = {"profile": OneOf(PROFILES), "tile": sides_in}
 
@@ -323,11 +343,19 @@ class Nvfp4(OfRow):
     def check(self) -> None:
         """Check the fields."""
         known_name("rounding", self.rounding, ("rne", "sr"))
-        if self.hadamard not in (None, 16):
-            raise ValueError(f"hadamard is {self.hadamard!r}; give 16, or omit it")
+        object.__setattr__(self, "hadamard", _hadamard(self.hadamard))
         given: object = self.tile
         object.__setattr__(self, "tile", tuple(given) if isinstance(given, list) else given)
         self.policy_in(Situation())
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The fields, as text has them: a table for signs that stay."""
+        step = self.hadamard
+        if not isinstance(step, Hadamard):
+            return super().arguments
+        table = {"size": step.size, "signs": f"0x{step.signs:x}", "stored": step.fmt.name}
+        return {**super().arguments, "hadamard": table}
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]  # of a field here

@@ -6,6 +6,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
+from mor_ref.definitions.before_blocks import Hadamard
 from mor_ref.definitions.block_formats import inline_toml
 from mor_ref.definitions.blocks import Cut, cut_in
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS
@@ -47,7 +48,7 @@ class TensorRecipe(ABC):
     words: ClassVar[Mapping[str, Callable[[str], object]]] = {}
     is_delayed = False  # takes the scale of its situation
     is_random = False  # takes the random words of its situation
-    hadamard: int | None = None  # how many numbers are transformed together before
+    hadamard: int | Hadamard | None = None  # how many numbers are transformed together before
     asks_functions = False  # a metric is a function, which sees the role of a tensor
     remembers = False  # a function has a state between steps (MOR-016)
     text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
@@ -59,7 +60,7 @@ class TensorRecipe(ABC):
     @property
     def needs_steps(self) -> bool:
         """Whether it needs the steps of a training: their scales, random words or signs."""
-        return self.is_delayed or self.is_random or self.hadamard is not None
+        return self.is_delayed or self.is_random or isinstance(self.hadamard, int)
 
     def for_tensor(self, role: Role) -> "TensorRecipe":
         """Return the recipe for a tensor of this role, without thresholds for others (MOR-015)."""

@@ -156,8 +156,8 @@ class Recipe:
         columns = self.input.column, self.grad_output.column
         if len({one.hadamard if one else None for one in columns}) > 1:
             raise ValueError(
-                "one operand of the weight gradient has a Hadamard transform; give it to the "
-                "columns of both input and grad_output, so that it cancels"
+                "input and grad_output have other Hadamard transforms by column; give both the "
+                "same one, so that it cancels in the weight gradient"
             )
 
     @property

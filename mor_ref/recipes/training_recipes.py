@@ -3,6 +3,7 @@
 import warnings
 
 from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.definitions.before_blocks import Hadamard
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.recipes.floats import Delayed, Mor, Nvfp4, Scaled, Unquantized
@@ -129,7 +130,18 @@ def _fp8(**arguments: object) -> Recipe:
 
 _BY_ROW = Nvfp4()
 _WEIGHT = Operand(Nvfp4(tile=(16, 16)))  # a tensor and its transpose have the same codes
-_TURNED = Nvfp4(hadamard=16)
+_TE_SIGNS = Hadamard(16, signs=0xD7E8, stored="bf16")
+
+
+def _nvfp4_turned(hadamard: int | Hadamard) -> Recipe:
+    """Return the recipe whose weight gradient is transformed, with gradients at random."""
+    return Recipe(
+        "",
+        Operand(_BY_ROW, Nvfp4(hadamard=hadamard)),
+        _WEIGHT,
+        Operand(Nvfp4(rounding="sr"), Nvfp4(rounding="sr", hadamard=hadamard)),
+    )
+
 
 # TRN-003. The directions of mor_channel are decided apart, which the paper leaves open.
 recipes = TrainingRecipes(
@@ -146,12 +158,8 @@ recipes = TrainingRecipes(
         _fp8().named("fp8_delayed"),
         _fp8(history=16, scaling="e8m0").named("fp8_lm"),
         Recipe("nvfp4_2d", Operand(_BY_ROW, _BY_ROW), _WEIGHT, Operand(_BY_ROW, _BY_ROW)),
-        Recipe(
-            "nvfp4_random",
-            Operand(_BY_ROW, _TURNED),
-            _WEIGHT,
-            Operand(Nvfp4(rounding="sr"), Nvfp4(rounding="sr", hadamard=16)),
-        ),
+        _nvfp4_turned(16).named("nvfp4_random"),
+        _nvfp4_turned(_TE_SIGNS).named("nvfp4_te"),
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )

@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.api.training import random_words
+from mor_ref.definitions.before_blocks import Hadamard
 from mor_ref.definitions.roles import Role
 from mor_ref.former_names import warn_of
 from mor_ref.recipes import Situation, TensorRecipe, Unquantized
@@ -134,6 +136,12 @@ class Layer:
     def purpose(self, use: int, call: int) -> tuple[int, int, int, int, int]:
         """Return the key of the random words of an operand (TRN-007)."""
         return self.seed, self.step, call, number_of(self.name), use
+
+    def signs(self, hadamard: int | Hadamard, call: int) -> int:
+        """Return the signs of a Hadamard transform: its own, or those of a step (TRN-009)."""
+        if isinstance(hadamard, Hadamard):
+            return hadamard.signs
+        return int(random_words(self.purpose(SIGNS, call), 1)[0])
 
     def next_call(self, *, records: bool) -> int:
         """Return the number of a backward pass in its step."""

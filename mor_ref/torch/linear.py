@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from mor_ref.api.training import hadamard_sums, random_words
-from mor_ref.torch.layers import SIGNS, Layer
+from mor_ref.api.training import hadamard_sums
+from mor_ref.torch.layers import Layer
 from mor_ref.torch.operator import check_dtype
 
 _GROUP = 16
@@ -61,9 +61,9 @@ def _of_weight(
 ) -> torch.Tensor:
     """Return the gradient of the weight; operands that were quantized once are so already."""
     recipe = layer.recipe
-    if recipe.input.column is not None and recipe.input.column.hadamard:
-        signs = random_words(layer.purpose(SIGNS, call), 1)[0]
-        gradient, x = transformed(gradient, int(signs)), transformed(x, int(signs))
+    if recipe.input.column is not None and recipe.input.column.hadamard is not None:
+        signs = layer.signs(recipe.input.column.hadamard, call)
+        gradient, x = transformed(gradient, signs), transformed(x, signs)
     if recipe.grad_output.column is not None:
         gradient = layer.quantized(gradient, "grad_output", "column", call=call, records=records)
     if recipe.input.column is not None:
