@@ -10,6 +10,7 @@ from test_trace import ROOT, table_after
 import mor_ref
 from mor_ref import golden
 from mor_ref.definitions.blocks import word_of
+from mor_ref.exact.block_formats import quantize
 from mor_ref.operations import OPERATIONS
 from mor_ref.recipes import as_tensor_recipe, short_text
 from mor_ref.schemes.fp8.definition import FP8_PROFILES, fp8_formulas
@@ -189,3 +190,16 @@ def test_compressed_tensors():
 
 def bits(codes):
     return codes.view(imported("torch").uint8).numpy()
+
+
+def test_mxfp8_in_tiles_of_32x32_is_the_same_of_the_transpose():
+    """FPL-001, FPL-002: codes and scales, which are rounded up from the amax by hand."""
+    x = adversarial(96, 160)
+    found, turned = (mor_ref.quantize(y, "te_mxfp8:32x32") for y in (x, x.T))
+    assert np.array_equal(found.codes, turned.codes.T)
+    assert np.array_equal(found.scales["s"], turned.scales["s"].T)
+    own = fp8_formulas(FP8_PROFILES["te_mxfp8"], (32, 32))
+    assert [*quantize(x.ravel().tolist(), x.shape, own).codes] == found.codes.ravel().tolist()
+    amaxes = np.abs(x).reshape(5, 32, 3, 32).max(axis=(1, 3)) * F(1 / 448)
+    up = mor_ref.encode(amaxes, "e8m0", rounding="rtp")
+    assert np.array_equal(found.scales["s"], up)

@@ -9,6 +9,7 @@ from test_trace import ROOT, table_after
 
 import mor_ref
 from mor_ref.definitions.nvfp4 import PROFILES, TILES
+from mor_ref.definitions.scales import NOTHING_GIVEN, AmaxOrScale
 from mor_ref.exact import arithmetic, nvfp4
 
 PAIRS = [(name, tile) for name, profile in PROFILES.items() for tile in profile.tiles]
@@ -250,6 +251,55 @@ def test_each_row_has_its_global_scale():
         alone = mor_ref.quantize_nvfp4(x[i : i + 1])
         assert np.array_equal(found.codes[i], alone.codes[0])
         assert np.array_equal(found.block_scale[i], alone.block_scale[0])
+
+
+def of_exact_model(x, name, tile, given=NOTHING_GIVEN):
+    """Return the codes, and the scales of tiles, of a matrix."""
+    found = nvfp4.nvfp4(x.tolist(), PROFILES[name], tile, given)
+    scales = np.zeros(np.max([*found.scale], axis=0) + 1, int)
+    for place, scale in found.scale.items():
+        scales[place] = scale.code
+    return np.array([[one.code for one in row] for row in found.elements]), scales
+
+
+def test_the_transpose_by_rows_has_the_amaxes_of_columns():
+    """NVF-012: each column is quantized as a tensor of its own is, by the exact model."""
+    x = adversarial((48, 21), 31).reshape(48, 21)
+    found = mor_ref.quantize_nvfp4(x.T, profile="te_row")
+    for j in range(21):
+        codes, scales = of_exact_model(x[:, j : j + 1].T, "te", TILES[0])
+        assert np.array_equal(found.codes[j], codes[0])
+        assert np.array_equal(found.block_scale[j], scales[0])
+
+
+@pytest.mark.parametrize("name", ["te", "te_2_13"])
+@pytest.mark.parametrize("shape", [(64, 48), (40, 23)])
+def test_square_tiles_are_the_same_of_the_transpose(name, shape):
+    """NVF-001: what a kernel writes for columns alone follows from the rows."""
+    x = adversarial(shape, 32)
+    codes, scales = of_exact_model(x, name, TILES[1])
+    turned = of_exact_model(x.T, name, TILES[1])
+    assert np.array_equal(turned[0], codes.T)
+    assert np.array_equal(turned[1], scales.T)
+    for y, right in ((x, codes), (x.T, codes.T)):
+        found = mor_ref.quantize_nvfp4(y, profile=name, tile=TILES[1])
+        assert np.array_equal(found.codes, right)
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "seed", "tile", "scales"),
+    [("te_4over6_mae", 2, 14, (29, 15), (115, 120)), ("te_4over6_mse", 4, 11, (5, 16), (116, 112))],
+)
+def test_4_over_6_can_choose_otherwise_for_the_transpose(name, step, seed, tile, scales):
+    """NVF-001, NVF-006: errors that are nearly equal, whose sums have another order."""
+    random = np.random.default_rng(seed)
+    x = (np.round(random.standard_normal((512, 512)) * step) / step).astype(F)
+    block = x[tile[0] * 16 :, tile[1] * 16 :][:16, :16]
+    amax = float(np.abs(x).max())
+    for y, scale in zip((block, block.T), scales, strict=True):
+        assert of_exact_model(y, name, TILES[1], AmaxOrScale(amax=amax))[1] == scale
+        found = mor_ref.quantize_nvfp4(y, profile=name, tile=TILES[1], amax=amax)
+        assert found.block_scale == scale
 
 
 def test_threads_and_parts_change_nothing():
