@@ -64,6 +64,7 @@ from mor_ref.representations import Nvfp4Tiles as Nvfp4Tiles
 from mor_ref.representations import ScaledFormat as ScaledFormat
 from mor_ref.schemes.affine.functions import Affine as Affine
 from mor_ref.schemes.affine.functions import quantize_affine as quantize_affine
+from mor_ref.schemes.fp4.functions import fp4_with_reciprocals as fp4_with_reciprocals
 from mor_ref.schemes.levels.functions import Levels as Levels
 from mor_ref.schemes.levels.functions import quantize_levels as quantize_levels
 from mor_ref.schemes.mixed.functions import mix_formats as mix_formats

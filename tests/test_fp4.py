@@ -1,6 +1,7 @@
 """FP4 of libraries: each profile is that of its page, unlike every other, and like the software."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -201,3 +202,108 @@ def test_gguf_nvfp4(rows):
     record = mor_ref.quantize(x, "llama_cpp_nvfp4")
     assert np.array_equal(record.scales["s"].ravel(), stored.ravel())
     assert np.array_equal(record.codes.ravel(), distance.argmin(-1).ravel())
+
+
+FAST = {name: row for name, row in FP4_PROFILES.items() if row.fast}
+ROUNDED = F(1) / (1 + np.arange(1 << 23, dtype=F) / F(1 << 23))
+
+
+def near_rounded(seed):
+    """Return reciprocals that are at most an ulp off, as a GPU may have them."""
+    off = np.random.default_rng(seed).integers(-1, 2, ROUNDED.size).astype(np.int32)
+    off[0] = 0
+    return (ROUNDED.view(np.int32) + off).view(F)
+
+
+def test_the_printed_fast_formulas_are_those_of_the_catalogue():
+    """FPF-003: with a correctly rounded RCP(a), they are those of FPF-001."""
+    printed = table_after(":id: FPF-003", ROOT / "spec/fp4.md")
+    fast = {
+        name: (row.fast.number, row.fast.encode or row.block_format.encode)
+        for name, row in FAST.items()
+    }
+    assert [tuple(row) for row in printed] == [
+        (name, *(f"`{text.format('RCP')}`" for text in texts)) for name, texts in fast.items()
+    ]
+    for name, (number, encode) in fast.items():
+        own = FP4_PROFILES[name].block_format
+        assert number.replace("{0}(6)", "(1 / 6)") == own.scales[-1].number
+        inner = encode.replace("{0}(S)", "(1 / S)").replace("{0}(s * (1 / S))", "1 / (s * (1 / S))")
+        assert inner == own.encode
+
+
+def test_reciprocals_are_those_of_the_table():
+    """FPF-003: with fractions, at the ends of binary32 and for numbers of any exponent."""
+    table = near_rounded(1)
+    own = mor_ref.fp4_with_reciprocals("flashinfer_nvfp4", table)
+    (name,) = own.functions
+    function = mor_ref.formula_functions[name]
+    bits = np.random.default_rng(2).integers(0x00800000, 0x7F800000, 2000, np.uint32)
+    ends = np.uint32([0x00800000, 0x7F7FFFFF, 0x7E800000, 0x7E800001, 0x7E7FFFFF, 0x3F800000])
+    for x in np.concatenate([bits, bits | np.uint32(1 << 31), ends]).view(F):
+        size = Fraction(float(abs(x)))
+        e = (size.numerator.bit_length() - 1) - (size.denominator.bit_length() - 1)
+        k = (size / Fraction(2) ** e - 1) * 2**23
+        wanted = Fraction(float(table[int(k)])) / Fraction(2) ** e
+        wanted = wanted if wanted >= Fraction(2) ** -126 else 0
+        found = function.number(x)
+        assert abs(Fraction(found)) == wanted
+        assert np.signbit(found) == np.signbit(x)
+    specials = F([0, -0.0, 2.0**-149, -(2.0**-127), np.inf, -np.inf])
+    found = F([function.number(x) for x in specials])
+    assert found.tolist() == [np.inf, -np.inf, np.inf, -np.inf, 0, 0]
+    assert np.signbit(found).tolist() == [False, True] * 3
+    assert np.isnan(function.number(F(np.nan)))
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_table_takes_the_place_of_rounded_reciprocals(name):
+    """FPF-003: of rounded ones, nothing changes; of others, the exact model has the same bits."""
+    x = np.random.default_rng(6).integers(-24, 25, (64, 256)).astype(F) / 4
+    x[:, ::16], x[0, 0] = 6, 28  # so that S is 96, and numbers are ties but for a reciprocal
+    plain = mor_ref.quantize(x, name)
+    same = mor_ref.quantize(x, mor_ref.fp4_with_reciprocals(name, ROUNDED))
+    assert np.array_equal(plain.codes, same.codes)
+    assert np.array_equal(plain.scales["s"], same.scales["s"])
+    above = (ROUNDED.view(np.int32) + 1).view(F)
+    above[0] = 1
+    own = mor_ref.fp4_with_reciprocals(name, above, tile=(1, 16))
+    found = mor_ref.quantize(x, own)
+    assert found.scales["s"].shape == (64, 16)
+    right = quantize(x.ravel().tolist(), x.shape, own)
+    assert [*right.codes] == found.codes.ravel().tolist()
+    assert not np.array_equal(found.codes, mor_ref.quantize(x, f"{name}:1x16").codes)
+
+
+def test_a_function_is_taken_for_a_table():
+    """FPF-003."""
+
+    def half(x):
+        return 0.5 / x  # far off, so that it shows
+
+    x = F([[6, 3, 1.5, 0.75]])
+    own = mor_ref.fp4_with_reciprocals("flashinfer_mxfp4", mor_ref.FormulaFunction(half))
+    assert mor_ref.quantize(x, own).codes.tolist() == [[7, 7, 5, 3]]
+    assert mor_ref.quantize(x, "flashinfer_mxfp4").codes.tolist() == [[7, 5, 3, 2]]
+    del mor_ref.formula_functions["half"]
+
+
+def test_tables_that_are_none_are_refused():
+    """FPF-003."""
+    wrong = ROUNDED.copy()
+    wrong[5] = np.nextafter(np.nextafter(wrong[5], F(2)), F(2))
+    for table, message in (
+        (
+            ROUNDED[1:],
+            r"reciprocals has shape \(8388607,\) and dtype float32; give the float32 results",
+        ),
+        (ROUNDED.astype(np.float16), "and dtype float16"),
+        (
+            wrong,
+            r"reciprocals\[5\] is 0.99.*, which is not within an ulp of the reciprocal of 1 \+ 5",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mor_ref.fp4_with_reciprocals("flashinfer_nvfp4", table)
+    with pytest.raises(ValueError, match="profile is 'te'"):
+        mor_ref.fp4_with_reciprocals("te", ROUNDED)

@@ -31,7 +31,7 @@ SCHEMES = {
     "mixed": ("Mixed", "mix_formats", "mix_layer"),
     "fp8lm": (),
     "fp8": (),
-    "fp4": (),
+    "fp4": ("fp4_with_reciprocals",),
 }
 
 

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale
@@ -15,18 +15,26 @@ from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE
 from mor_ref.definitions.table_format import TableFormat
 
 
+class FastFormulas(NamedTuple):
+    """The number of s, and the encode, with the function of reciprocals in place of `{0}`."""
+
+    number: str
+    encode: str | None = None
+
+
 @dataclass(frozen=True)
 class Fp4Profile:
     """How a library quantizes to FP4 (FPF-001).
 
     `block_format` has the usual tile. `source` says where its formulas are from, and `also` has
-    other names of them.
+    other names of them. `fast` has the formulas of a kernel with fast math.
     """
 
     name: str
     block_format: BlockFormat
     source: str
     also: tuple[str, ...] = ()
+    fast: FastFormulas | None = None
 
     @property
     def tile(self) -> Cut:
@@ -39,6 +47,17 @@ def fp4_formulas(profile: Fp4Profile, tile: Cut) -> BlockFormat:
     """Return a profile with tiles as a block format (FPF-002)."""
     *above, last = profile.block_format.scales
     return replace(profile.block_format, scales=(*above, replace(last, over=tile)))
+
+
+def fast_formulas(own: BlockFormat, fast: FastFormulas, reciprocal: str) -> BlockFormat:
+    """Return the block format of a profile with fast math and its function of reciprocals."""
+    *above, last = own.scales
+    return replace(
+        own,
+        name=f"{own.name}_{reciprocal}",
+        scales=(*above, replace(last, number=fast.number.format(reciprocal))),
+        encode=fast.encode.format(reciprocal) if fast.encode else own.encode,
+    )
 
 
 # ---------------------------------------------------------------------- rows
@@ -71,11 +90,12 @@ def _of_scale(
     *,
     element: str | TableFormat = "e2m1",
     decode: str = "s",
+    fast: FastFormulas | None = None,
     **fields: Any,
 ) -> Fp4Profile:
     """Return a profile with one scale."""
     block_format = BlockFormat(f"fp4_{name}", element, (scale,), decode=decode, **fields)
-    return Fp4Profile(name, block_format, source, also)
+    return Fp4Profile(name, block_format, source, also, fast)
 
 
 def _mx(name: str, number: str, *source: Any, **fields: Any) -> Fp4Profile:
@@ -130,7 +150,7 @@ def _mx_of_libraries() -> Iterator[Fp4Profile]:
     )  # fmt: skip
     yield _mx(
         "flashinfer_mxfp4", "amax * (1 / 6)", f"{_FLASHINFER}: cvt_warp_fp16_to_fp4, with UE8M0",
-        ("trtllm_mxfp4",), encode=_DIVIDED_UP,
+        ("trtllm_mxfp4",), encode=_DIVIDED_UP, fast=FastFormulas("amax * {0}(6)"),
     )  # fmt: skip
     yield _mx(
         "deepseek_v4_fp4",
@@ -164,10 +184,17 @@ def _deepgemm() -> Iterator[Fp4Profile]:
     )  # fmt: skip
 
 
-def _nvfp4(name: str, of: str, source: str, also: tuple[str, ...], **fields: Any) -> Fp4Profile:
+def _nvfp4(
+    name: str,
+    of: str,
+    source: str,
+    also: tuple[str, ...],
+    fast: FastFormulas | None = None,
+    **fields: Any,
+) -> Fp4Profile:
     """Return a profile that differs from one of NVFP4."""
     own = nvfp4_formulas(PROFILES[of], ROW_TILE)
-    return Fp4Profile(name, replace(own, name=f"fp4_{name}", **fields), source, also)
+    return Fp4Profile(name, replace(own, name=f"fp4_{name}", **fields), source, also, fast)
 
 
 def _nvfp4_of_libraries() -> Iterator[Fp4Profile]:
@@ -185,16 +212,16 @@ def _nvfp4_of_libraries() -> Iterator[Fp4Profile]:
         )  # fmt: skip
     te = nvfp4_formulas(PROFILES["te"], ROW_TILE)
     by_quotient = te.scales[0], replace(te.scales[1], number="S * (amax * (1 / 6))")
-    reciprocal = "1 / (s * (1 / S))"
+    reciprocal, number = "1 / (s * (1 / S))", "S * (amax * {0}(6))"
     yield _nvfp4(
         "flashinfer_nvfp4", "te", f"{_FLASHINFER}: cvt_warp_fp16_to_fp4, with fast math",
-        ("flashinfer", "trtllm_nvfp4"),
+        ("flashinfer", "trtllm_nvfp4"), FastFormulas(number, "{0}(s * {0}(S)) if amax_s else 0"),
         scales=by_quotient, encode=f"{reciprocal} if amax_s else 0",
     )  # fmt: skip
     yield _nvfp4(
         "vllm_nvfp4", "te",
         "vLLM 0.33.0, csrc/quantization/fp4/nvfp4_utils.cuh: cvt_warp_fp16_to_fp4",
-        ("vllm_fp4", "scaled_fp4_quant"),
+        ("vllm_fp4", "scaled_fp4_quant"), FastFormulas(number, "{0}(s * {0}(S)) if s else 0"),
         scales=by_quotient, encode=f"{reciprocal} if s else 0",
     )  # fmt: skip
     t = "amax / 6"
