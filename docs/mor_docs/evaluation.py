@@ -26,6 +26,7 @@ _EXACT: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Mod: exact_values.remainder,
     ast.FloorDiv: exact_values.quotient_rounded_down,
     ast.Pow: exact_values.power,
+    ast.BitXor: exact_values.exclusive_or,
 }
 # What signs are called in Python, where they have the same precedence.
 _SIGNS = {"^": "**", "=": "=="}

@@ -109,6 +109,11 @@ def quotient_rounded_down(a: Number, b: Number) -> Number:
     return number(Fraction(a) // Fraction(b))
 
 
+def exclusive_or(a: Number, b: Number) -> Number:
+    """Return the exclusive or of the bits of two integers."""
+    return number(int(a) ^ int(b))
+
+
 def rint(a: Number) -> Number:
     """Return the nearest integer, the even one in a tie; a zero keeps the sign of a."""
     return _signed(_integer(round, a), a)
