@@ -285,3 +285,105 @@ def test_mistakes_of_formulas_are_each_another_tree():
     for text in ("amax * (S * (1 / 6))", "min(max((amax / 6) / g, 2**-6), 448)", "a + b + c"):
         trees = [wrong.formula for wrong in wrong_formulas(parsed(text))]
         assert all(a != b for a, b in itertools.combinations([parsed(text), *trees], 2))
+
+
+# ---------------------------------------------------------------------- percentiles
+
+
+def record_with_percentile(number, over=(1, 20), **fields):
+    scale = BlockScale("s", over, number)
+    return BlockFormat("clipped", "e4m3", (scale,), decode="s", **fields)
+
+
+def scales_with(name, x, record):
+    """Return the scales of a tensor, as a program with the mistake has them."""
+    (mistake,) = [one for one in mistakes_of(record) if one.name == name]
+    with applied(mistake):
+        return list(quantize(x.ravel().tolist(), x.shape, record).scales["s"].numbers["s"])
+
+
+def names_of(record):
+    return {mistake.name for mistake in mistakes_of(record)}
+
+
+def test_a_percentile_has_mistakes_of_its_own_and_none_of_an_amax():
+    """BLF-007: only what formulas read can be wrong."""
+    alone = names_of(record_with_percentile("percentile(85) / 448 or 1"))
+    assert not [name for name in alone if "amax" in name]
+    assert {"s/percentile-85-rank-above", "percentile/counts-all"} <= alone
+    both = names_of(record_with_percentile("max(percentile(85), amax / 2) or 1"))
+    assert {"s/percentile-85-rank-above", "s/amax-signed", "amax/counts-all"} <= both
+    amax = names_of(record_with_percentile("amax / 448 or 1"))
+    assert "s/amax-signed" in amax
+    assert not [name for name in amax if "percentile" in name]
+    # The 85th percentile of one or two numbers is the largest of them.
+    assert not [
+        n for n in names_of(record_with_percentile("percentile(85)", (1, 1))) if "rank" in n
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("interpolated", "linear"), ("lower", "lower"), ("higher", "higher"), ("nearest", "nearest"),
+     ("midpoint", "midpoint"), ("averaged", "averaged_inverted_cdf"),
+     ("rank-to-nearest", "closest_observation")],
+)  # fmt: skip
+@pytest.mark.parametrize("percent", [85, 15])
+def test_other_ways_between_ranks_are_those_of_numpy(name, method, percent):
+    """BLF-007: numbers whose sums are exact in binary32; closest_observation ends in even ranks."""
+    x = np.random.default_rng(3).permuted(np.tile(np.arange(1, 21), (8, 1)), axis=1)
+    x = (x * np.where(np.arange(20) % 3, 16.0, -16.0)).astype(np.float32)
+    record = record_with_percentile(f"percentile({percent:g})")
+    expected = np.percentile(np.abs(x).astype(float), percent, axis=1, method=method)
+    found = scales_with(f"s/percentile-{percent:g}-{name}", x, record)
+    assert found == expected.astype(np.float32).tolist()
+
+
+def test_percentiles_of_other_numbers_are_those_of_numpy():
+    """BLF-007: of signed numbers, of rows, of the tensor, of a padded block, of NaNs."""
+
+    def percentile(numbers):
+        return float(np.percentile(np.float32(numbers), 85, method="inverted_cdf"))
+
+    x = np.random.default_rng(4).standard_normal((6, 50)).astype(np.float32)
+    x[0, :4], x[2, 20:30] = np.nan, 0
+    record = record_with_percentile("percentile(85)", (2, 20))
+    numbers = np.abs(x)
+    blocks = [(i, j) for i in (0, 2, 4) for j in (0, 20, 40)]
+    parts = [numbers[i : i + 2, j : j + 20].ravel() for i, j in blocks]
+    counted = [part[~np.isnan(part)] for part in parts]
+    signed = [x[i : i + 2, j : j + 20].ravel() for i, j in blocks]
+    rows = [numbers[i : i + 2].ravel() for i, _ in blocks]
+    columns = [numbers[:, j : j + 20].ravel() for _, j in blocks]
+    filled = [
+        np.concatenate([part, np.zeros(40 - len(p))])
+        for part, p in zip(counted, parts, strict=True)
+    ]
+    expected = {
+        "signed": [percentile(np.maximum(p[~np.isnan(p)], 0)) for p in signed],
+        "zeros-left-out": [percentile(part[part != 0]) for part in counted],
+        "nan-largest": [percentile(np.where(np.isnan(part), np.inf, part)) for part in parts],
+        "nan-zero": [percentile(np.nan_to_num(part)) for part in parts],
+        "padded": [percentile(part) for part in filled],
+        "of-row": [percentile(row[~np.isnan(row)]) for row in rows],
+        "of-column": [percentile(column[~np.isnan(column)]) for column in columns],
+        "of-all": [percentile(numbers[~np.isnan(numbers)])] * 9,
+        "largest": [float(part.max()) for part in counted],
+        "rank-above": [float(np.sort(part)[-(-85 * len(part) // 100)]) for part in counted],
+    }  # fmt: skip
+    right = [percentile(part) for part in counted]
+    for name, scales in expected.items():
+        assert scales != right
+        assert scales_with(f"s/percentile-85-{name}", x, record) == scales, name
+
+
+def test_vectors_of_a_percentile_show_wrong_ranks():
+    """Blocks have each count of numbers, so that each rank differs from another in one."""
+    record = record_with_percentile("percentile(85) / 448 or 1", (1, 32))
+    operation = OPERATIONS["blocks"]
+    cases = {
+        case.name: lambda case=case: operation.exact(case.parameters, case.arrays)
+        for case in suite_of(record).questions(Size())
+    }
+    mistakes = [one for one in mistakes_of(record) if "percentile" in one.name]
+    assert [row.mistake.name for row in shown_by(mistakes, cases) if row.case is None] == []

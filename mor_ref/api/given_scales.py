@@ -16,12 +16,12 @@ from mor_ref.definitions.block_formats import (
     BlockScale,
     percentiles_of,
     place_of_amax,
+    reads_amax,
     scale_named,
 )
 from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import names_in, parsed
 from mor_ref.definitions.nvfp4 import Nvfp4Profile, given_in
 from mor_ref.definitions.scales import (
     AmaxOrScale,
@@ -106,10 +106,7 @@ def given_by_name(
 def _check_amax_counts(block_format: BlockFormat, name: str) -> None:
     """Refuse an amax that no formula reads: a scale may have percentiles alone (BLF-007)."""
     stored = scale_named(block_format, name)
-    own = (stored.number, *(block_format.tries if stored == block_format.scales[-1] else ()))
-    names = {word for formula in own for word in names_in(parsed(formula))}
-    reads_it = names & {"amax", f"amax_{name}"} or place_of_amax(block_format, name)
-    if percentiles_of(block_format, stored) and not reads_it:
+    if percentiles_of(block_format, stored) and not reads_amax(block_format, stored):
         raise ValueError(
             f"amax of {name!r} is given, but its formula has percentiles and no amax; give scale"
         )

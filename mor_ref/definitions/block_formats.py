@@ -291,6 +291,14 @@ def percentiles_of(record: BlockFormat, scale: BlockScale) -> tuple[Percentile, 
     return tuple(dict.fromkeys(percentiles))
 
 
+def reads_amax(record: BlockFormat, scale: BlockScale) -> bool:
+    """Return whether a formula has the amax of a scale: it may have percentiles alone (BLF-007)."""
+    is_last = scale == record.scales[-1]
+    own = (scale.number, *(record.tries if is_last else ()))
+    names = {name for formula in own for name in names_in(parsed(formula))}
+    return bool(names & {"amax", f"amax_{scale.name}"} or place_of_amax(record, scale.name))
+
+
 def negative_factor(record: BlockFormat, name: str) -> str:
     """Return why a tensor cannot be quantized: a factor of a block is negative."""
     return (

@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from operator import le
 from typing import Any, TypeVar
 
-from mor_ref.definitions.block_formats import BlockFormat, BlockScale
+from mor_ref.definitions.block_formats import (
+    BlockFormat,
+    BlockScale,
+    percentiles_of,
+    reads_amax,
+)
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     ElementRounding,
@@ -19,7 +24,7 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.formulas import Formula, parsed
+from mor_ref.definitions.formulas import Formula, Name, parsed
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.deviations.deviation import Change, Deviation
 from mor_ref.exact import block_formats as exact
@@ -29,6 +34,7 @@ from mor_ref.exact.encoding import encode
 from mor_ref.exact.step import replaced
 from mor_ref.mistakes.formulas import wrong_formulas
 from mor_ref.mistakes.mistake import Mistake, Operator, Site
+from mor_ref.mistakes.percentiles import wrong_percentiles
 
 _ROUNDED: dict[Rounding | ElementRounding, str] = {
     "rne": "to nearest, ties to even",
@@ -42,7 +48,7 @@ _TOWARD_ZERO = "to nearest, ties toward zero"
 _COUNTED = {
     "finite": "finite numbers alone",
     "not nan": "all but NaN",
-    "all": "all numbers, so that a NaN makes it NaN",
+    "all": "all numbers, so that a NaN makes a scale NaN",
 }
 _RECIPROCAL = parsed("1 / decode")
 _FIRST = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -68,6 +74,7 @@ def sites_and_operators(block_format: BlockFormat) -> Iterator[Mistake]:
     yield from _of_scales(block_format)
     yield from _of_tries(block_format)
     yield from _of_amaxes(block_format)
+    yield from _of_percentiles(block_format)
     yield from _of_elements(block_format)
 
 
@@ -197,14 +204,25 @@ def _of_scales(record: BlockFormat) -> Iterator[Mistake]:
     for place, scale in enumerate(record.scales):
         if scale.fmt != formats["f32"]:
             yield from _of_stored_scale(record, place, scale)
+    yield from _of_counted(record)
+
+
+def _of_counted(record: BlockFormat) -> Iterator[Mistake]:
+    statistics = {
+        "amax": any(reads_amax(record, scale) for scale in record.scales),
+        "percentile": any(percentiles_of(record, scale) for scale in record.scales),
+    }
+    read = [name for name, is_read in statistics.items() if is_read]
+    if not read:
+        return
+    put = functools.partial(_with_field, record, "counted")
+    site = _Part(read[0], "BLF-003" if "amax" in read else "BLF-007", record, put)
+    subject = {"amax": "an amax counts", "percentile": "a percentile counts"}.get(
+        "+".join(read), "amaxes and percentiles count"
+    )
     for counted, words in _COUNTED.items():
         if counted != record.counted:
-            site = _Part(
-                "amax", "BLF-003", record, functools.partial(_with_field, record, "counted")
-            )
-            yield _at(
-                site, f"counts-{counted.replace(' ', '-')}", f"an amax counts {words}", counted
-            )
+            yield _at(site, f"counts-{counted.replace(' ', '-')}", f"{subject} {words}", counted)
 
 
 def _of_stored_scale(record: BlockFormat, place: int, scale: BlockScale) -> Iterator[Mistake]:
@@ -350,7 +368,7 @@ def _is_less_than_nan(error: float, least: float) -> bool:
 
 
 def _of_amaxes(record: BlockFormat) -> Iterator[Mistake]:
-    for scale in record.scales:
+    for scale in filter(functools.partial(reads_amax, record), record.scales):
         site = _Step(scale.name, "BLF-003", exact.measured)
         for name, words, seen in _reaches(scale):
             wrong = functools.partial(_measured, scale.name, seen)
@@ -424,6 +442,19 @@ def _whole_tensor_for_each(blocks: list[_Block]) -> list[_Block]:
     return [[x for block in blocks for x in block]] * len(blocks)
 
 
+# ---------------------------------------------------------------------- percentiles
+
+
+def _of_percentiles(record: BlockFormat) -> Iterator[Mistake]:
+    for scale in record.scales:
+        site = _Step(scale.name, "BLF-007", exact.measured)
+        for percentile in percentiles_of(record, scale):
+            percent = f"{float(percentile.percent):g}"
+            subject = f"the percentile({percent}) of scale {scale.name}"
+            for name, words, wrong in wrong_percentiles(record, scale, percentile):
+                yield _at(site, f"percentile-{percent}-{name}", f"{subject} {words}", wrong)
+
+
 # ---------------------------------------------------------------------- elements
 
 
@@ -435,7 +466,7 @@ def _of_elements(record: BlockFormat) -> Iterator[Mistake]:
     if record.encode is not None and record.decode is not None:
         words = "numbers are divided by decode, not multiplied by encode"
         yield _at(factor, "divided", words, None)
-    elif record.decode is not None:
+    elif record.decode is not None and not _is_power_of_two(record):  # whose reciprocal is exact
         words = "numbers are multiplied by 1 / decode, not divided by decode"
         yield _at(factor, "multiplied", words, _RECIPROCAL)
     if not record.has_negative_zero:
@@ -447,6 +478,12 @@ def _of_elements(record: BlockFormat) -> Iterator[Mistake]:
         put = functools.partial(_with_field, record, "drops_sign_of_zero")
         words = "elements have no -0" if drops else "elements keep -0"
         yield _at(_Part("elements", "BLF-004", record, put), "sign-of-zero", words, drops)
+
+
+def _is_power_of_two(record: BlockFormat) -> bool:
+    """Return whether decode is the last scale alone, which is a power of two."""
+    last = record.scales[-1]
+    return last.fmt.is_power_of_two and parsed(record.decode or "") == Name(last.name)
 
 
 _Codes = Callable[[Column], list[int]]

@@ -46,6 +46,8 @@ _ATTEMPTS = 4
 # Largest numbers of parts: with significands at which quotients round, and at both ends.
 _TOPS = (0x3F9E3779, 0x7F7FFFFF, 0x447A0000, 0x0D7FFFFF, 0x2EAAAAAB, 0x00800001, 0x00000123)
 _MIDDLES, _LOWER = 5, 0x53779B  # of the scales between the outermost and the last
+_RANKED = 160  # exponents of blocks that have each rank
+_NAN = np.uint32(0x7FC00000)
 _NEAR = np.arange(-2, 3, dtype=np.int64)  # steps from a number
 
 
@@ -297,6 +299,32 @@ def _amaxes(block_format: BlockFormat, top: int, middle: int, bits: Bits) -> dic
         name: np.full_like(bits, middle) for name in others
     }
     return above | {block_format.scales[-1].name: bits}
+
+
+# ---------------------------------------------------------------------- each rank
+
+
+def of_each_rank(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+    """Yield tensors whose blocks have each count of numbers, far from each other, and else NaN.
+
+    So a percentile has each rank, and a wrong rank is another number. A format in which a NaN wins
+    has whole blocks alone.
+    """
+    if not any(percentiles_of(block_format, scale) for scale in block_format.scales):
+        return
+    plan = plan_for(block_format)
+    count = plan.numbers
+    blocks = plan.room(size) if block_format.counted != "all" else _FEWEST_BLOCKS
+    counts = spread(np.arange(1, count + 1, dtype=np.uint32), min(blocks, count))
+    if block_format.counted == "all":
+        counts = np.full(blocks, count, np.uint32)
+    words = _words(len(counts), count, size, 500)
+    ranks = words.argsort(axis=1).argsort(axis=1)  # in a random order
+    exponents = 127 - _RANKED // 2 + ranks * _RANKED // counts[:, np.newaxis]
+    bits = (exponents << 23).astype(np.uint32) | (words >> np.uint64(41)).astype(np.uint32)
+    signs = (words >> np.uint64(40)).astype(np.uint32) << np.uint32(31)
+    numbers = np.where(ranks < counts[:, np.newaxis], bits | signs, _NAN)
+    yield from plan.tensors("ranks", numbers.astype(np.uint32))
 
 
 # ---------------------------------------------------------------------- next to another choice

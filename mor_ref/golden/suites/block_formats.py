@@ -17,7 +17,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.formulas import words_in
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.golden.inputs.before_steps import before_steps, in_runs, next_to_limits
-from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
+from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns, of_each_rank
 from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_lanes, with_specials
 from mor_ref.golden.model.suite import Case, Size, Suite, suite
 from mor_ref.operations.block_formats import block_format_in, factor_of
@@ -152,6 +152,7 @@ def _cases(block_format: BlockFormat, size: Size) -> Iterator[Case]:
         for keeps, made in (
             (False, next_to_turns),
             (False, next_to_choices),
+            (False, of_each_rank),
             (True, in_each_shape),
             (True, with_specials),
             (False, with_lanes),
