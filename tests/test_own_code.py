@@ -251,12 +251,15 @@ SCALED = functools.partial(pow, 5)
 def single(x):
     return x * 7
 
+sixfold = np.frompyfunc(lambda x: x * 6, 1, 1)
+
 def inner(x):
     return x + 1
 
 def metric(unit, limit=2):
     # a comment
-    values = STEP, TABLE, np.float32, Grid.step, OWN.most, ALLOWS(1), SCALED(2), single(1)
+    values = STEP, TABLE, np.float32, Grid.step, OWN.most, ALLOWS(1), SCALED(2)
+    of_numpy = single(1), sixfold(1)
     return inner(unit.x).sum() < LIMITS["weight"]
 """
 
@@ -291,6 +294,7 @@ def function_of(source, tmp_path, name="metric"):
         ("(pow, 5)", "(pow, 6)", False),
         ("(pow, 5)", "(max, 5)", False),
         ("x * 7", "x * 8", False),
+        ("x * 6", "x * 5", False),
     ],
 )
 def test_the_digest_is_of_what_decides(before, after, is_same, tmp_path):

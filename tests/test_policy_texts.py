@@ -297,6 +297,6 @@ def test_a_ladder_that_is_no_table_is_refused():
         as_policy('name = "a"\nladder = "e4m3"')
     with pytest.raises(ValueError, match="rung 0 of policy 'a' is 3, which is not a table"):
         as_policy('name = "a"\nladder = [3]')
-    with pytest.raises(ValueError, match="the name of a file; give its content"):
+    with pytest.raises(ValueError, match="'careful.toml', a file that does not exist; give the"):
         as_policy("careful.toml")
     assert as_representation("nvfp4") == as_policy(CAREFUL).ladder[0].representation

@@ -136,7 +136,7 @@ def test_a_recipe_is_an_operation_with_its_parameters(text):
             "[mine]\nrepresentation = 'mx'",
             "recipe has no representation; give one of unquantized, mor",
         ),
-        ("my.toml", "recipe is 'my.toml', the name of a file; give its content, as \"$(cat my"),
+        ("my.toml", "recipe is 'my.toml', a file that does not exist; give the content of one"),
         ("mxfp8:RCEIL", "where 'RCEIL' is not known; did you mean 'rceil'?"),
         ("nvfp4:TE:1X16", "where 'TE' is not known; did you mean 'te'?"),
         ('{"representation": "mor", "x": 1}', "a key of recipe is 'x', which is not known"),

@@ -10,7 +10,7 @@ from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.roles import KINDS, Kind
 from mor_ref.former_names import FormerAttribute, with_former_field
-from mor_ref.policies import Thresholds
+from mor_ref.policies import Policy, Thresholds
 from mor_ref.recipes import (
     RecipeLike,
     Situation,
@@ -68,7 +68,7 @@ def recipes_from(given: Iterable[RecipeLike]) -> tuple[NamedRecipe, ...]:
     >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"representation": "mx"}'])]
     ['nvfp4', 'mxfp8_e4m3:floor:32']
     """
-    if isinstance(given, str | Mapping | BlockFormat | TensorRecipe):
+    if isinstance(given, str | Mapping | BlockFormat | Policy | TensorRecipe):
         raise TypeError(f"recipes is {given!r}; give a list of recipes, such as ['mxfp8:rceil']")
     found: dict[str, NamedRecipe] = {}
     for one in given:

@@ -159,7 +159,7 @@ def block_format_given(fmt: object) -> BlockFormat | None:
     try:
         as_format(fmt)
     except UnknownNameError as error:
-        if isinstance(fmt, str) and is_recipe(fmt):
+        if isinstance(fmt, str) and (is_recipe(fmt) or fmt.endswith((".toml", ".json"))):
             return as_block_format(fmt)
         instead = _other_function(fmt) or _representation_meant(fmt)
         if not instead:
@@ -170,8 +170,10 @@ def block_format_given(fmt: object) -> BlockFormat | None:
 
 def _other_function(fmt: object) -> str | None:
     """Return which other function quantizes to what is given; None if none is known to."""
-    from mor_ref.policies import POLICIES
+    from mor_ref.policies import POLICIES, Policy
 
+    if isinstance(fmt, Policy):
+        return f"is the policy {fmt.name!r}; call mor_ref.mor(x, policy)"
     if re.fullmatch(INTEGERS, spelling(fmt)):
         return f"has integers; call mor_ref.quantize_affine(x, {spelling(fmt)!r})"
     head, _, rest = str(fmt).lower().partition(":")

@@ -1,5 +1,6 @@
 """A digest of a user's own code and data, so that a text that names them says which they were."""
 
+import gc
 import hashlib
 import inspect
 import textwrap
@@ -56,7 +57,7 @@ def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return the function that Numba compiles, or that NumPy's `vectorize` or a cache calls.
+    """Return the function that Numba compiles, or that NumPy or a cache calls.
 
     What others bind is theirs with it: these are methods and partial functions.
     """
@@ -66,6 +67,8 @@ def _unwrapped(value: Any) -> Any:
         return (value.func, value.args, value.keywords)
     if isinstance(value, FunctionType | type):
         return value
+    if type(value).__name__ == "ufunc":  # of np.frompyfunc, which has no name for its function
+        return next((_unwrapped(own) for own in gc.get_referents(value) if callable(own)), value)
     names = ("py_func", "pyfunc", "__wrapped__")
     return next((getattr(value, name) for name in names if hasattr(value, name)), value)
 

@@ -269,7 +269,17 @@ def _formula(node: ast.expr, text: str) -> Formula:
             count = 1 if name in formats else WORDS.get(name, len(arguments))
             if count == len(arguments):  # a word that is not known may be a function of a user
                 return Apply(name, _formulas(tuple(arguments), text))
-    raise FormulaError(
+    raise _no_formula(node, text)
+
+
+def _no_formula(node: ast.expr, text: str) -> FormulaError:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        *others, a, b = map(ast.unparse, node.values)
+        instead = functools.reduce(
+            lambda right, left: f"{left} or ({right})", others[::-1], f"{a} or {b}"
+        )
+        return FormulaError(f"formula {text!r} has two `or` in a row; give {instead!r}")
+    return FormulaError(
         f"formula {text!r} has {ast.unparse(node)!r}; give numbers, names, + - * /, `a or b`, "
         "`a if b < c else d`, the name of a format, or "
         f"{', '.join((*WORDS, PERCENTILE, *formula_functions))}"

@@ -9,6 +9,7 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.block_formats import BlockFormat, inline_toml
 from mor_ref.definitions.scales import given_amax, given_scale
 from mor_ref.former_names import FormerAttribute
+from mor_ref.policies import Policy
 from mor_ref.recipes.floats import BITS
 from mor_ref.recipes.recipe_text import (
     RecipeLike,
@@ -165,7 +166,7 @@ def own_recipe(given: "RecipeLike | OwnRecipe") -> OwnRecipe:
     """
     if isinstance(given, OwnRecipe):
         return given
-    if isinstance(given, TensorRecipe | BlockFormat):
+    if isinstance(given, TensorRecipe | BlockFormat | Policy):
         return OwnRecipe(as_tensor_recipe(given))
     read = words_or_table(given)
     if not isinstance(read, str):

@@ -31,6 +31,11 @@ def tensor_recipe_from(read: object, place: str = "the table") -> TensorRecipe:
             return blocks_of_table(read)
         if LADDER in read:
             return Mor(policy_of_table(read))
+        if REPRESENTATION not in read and "scales" in read:
+            raise ValueError(
+                f"{place} has scales, as a block format has, but no element; give the format of "
+                "its elements, as element = 'e4m3'"
+            )
         if REPRESENTATION not in read:
             names = ", ".join(TENSOR_RECIPES)
             raise ValueError(f"{place} has no {REPRESENTATION}; give one of {names}")
@@ -87,7 +92,7 @@ def policy_of_table(table: object) -> Policy:
 def _rung_of(place: str, given: object) -> Rung:
     name = given.get("metric") if isinstance(given, Mapping) else None
     if name is not None:
-        known_name(f"metric of {place}", name, (*METRIC_TYPES, *METRICS))
+        known_name(f"metric of {place}", name, dict.fromkeys((*METRIC_TYPES, *METRICS)))
         place = f"{place}, whose metric is {name},"
     kind = METRIC_TYPES.get(str(name))
     arguments = () if kind is None else tuple(field.name for field in fields(kind))

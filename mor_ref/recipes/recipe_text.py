@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os.path
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -33,13 +34,14 @@ from mor_ref.representations import (
     words_of,
 )
 
-RecipeLike = str | Table | BlockFormat | TensorRecipe
+RecipeLike = str | Table | BlockFormat | Policy | TensorRecipe
 _FIRST_KEY = re.compile(r"\s*(#.*\n\s*)*[A-Za-z_]+\s*=")  # words have a name first
+_OF_ANOTHER_FILE = "give the content of one that does, or a recipe"
 _SUCH_AS = "e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16 or mor:three_way"
 
 
 def as_tensor_recipe(given: RecipeLike) -> TensorRecipe:
-    """Return the recipe that is given, by itself, by a block format, a table or a text.
+    """Return the recipe that is given, by itself, a block format, a policy, a table or a text.
 
     A short text is a name and words. Each word is read as the first field that has such a value
     and has none yet. A table names fields: a mapping, or a text of TOML or JSON.
@@ -53,6 +55,8 @@ def as_tensor_recipe(given: RecipeLike) -> TensorRecipe:
         return given
     if isinstance(given, BlockFormat):
         return Blocks(given)
+    if isinstance(given, Policy):
+        return Mor(given)
     read = words_or_table(given)
     if isinstance(read, str):
         return _of_words(read)
@@ -112,9 +116,14 @@ def _with_table_for_words(rung: object) -> object:
 
 def is_recipe(text: str) -> bool:
     """Return whether a text is that of a recipe, as far as its first word says."""
-    is_table = text.lstrip().startswith(("{", "[")) or _FIRST_KEY.match(text) is not None
     head = text.split(":", maxsplit=1)[0]
-    return is_table or head in (Nvfp4.name, *known_names()) or head in REPRESENTATIONS
+    is_known = head in (Nvfp4.name, *known_names()) or head in REPRESENTATIONS
+    return is_known or is_table_in_text(text)
+
+
+def is_table_in_text(text: str) -> bool:
+    """Return whether a text is a table of TOML or JSON, and not words."""
+    return text.lstrip().startswith(("{", "[")) or _FIRST_KEY.match(text) is not None
 
 
 def as_block_format(given: RecipeLike) -> BlockFormat:
@@ -326,13 +335,19 @@ def _read(text: str) -> Any:
     if stripped.startswith("{"):
         return _inline_table(text)
     if stripped.endswith((".toml", ".json")):
-        raise ValueError(
-            f'recipe is {text!r}, the name of a file; give its content, as "$(cat {stripped})"'
-        )
+        is_there = names_file(stripped)
+        instead = f'give its content, as "$(cat {stripped})"' if is_there else _OF_ANOTHER_FILE
+        what = "the name of a file" if is_there else "a file that does not exist"
+        raise ValueError(f"recipe is {text!r}, {what}; {instead}")
     with contextlib.suppress(ValueError):
         read = json.loads(text)
         return None if isinstance(read, str) else read
     return _document(text) if stripped.startswith("[") or _FIRST_KEY.match(text) else stripped
+
+
+def names_file(text: str) -> bool:
+    """Return whether a text is the name of a file that exists."""
+    return os.path.isfile(text)  # noqa: PTH113 (which has an answer for names that no file can have)
 
 
 def _document(text: str) -> Table:

@@ -10,6 +10,7 @@ from mor_ref.argument_checks import known_name, lacking
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.roles import Kind, Role
 from mor_ref.former_names import FormerAttribute
+from mor_ref.policies import Policy
 from mor_ref.recipes.block_formats import Blocks
 from mor_ref.recipes.recipe_tables import GIVE, table_of, tensor_recipe_from
 from mor_ref.recipes.row import Row
@@ -41,8 +42,8 @@ class Operand:
 
     `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
     Without `column`, it is quantized once, and both products read the same numbers. In place of a
-    recipe, a block format may be given, or a representation or a function that is a row of
-    `REPRESENTATIONS`.
+    recipe, its text, a policy or a block format may be given, or a representation or a function
+    that is a row of `REPRESENTATIONS`.
     """
 
     row: TensorRecipe
@@ -53,6 +54,8 @@ class Operand:
             given: object = getattr(self, axis)
             if isinstance(given, BlockFormat):
                 object.__setattr__(self, axis, Blocks(block_format=given))
+            elif isinstance(given, str | Policy):
+                object.__setattr__(self, axis, _recipe_of_text(given))
             elif is_function(given) or (
                 isinstance(given, Representation) and not isinstance(given, TensorRecipe | type)
             ):
@@ -79,6 +82,12 @@ class Operand:
     def along(self, axis: Axis) -> TensorRecipe:
         """Return the recipe for a direction."""
         return self.row if axis == "row" or self.column is None else self.column
+
+
+def _recipe_of_text(given: str | Policy) -> TensorRecipe:
+    from mor_ref.recipes.recipe_text import as_tensor_recipe  # which reads recipes of this module
+
+    return as_tensor_recipe(given)
 
 
 def _recipe_of_row(axis: str, given: Any) -> Row:

@@ -11,6 +11,8 @@ from mor_ref.recipes.recipe_text import (
     RecipeLike,
     as_tensor_recipe,
     is_recipe,
+    is_table_in_text,
+    names_file,
     short_text,
     words_or_table,
 )
@@ -65,18 +67,19 @@ def _read(given: RecipeLike, level: int) -> TensorRecipe:
     except ValueError as error:
         if not isinstance(given, str):
             raise
-        for word in given.split(":")[1:]:
+        words = () if is_table_in_text(given) else given.split(":")[1:]
+        for word in words:
             if is_recipe(given) and (word == "columns" or "=" in word):
                 raise UnknownNameError(
                     f"recipe is {given!r}, where {word!r} is of one tensor; omit it, as training "
                     "quantizes many tensors, in both directions"
                 ) from None
-        if given.endswith(".toml"):
+        if given.endswith(".toml") and names_file(given):
             raise UnknownNameError(
                 f"recipe is {given!r}, the name of a file; give its text, as "
                 f"pathlib.Path({given!r}).read_text()"
             ) from None
-        if is_recipe(given) or ":" in given:
+        if is_recipe(given) or ":" in given or given.endswith((".toml", ".json")):
             raise UnknownNameError(str(error)) from None
         try:
             known_name("recipe", given, recipes)

@@ -58,8 +58,23 @@ __all__ = [
 
 MEMBERS = ("name", "bits", "exact", "engine", "cuda")
 
+
 # The names that no format, no profile and no kind has (MOR-007).
-REPRESENTATIONS: Catalogue[Representation] = Catalogue(
+class Representations(Catalogue[Representation]):
+    """The representations by name; a block format and a function become one first."""
+
+    def __setitem__(self, name: str, row: Representation) -> None:
+        given: object = row
+        if isinstance(given, BlockFormat) or is_function(given):
+            what = "block format" if isinstance(given, BlockFormat) else "function"
+            raise TypeError(
+                f"representation {name!r} is given a {what}, which is no row of this catalogue; "
+                f"give mor_ref.representations.as_representation(...) of the {what}"
+            )
+        super().__setitem__(name, row)
+
+
+REPRESENTATIONS = Representations(
     "representation",
     Representation,
     (

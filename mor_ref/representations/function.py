@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mor_ref.argument_checks import fault_of_name
+from mor_ref.argument_checks import check_name, fault_of_name, whole_number
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _OF_Y = 32
+_MOST_BITS = 64  # of a number
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ class FunctionRepresentation:
 
     def __post_init__(self) -> None:
         """Take the name of the function if none is given."""
+        if self.bits != _OF_Y:
+            whole_number("bits", self.bits, 1, _MOST_BITS)
         if self.name:
+            check_name(self.name)
             return
         name = getattr(self.function, "__name__", "function")
         if fault_of_name(name):
