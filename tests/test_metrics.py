@@ -61,9 +61,15 @@ def by_fractions(x, y):
             UNIT * sum(Fraction(float(p)) * Fraction(float(q)) for p, q in zip(a, b, strict=True))
         )
 
+    nonzero = x != 0
+    own = np.abs(x[nonzero])
+    with np.errstate(over="ignore"):
+        r = np.minimum(np.float32(1), d[nonzero] / own)
+    u = (np.float32(1) + r).view(np.uint32).astype(int) - 0x3F800000  # ERR-001, as NumPy rounds
     return UnitSums(
         x.size, finite.size, dot(x, x), dot(finite, finite), dot(y, y), dot(x, y),
         float(finite.max(initial=0)), float(np.abs(x).max(initial=0)),
+        float(own.min()) if own.size else 0.0, int(u.sum()), own.size,
     )  # fmt: skip
 
 

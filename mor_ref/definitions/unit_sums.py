@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+ULP_OF_ONE = 2.0**-23
 WORDS = 20  # of 32 bits, which a sum of squares or products has
 
 
@@ -12,7 +13,8 @@ class UnitSums:
 
     `signal` is the sum of x^2, `energy` the sum of y^2, `product` the sum of x y, and `noise` the
     sum of d^2 over the `measured` elements, all in units of 2^-298. `largest` is the largest d,
-    and `amax` the largest magnitude of x.
+    and `amax` and `amin` the largest and the smallest magnitude of x but zero. `sum` is the sum of
+    the relative errors times 2^23 over the `nonzero` elements (ERR-002).
 
     >>> UnitSums(2, 2, signal=100, noise=1, energy=99, product=99, largest=1.0, amax=8.0).sqnr
     20.0
@@ -26,6 +28,14 @@ class UnitSums:
     product: int
     largest: float
     amax: float
+    amin: float = 0.0
+    sum: int = 0
+    nonzero: int = 0
+
+    @property
+    def error(self) -> float:
+        """The mean relative error; 0 if every number is 0."""
+        return self.sum / max(self.nonzero, 1) * ULP_OF_ONE
 
     @property
     def relative_frobenius(self) -> float:

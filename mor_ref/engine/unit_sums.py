@@ -16,6 +16,7 @@ from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.unit_sums import WORDS, UnitSums
 from mor_ref.engine.blocks import Part, binary32_words, for_each_part
+from mor_ref.engine.errors import error_of_any
 from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.unrounded_y import Fill
@@ -69,8 +70,12 @@ def carry(by_exponent, words):
 
 @kernel
 def sum_unit(x, y, by_exponent, words, extremes):
-    """MOR-009: sum the numbers of a unit; `extremes` are measured, largest and amax."""
-    measured, largest, amax = _W(0), _U(0), _U(0)
+    """MOR-009: sum the numbers of a unit.
+
+    `extremes` are measured, largest, amax, amin, and the sum of relative errors and its count.
+    """
+    measured, largest, amax, amin = _W(0), _U(0), _U(0), _INFINITY
+    relative, nonzero = _W(0), _W(0)
     for i in range(x.size):
         difference = np.float32(float_of(_U(x[i])) - float_of(_U(y[i])))
         d = _U(bits_of(difference) & _MAGNITUDE)
@@ -79,7 +84,13 @@ def sum_unit(x, y, by_exponent, words, extremes):
         by_exponent[_ENERGY, twice_y + twice_y] += of_y * of_y
         is_negative = _W(_U(_U(x[i]) ^ _U(y[i])) >> _U(31))
         by_exponent[_W(_PRODUCT) + is_negative, twice_x + twice_y] += of_x * of_y
-        amax = max(amax, _U(x[i] & _MAGNITUDE))
+        magnitude = _U(x[i] & _MAGNITUDE)
+        amax = max(amax, magnitude)
+        if magnitude != 0:
+            amin = min(amin, magnitude)
+            u, _ = error_of_any(_U(x[i]), _U(y[i]))
+            relative += _W(u)
+            nonzero += _W(1)
         if d < _INFINITY:
             of_d, twice_d = split(d)
             by_exponent[_NOISE, twice_d + twice_d] += of_d * of_d
@@ -89,17 +100,19 @@ def sum_unit(x, y, by_exponent, words, extremes):
             carry(by_exponent, words)
     carry(by_exponent, words)
     extremes[0], extremes[1], extremes[2] = measured, _W(largest), _W(amax)
+    extremes[3], extremes[4], extremes[5] = _W(amin if nonzero else _U(0)), relative, nonzero
 
 
 def unit_sums(x: Bits, y: Bits) -> UnitSums:
     """Return the sums of finite numbers, given as the bits of binary32."""
     x, y = (np.ascontiguousarray(bits).reshape(-1) for bits in (x, y))
-    words, extremes = np.zeros((_KINDS - 1, WORDS), np.int64), np.zeros(3, np.uint64)
+    words, extremes = np.zeros((_KINDS - 1, WORDS), np.int64), np.zeros(6, np.uint64)
     sum_unit(x, y, np.zeros((_KINDS, _EXPONENTS), np.uint64), words, extremes)
     signal, noise, energy, product = map(_integer, words)
-    measured, *ends = extremes.tolist()
-    largest, amax = (float(_U(bits).view(np.float32)) for bits in ends)
-    return UnitSums(x.size, measured, signal, noise, energy, product, largest, amax)
+    measured, *ends, relative, nonzero = extremes.tolist()
+    largest, amax, amin = (float(_U(bits).view(np.float32)) for bits in ends)
+    sums = signal, noise, energy, product, largest, amax, amin, relative, nonzero
+    return UnitSums(x.size, measured, *sums)
 
 
 def _integer(words: NDArray[np.int64]) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from mor_ref.definitions.unit_sums import UnitSums
 from mor_ref.exact.blocks import Rows
-from mor_ref.exact.errors import UNIT_OF_SQUARES, absolute_error, square
+from mor_ref.exact.errors import UNIT_OF_SQUARES, absolute_error, error_sum, square
 from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
@@ -17,6 +17,7 @@ from mor_ref.exact.step import step
 def unit_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
     """Return the sums of pairs of finite x and y (MOR-009)."""
     elements = list(pairs)
+    relative = error_sum(elements)
     errors = [d for x, y in elements if math.isfinite(d := absolute_error(x, y))]
     return UnitSums(
         len(elements),
@@ -27,6 +28,9 @@ def unit_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
         sum(product(x, y) for x, y in elements),
         max(errors, default=0.0),
         max((abs(x) for x, _ in elements), default=0.0),
+        min((abs(x) for x, _ in elements if x), default=0.0),
+        relative.sum,
+        relative.nonzero,
     )
 
 

@@ -6,15 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mor_ref.definitions.roles import Kind, Role
-from mor_ref.definitions.unit_sums import UnitSums
+from mor_ref.definitions.unit_sums import ULP_OF_ONE, UnitSums
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from mor_ref.exact.errors import HasSums
-
-_ULP_OF_ONE = 2.0**-23
 
 
 class NumbersOfUnit(Protocol):
@@ -90,7 +88,7 @@ class Unit:
 
     @property
     def sums(self) -> UnitSums:
-        """The sums of the unit: signal, noise, energy, product, largest and counts (MOR-009)."""
+        """The sums of the unit: signal, noise, energy, product, error and extremes (MOR-009)."""
         return self._known.sums
 
     @property
@@ -110,7 +108,7 @@ class Unit:
     @property
     def error(self) -> float:
         """The mean relative error; 0 if every number is 0."""
-        return self.sum / max(self.nonzero, 1) * _ULP_OF_ONE
+        return self.sum / max(self.nonzero, 1) * ULP_OF_ONE
 
     @property
     def relative_frobenius(self) -> float:
