@@ -88,12 +88,13 @@ def test_two_ors_are_told_how_to_be_written():
     assert BlockFormat("a", "e4m3", (right,), decode="s").scales == (right,)
 
 
-def test_an_operand_takes_the_text_of_a_recipe():
-    """TRN-002: with a rule after a colon as well."""
-    assert Operand("mxfp8:rceil").row == as_tensor_recipe("mxfp8:rceil")
-    assert Operand("mxfp8:rceil", "nvfp4").column == as_tensor_recipe("nvfp4")
-    with pytest.raises(ValueError, match="'rciel' is not known"):
-        Operand("mxfp8:rciel")
+def test_an_operand_says_how_a_text_is_given():
+    """TRN-002: a recipe, which a text becomes."""
+    with pytest.raises(
+        TypeError, match=r"row is 'mxfp8:rceil', a text; give mor_ref\.recipes\.as_"
+    ):
+        Operand("mxfp8:rceil")
+    assert Operand(as_tensor_recipe("mxfp8:rceil")).row.scale_rule == "rceil"
 
 
 @pytest.mark.parametrize("row", [BLOCKS, lambda x: x], ids=["block format", "function"])

@@ -12,6 +12,7 @@ from mor_ref.definitions.roles import Kind, Role
 from mor_ref.former_names import FormerAttribute
 from mor_ref.policies import Policy
 from mor_ref.recipes.block_formats import Blocks
+from mor_ref.recipes.floats import Mor
 from mor_ref.recipes.recipe_tables import GIVE, table_of, tensor_recipe_from
 from mor_ref.recipes.row import Row
 from mor_ref.recipes.tensor_recipe import TensorRecipe
@@ -42,7 +43,7 @@ class Operand:
 
     `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
     Without `column`, it is quantized once, and both products read the same numbers. In place of a
-    recipe, its text, a policy or a block format may be given, or a representation or a function
+    recipe, a policy or a block format may be given, or a representation or a function
     that is a row of `REPRESENTATIONS`.
     """
 
@@ -54,8 +55,12 @@ class Operand:
             given: object = getattr(self, axis)
             if isinstance(given, BlockFormat):
                 object.__setattr__(self, axis, Blocks(block_format=given))
-            elif isinstance(given, str | Policy):
-                object.__setattr__(self, axis, _recipe_of_text(given))
+            elif isinstance(given, Policy):
+                object.__setattr__(self, axis, Mor(given))
+            elif isinstance(given, str):
+                raise TypeError(
+                    f"{axis} is {given!r}, a text; give mor_ref.recipes.as_tensor_recipe({given!r})"
+                )
             elif is_function(given) or (
                 isinstance(given, Representation) and not isinstance(given, TensorRecipe | type)
             ):
@@ -82,12 +87,6 @@ class Operand:
     def along(self, axis: Axis) -> TensorRecipe:
         """Return the recipe for a direction."""
         return self.row if axis == "row" or self.column is None else self.column
-
-
-def _recipe_of_text(given: str | Policy) -> TensorRecipe:
-    from mor_ref.recipes.recipe_text import as_tensor_recipe  # which reads recipes of this module
-
-    return as_tensor_recipe(given)
 
 
 def _recipe_of_row(axis: str, given: Any) -> Row:
