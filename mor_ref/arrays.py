@@ -177,7 +177,7 @@ def codes_in(x: Any) -> Codes:
 
 
 def let_go(x: NDArray[Any]) -> None:
-    """Let the pages of a file go that have been read, as they count as memory of the process."""
+    """Let the pages of a user's mapped file go that have been read: they count as memory."""
     base: Any = x
     while isinstance(base, np.ndarray):
         base = base.base

@@ -12,15 +12,17 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
 
 from mor_ref.argument_checks import error_text
+from mor_ref.arrays import BF16
 from mor_ref.processor_modes import in_usual_modes
-from mor_ref.whole_files import whole_file
+from mor_ref.whole_files import DTYPES, whole_file
 
 _RECORD = "record"  # the name of the JSON, in the metadata of a file or next to its arrays
 _ENDINGS = (".safetensors", ".npz")
+_LENGTH = 8  # bytes of the length of the header
 Arrays = dict[str, NDArray[Any]]
 Kinds = Mapping[str, Callable[..., Any]]
 
@@ -70,9 +72,15 @@ def _contents(path: Path) -> tuple[str, Arrays]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return str(arrays.pop(_RECORD)), arrays
-    with safe_open(path, framework="numpy") as file:
-        text = (file.metadata() or {})[_RECORD]
-    return text, load_file(path)
+    content = path.read_bytes()  # the library would map the file, which may get shorter
+    arrays = {name: _array(entry) for name, entry in deserialize(content)}  # type: ignore[no-untyped-call]
+    header = content[_LENGTH : _LENGTH + int.from_bytes(content[:_LENGTH], "little")]
+    return json.loads(header)["__metadata__"][_RECORD], arrays
+
+
+def _array(entry: Mapping[str, Any]) -> NDArray[Any]:
+    dtype = BF16 if entry["dtype"] == "BF16" else np.dtype(DTYPES[entry["dtype"]])
+    return np.frombuffer(entry["data"], dtype).reshape(entry["shape"]).copy()
 
 
 def _tree(value: object, name: str, arrays: Arrays) -> Any:

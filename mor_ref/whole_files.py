@@ -15,9 +15,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
+from mor_ref.mapped_files import mapped, state_of
+
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
 _RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and the ending after them
-_DTYPES = {
+DTYPES = {
     **{f"U{bits}": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
     **{f"I{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
     **{f"F{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
@@ -168,24 +170,23 @@ def arrays_inside(
 ) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
     """Return the arrays of a safetensors file of a directory, and the other dtypes that it has.
 
-    Numbers are read when they are looked at. An OSError says why the file cannot be read, and a
+    Numbers are read by `in_memory`. An OSError says why the file cannot be read, and a
     ValueError why it is not such a file.
     """
     arrays, others = {}, {}
     with _opened_inside(directory, name) as file:
-        size = os.fstat(file.fileno()).st_size
-        start, header = _header(file, size)
+        state = state_of(file.fileno())
+        start, header = _header(file, state.size)
+        whole = mapped(Path(directory / name), np.dtype(np.uint8), 0, (state.size,), state)
         for key, dtype, shape, (begin, end) in header:
-            known = np.dtype(_DTYPES.get(dtype, "V0"))
+            known = np.dtype(DTYPES.get(dtype, "V0"))
             if known.itemsize == 0:
                 others[key] = dtype
                 continue
-            if not 0 <= begin <= end <= size - start or end - begin != _bytes_of(known, shape):
+            is_inside = 0 <= begin <= end <= state.size - start
+            if not is_inside or end - begin != _bytes_of(known, shape):
                 raise ValueError(f"its header has {ascii(key)[1:-1][:_SHOWN]} at wrong places")
-            if begin == end:
-                arrays[key] = np.empty(shape, known)
-            else:
-                arrays[key] = np.asarray(np.memmap(file, known, "r", start + begin, shape))
+            arrays[key] = whole[start + begin : start + end].view(known).reshape(shape)
     return arrays, others
 
 

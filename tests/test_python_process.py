@@ -15,7 +15,7 @@ from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates import changeable, own_process, python_process
+from mor_ref.verify.candidates import own_process, python_process
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -212,24 +212,6 @@ def test_modules_that_cannot_be_opened(monkeypatch):
         with pytest.raises(CandidateError) as refused, candidate_named(name, seconds):
             pass
         assert str(refused.value).startswith(said)
-
-
-@pytest.mark.usefixtures("here")
-def test_a_large_part_of_a_file_is_mapped_by_the_process(monkeypatch):
-    """It is not sent, and a change of it does not reach the file."""
-    monkeypatch.setattr(changeable, "_LARGE", 16)
-    np.save("x.npy", np.arange(24, dtype=np.uint32).reshape(6, 4))
-    x = np.load("x.npy", mmap_mode="r")
-    (case,) = golden.load("error_steps")
-    with candidate_named("own_process:adding", LONG) as candidate:
-        for part in (x, x[2:]):
-            asked = type(case)(case.name, {}, {"x": part})
-            found = candidate.answer("own", "encode", asked)
-            assert found["code"].tolist() == (part[:2] + 1).tolist()
-            assert found["y"] is None
-    assert np.load("x.npy").ravel().tolist() == list(range(24))
-    assert changeable.place_in_file(x[2:]).start > changeable.place_in_file(x).start
-    assert changeable.place_in_file(x[:, :2]) is None
 
 
 @pytest.mark.usefixtures("here")

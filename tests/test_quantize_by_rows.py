@@ -11,12 +11,12 @@ from peak_memory import megabytes_of
 from safetensors.numpy import load_file, save_file
 
 import mor_ref
+from mor_ref.analysis import stored_tensors
 from mor_ref.cli import main
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.recipes import own_recipe
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify import quantize_by_rows
-from mor_ref.verify.candidates import changeable
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.reporting import report_files as reports
 
@@ -208,8 +208,8 @@ def test_the_memory_of_a_verification_does_not_grow_with_the_tensor(tmp_path):
 
 
 def test_a_function_may_change_large_inputs_of_a_file(tmp_path, monkeypatch):
-    """Pages are copied when they are written: neither the file nor the compared numbers change."""
-    monkeypatch.setattr(changeable, "_LARGE", 1)
+    """It has a copy: neither the file nor the compared numbers change."""
+    monkeypatch.setattr(stored_tensors, "COPIED", 1)
     x = tensors()["x"]
     save_file({"a": x[:3], "x": x[:, :32].copy()}, tmp_path / "x.safetensors")
     before = (tmp_path / "x.safetensors").read_bytes()

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from mor_ref.analysis.decisions import Decisions, decisions
 from mor_ref.analysis.large_tensors import How
-from mor_ref.analysis.stored_tensors import read_again
 from mor_ref.api.border import public
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import let_go, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
 from mor_ref.definitions.roles import KINDS, Kind, Role
 from mor_ref.definitions.scales import USUAL_SCALING, Scaling
+from mor_ref.mapped_files import in_memory
 from mor_ref.metrics import ByTensor, MeanRelativeError, Threshold, WithThreshold
 from mor_ref.metrics.thresholds import is_by_tensor, written
 from mor_ref.policies import Policy, Thresholds
@@ -285,7 +285,7 @@ def _count_nonfinite(x: NDArray[Any]) -> int:
     found = 0
     with np.errstate(all="ignore"):  # neither a signalling NaN nor an overflow is an error here
         for start in range(0, flat.size, _AT_ONCE):
-            piece = read_again(flat[start : start + _AT_ONCE]).astype(np.float32, copy=False)
+            piece = in_memory(flat[start : start + _AT_ONCE]).astype(np.float32, copy=False)
             found += piece.size - int(np.count_nonzero(np.isfinite(piece)))
             let_go(x)
     return found

@@ -10,10 +10,17 @@ from zipfile import ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.analysis.numpy_files import Header, header_of_member, npz_members, opened_member
+from mor_ref.analysis.numpy_files import (
+    Header,
+    header_of_member,
+    npy_array,
+    npz_members,
+    opened_member,
+)
 from mor_ref.analysis.piped_files import as_file
 from mor_ref.analysis.safetensors_files import entries_of
-from mor_ref.analysis.stored_tensors import mapped, numbers_as_such, reading
+from mor_ref.analysis.stored_tensors import numbers_as_such, read_from
+from mor_ref.mapped_files import in_memory
 
 ENDINGS = (".safetensors", ".npz", ".npy")
 # The bytes of the dtypes of .safetensors files, and the formats that they are.
@@ -71,8 +78,9 @@ def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
 def _safetensors(path: Path) -> Iterator[tuple[str, StoredBits]]:
     for name, one in entries_of(path):
         size, fmt = _DTYPES.get(one.dtype, (0, one.dtype))
-        read = mapped(path, np.dtype(f"u{size}" if size else "V"), one.offset, one.shape)
-        yield name, StoredBits(one.shape, one.dtype, size, fmt, read)
+        dtype = np.dtype(f"u{size}" if size else "V")
+        read = read_from(path, dtype, one.offset, one.shape, one.state)
+        yield name, StoredBits(one.shape, one.dtype, size, fmt, partial(_whole, read))
 
 
 def _npz(path: Path) -> Iterator[tuple[str, StoredBits]]:
@@ -88,19 +96,20 @@ def _bits_of_member(path: Path, member: ZipInfo) -> NDArray[np.unsignedinteger[A
 
 
 def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
-    with reading(path):
-        array = np.lib.format.open_memmap(path, mode="r")
-    yield path.stem, _of_numpy(array, lambda: _bits(array))
+    header, read = npy_array(path)
+    yield path.stem, _of_numpy(header, lambda: _bits(_whole(read)))
 
 
-def _of_numpy(
-    array: NDArray[Any] | Header, load: Callable[[], NDArray[np.unsignedinteger[Any]]]
-) -> StoredBits:
-    dtype, fmt = array.dtype, {"float16": "f16", "float32": "f32"}.get(array.dtype.name)
+def _whole(read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    return in_memory(read())
+
+
+def _of_numpy(header: Header, load: Callable[[], NDArray[np.unsignedinteger[Any]]]) -> StoredBits:
+    dtype, fmt = header.dtype, {"float16": "f16", "float32": "f32"}.get(header.dtype.name)
     is_raw = dtype.kind == "V" and dtype.names is None and dtype.itemsize <= _RAW
     if fmt is None and not is_raw and dtype.kind not in "ui":
-        return StoredBits(array.shape, dtype.name, 0, dtype.name, load)
-    return StoredBits(array.shape, dtype.name, dtype.itemsize, fmt, load)
+        return StoredBits(header.shape, dtype.name, 0, dtype.name, load)
+    return StoredBits(header.shape, dtype.name, dtype.itemsize, fmt, load)
 
 
 def _bits(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:

@@ -11,9 +11,10 @@ from mor_ref.analysis.stored_tensors import (
     SkippedTensor,
     StoredTensor,
     Tensors,
-    mapped,
+    read_from,
     reading,
 )
+from mor_ref.mapped_files import state_of
 
 _MAGIC, _VERSIONS = b"GGUF", (2, 3)
 _MOST_SIDES = 8
@@ -44,14 +45,14 @@ def gguf(file: str) -> Tensors:
     """Yield the tensors of a file; those that are quantized already are skipped."""
     path = Path(file)
     with reading(path), path.open("rb") as stream:
-        start, described = _header(_Reader(stream, path.stat().st_size))
-        size = path.stat().st_size
+        state = state_of(stream.fileno())
+        start, described = _header(_Reader(stream, state.size))
         for one in described:
-            _check_end(one, start, size)
+            _check_end(one, start, state.size)
     for one in described:
         if one.kind in _FLOATS:
             dtype = _FLOATS[one.kind]
-            load = mapped(path, DTYPES[dtype], start + one.offset, one.shape)
+            load = read_from(path, DTYPES[dtype], start + one.offset, one.shape, state)
             yield StoredTensor(one.name, one.shape, dtype, load)
         elif one.kind in _INTEGERS:
             yield SkippedTensor(one.name, one.shape, _INTEGERS[one.kind], "it holds integers")

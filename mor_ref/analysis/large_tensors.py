@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.analysis.stored_tensors import read_again
 from mor_ref.api.measures import amaxes_of, signal_of
 from mor_ref.api.policies import Cuts, Decided, cuts_of, decided
 from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
 from mor_ref.definitions.roles import Role
 from mor_ref.definitions.scales import WHOLE, AmaxOrScale, GivenAmaxes, Scaling
+from mor_ref.mapped_files import in_memory
 from mor_ref.policies import Policy
 from mor_ref.recipes import Situation, TensorRecipe
 from mor_ref.representations import rows_together as of_representation
@@ -47,12 +47,12 @@ def strips_of(numbers: Numbers, together: int | None) -> Iterator[Numbers]:
     """Yield rows of a tensor, so many together; all of them if there is no such number."""
     rows, columns = rows_and_columns(numbers.shape)
     if together is None or not is_cut(numbers, together):
-        yield numbers._replace(bits=read_again(numbers.bits))
+        yield numbers._replace(bits=in_memory(numbers.bits))
         return
     count = max(together, AT_ONCE // columns // together * together)
     for first in range(0, rows, count):
         strip = numbers.rows(first, min(first + count, rows))
-        yield strip._replace(bits=read_again(strip.bits))
+        yield strip._replace(bits=in_memory(strip.bits))
         let_go(numbers.bits)
 
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.analysis.stored_tensors import read_again
+from mor_ref.analysis.large_tensors import strips_of
 from mor_ref.api.border import public
 from mor_ref.api.measures import Fills, differences
 from mor_ref.arrays import Numbers, let_go
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.mapped_files import in_memory
 
 _AT_ONCE = 1 << 20  # numbers: as binary64 they take eight mebibytes
 _LARGEST = float(np.finfo(np.float32).max)  # sums of products of four such numbers are finite
@@ -97,7 +98,8 @@ def layer_inputs(weight: Numbers, x: Numbers, name: str, weight_name: str) -> La
             )
         sums += (rows * rows).sum(axis=0)
     mean_squares = sums / samples
-    weighted, output = _squares(weight, [], x, mean_squares)
+    signals = [_squares(strip, [], x, mean_squares) for strip in strips_of(weight, 1)]
+    weighted, output = map(math.fsum, zip(*signals, strict=True))
     return LayerInputs(
         x,
         mean_squares,
@@ -135,7 +137,7 @@ def _rows_of(x: Numbers, count: int) -> Iterator[NDArray[np.float64]]:
     rows, columns = rows_and_columns(x.shape)
     for first in range(0, rows, max(count, 1)):
         last = min(first + max(count, 1), rows)
-        some = read_again(x.bits[first * columns : last * columns]).view(x.dtype)
+        some = in_memory(x.bits[first * columns : last * columns]).view(x.dtype)
         with np.errstate(invalid="ignore"):  # of a NaN, which is refused
             wide = some.astype(np.float64)
         yield wide.reshape(last - first, columns)

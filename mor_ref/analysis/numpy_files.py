@@ -4,25 +4,25 @@ import functools
 import math
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.analysis.stored_tensors import (
     BF16,
-    COPIED,
     NAMES,
     SkippedTensor,
     StoredTensor,
     Tensors,
-    readable_again,
+    read_from,
     reading,
 )
+from mor_ref.mapped_files import in_memory, state_of
 
 # NumPy has no name for the dtypes of ml_dtypes, and saves them as raw bytes.
 _SAVED_BF16 = np.dtype("V2")
@@ -38,10 +38,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a .npy file."""
+    """The header of a .npy file: of its array, and how many bytes come before the numbers.
+
+    The numbers of some arrays are in column-major order.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    start: int
+    is_by_columns: bool
 
     @property
     def holds_objects(self) -> bool:
@@ -62,7 +67,9 @@ class Header:
         """Return the array in row-major order, without a copy if it is already."""
         if self.numbers == BF16:
             array = array.view(BF16)
-        return np.asarray(array, self.numbers, order="C")
+        if array.dtype == self.numbers and array.flags.c_contiguous:
+            return array
+        return np.asarray(in_memory(array), self.numbers, order="C")
 
 
 def _header(stream: IO[bytes], size: int) -> Header:
@@ -70,19 +77,20 @@ def _header(stream: IO[bytes], size: int) -> Header:
     version = np.lib.format.read_magic(stream)
     try:
         if version == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            shape, is_by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
         elif version == (2, 0):
-            shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+            shape, is_by_columns, dtype = np.lib.format.read_array_header_2_0(stream)
         else:  # 3.0 is for the names of structured arrays
             raise ValueError(f"it is of version {version[0]}.{version[1]}")
     except MemoryError as error:  # of Python's parser, however much memory there is
         raise ValueError("its header is nested too deeply") from error
-    there, wanted = size - stream.tell(), math.prod(shape) * dtype.itemsize
+    start, wanted = stream.tell(), math.prod(shape) * dtype.itemsize
+    there = size - start
     if not dtype.hasobject and there != wanted:
         raise ValueError(
             f"shape {shape} of {dtype} takes {wanted} bytes, but {there} follow the header"
         )
-    return Header(shape, dtype)
+    return Header(shape, dtype, start, is_by_columns)
 
 
 def _refuse_objects(where: str, header: Header) -> None:
@@ -93,19 +101,23 @@ def _refuse_objects(where: str, header: Header) -> None:
         )
 
 
+def npy_array(path: Path) -> tuple[Header, Callable[[], NDArray[Any]]]:
+    """Return the header of a .npy file, and a reader of its array; refuse Python objects."""
+    with reading(path), path.open("rb") as stream:
+        state = state_of(stream.fileno())
+        header = _header(stream, state.size)
+    _refuse_objects(str(path), header)
+    shape = header.shape[::-1] if header.is_by_columns else header.shape
+    load = read_from(path, header.dtype, header.start, shape, state)
+    return header, (lambda: load().T) if header.is_by_columns else load
+
+
 def npy(file: str) -> Tensors:
     """Yield the tensor of a .npy file, which has the name of the file."""
-    path = Path(file)
-    with reading(path), path.open("rb") as stream:
-        header = _header(stream, path.stat().st_size)
-    _refuse_objects(file, header)
+    header, read = npy_array(Path(file))
 
     def load() -> NDArray[Any]:
-        with reading(path):
-            size = math.prod(header.shape) * header.dtype.itemsize
-            mode: Literal["r"] | None = "r" if size > COPIED else None
-            array = np.load(path, mmap_mode=mode, allow_pickle=False)
-            return header.plain(readable_again(array, path) if mode else array)
+        return header.plain(read())
 
     if header.is_taken:
         yield StoredTensor(file, header.shape, NAMES[header.numbers], load)

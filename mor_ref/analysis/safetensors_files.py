@@ -12,10 +12,11 @@ from mor_ref.analysis.stored_tensors import (
     SkippedTensor,
     StoredTensor,
     Tensors,
-    mapped,
     numbers_as_such,
+    read_from,
     reading,
 )
+from mor_ref.mapped_files import FileState, state_of
 
 _NAMES = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16"}
 _KINDS = {
@@ -29,20 +30,22 @@ _LENGTH = 8  # bytes of the length of the header
 
 
 class HeaderEntry(NamedTuple):
-    """A tensor of a file: its dtype and its shape, and the bytes before its numbers."""
+    """A tensor of a file: its dtype and its shape, the bytes before its numbers, and the file."""
 
     dtype: str
     shape: tuple[int, ...]
     offset: int
+    state: FileState
 
 
 def safetensors(file: str) -> Tensors:
     """Yield the tensors of a file, in the order of their names: layer 2 before layer 10."""
     path = Path(file)
-    for name, (dtype, shape, offset) in entries_of(path):
+    for name, (dtype, shape, offset, state) in entries_of(path):
         if dtype in _NAMES:
             known = _NAMES[dtype]
-            yield StoredTensor(name, shape, known, mapped(path, DTYPES[known], offset, shape))
+            load = read_from(path, DTYPES[known], offset, shape, state)
+            yield StoredTensor(name, shape, known, load)
         else:
             kind = _KINDS.get(dtype[:1], "no numbers")
             yield SkippedTensor(name, shape, dtype, f"it holds {kind}")
@@ -52,12 +55,16 @@ def entries_of(path: Path) -> list[tuple[str, HeaderEntry]]:
     """Return the tensors of a file by name, layer 2 before layer 10."""
     with reading(path):
         path.open("rb").close()  # the library says of any file that it cannot open: it is not there
+        state = state_of(path)
     with reading(path), safe_open(path, framework="numpy") as opened:  # checks all of the header
         names = sorted(opened.keys(), key=numbers_as_such)
         start, header = _header(path)
     found = ((name, header[name]) for name in names)
     return [
-        (name, HeaderEntry(one["dtype"], tuple(one["shape"]), start + one["data_offsets"][0]))
+        (
+            name,
+            HeaderEntry(one["dtype"], tuple(one["shape"]), start + one["data_offsets"][0], state),
+        )
         for name, one in found
     ]
 

@@ -5,13 +5,11 @@ import math
 import os
 import re
 import struct
-import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
 from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
@@ -22,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from mor_ref.mapped_files import ChangedFileError, FileState, in_memory, mapped
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 NAMES = {
     np.dtype(np.float64): "f64",
@@ -30,7 +30,7 @@ NAMES = {
     BF16: "bf16",
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
-COPIED = 1 << 24  # bytes of a tensor that is not mapped
+COPIED = 1 << 24  # bytes of a tensor that is read whole
 _SHOWN = 300  # characters of the reason of an error
 _NO_MEMORY = os.strerror(errno.ENOMEM)  # in the errors of libraries, whatever their types
 SMALL = "floats of so few bits that they are quantized already"
@@ -101,6 +101,8 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file in an error of reading it; the file may be whole if memory is lacking."""
     try:
         yield
+    except ChangedFileError:
+        raise
     except _UNREADABLE as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else error
         reason = " ".join(str(said).split())[:_SHOWN] or type(error).__name__
@@ -112,70 +114,26 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def mapped(
-    path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]
+def read_from(
+    path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], state: FileState
 ) -> Callable[[], NDArray[Any]]:
-    """Return a reader of numbers at a place of a file.
+    """Return a reader of the array at a place of a file, whose header was read in this state.
 
-    Those of a large tensor are read when they are looked at, or by `read_again`. Others are copied:
-    a file that gets shorter while it is mapped would end the process.
+    The numbers of a large array stay in the file, and `in_memory` reads parts of it.
     """
-    size = math.prod(shape)
 
     def load() -> NDArray[Any]:
         with reading(path):
-            if not size:
+            if not math.prod(shape):
                 return np.empty(shape, dtype)
-            if size * dtype.itemsize <= COPIED:
-                return _copied(path, dtype, offset, size).reshape(shape)
-            there = readable_again(np.memmap(path, dtype, "r", offset, size), path)
-            return np.asarray(there).reshape(shape)
+            return in_memory_if_small(mapped(path, dtype, offset, shape, state))
 
     return load
 
 
-class _MappedFile(np.memmap[Any, Any]):
-    """A mapped file, which stays open: a file that is opened by its name may be another one."""
-
-    stream: BufferedReader | None = None  # none in arrays that are made of this one
-
-
-def readable_again(there: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Return a mapped file whose parts `read_again` reads."""
-    mapped_file = there.view(_MappedFile)
-    mapped_file.stream = path.open("rb")
-    weakref.finalize(mapped_file, mapped_file.stream.close)
-    return mapped_file
-
-
-def read_again(part: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of a part of a mapped file, in order; other arrays as they are.
-
-    If the file has become shorter, this is an error in a sentence. To look at the part itself would
-    end the process.
-    """
-    whole: Any = part
-    while isinstance(whole, np.ndarray) and getattr(whole, "stream", None) is None:
-        whole = whole.base
-    if not isinstance(whole, _MappedFile) or whole.stream is None or not part.flags.c_contiguous:
-        return part
-    with reading(Path(whole.stream.name)):
-        offset = whole.offset + part.ctypes.data - whole.ctypes.data
-        content = _content(whole.stream, offset, part.nbytes)
-    return content.view(part.dtype).reshape(part.shape)
-
-
-def _copied(path: Path, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
-    with path.open("rb") as stream:
-        return _content(stream, offset, size * dtype.itemsize).view(dtype)
-
-
-def _content(stream: BufferedReader, offset: int, size: int) -> NDArray[np.uint8]:
-    stream.seek(offset)
-    content = np.empty(size, np.uint8)
-    if stream.readinto(content.data) < size:
-        raise ValueError("it has become shorter")
-    return content
+def in_memory_if_small(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a mapped array, which is read if it is small, or if its numbers are not aligned."""
+    return array if array.nbytes > COPIED and array.flags.aligned else in_memory(array)
 
 
 def name_shown(name: str) -> str:

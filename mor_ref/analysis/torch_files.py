@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from mor_ref.analysis.stored_tensors import SMALL, SkippedTensor, StoredTensor, Tensors, reading
-from mor_ref.arrays import numbers_from
+from mor_ref.analysis.stored_tensors import (
+    DTYPES,
+    SMALL,
+    SkippedTensor,
+    StoredTensor,
+    Tensors,
+    in_memory_if_small,
+    reading,
+)
+from mor_ref.mapped_files import FileState, in_memory, mapped_by_others, state_of
 
 _NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _GLOBAL = re.compile(r"GLOBAL (\S+)")  # a class or function, in torch's message
@@ -28,6 +37,8 @@ _MOST_AGAIN = 1 << 16  # items of shared dicts and lists, beyond those that the 
 
 def torch_tensors(file: str) -> Tensors:
     """Yield the tensors of a state_dict, or of nested ones, whose keys are joined by dots."""
+    with reading(Path(file)):
+        state = state_of(Path(file))
     loaded = _loaded(file)
     _check_nesting(loaded, file)
     _check_storages(loaded, file)
@@ -35,7 +46,7 @@ def torch_tensors(file: str) -> Tensors:
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         reason = _reason_against(tensor, dtype)
         if reason is None:
-            load = partial(_array, tensor)
+            load = partial(_array, Path(file), tensor, DTYPES[_NAMES[dtype]], state)
             yield StoredTensor(name, shape, _NAMES[dtype], load, is_of_optimizer)
         else:
             yield SkippedTensor(name, shape, dtype, reason)
@@ -172,6 +183,20 @@ def _reason_against(tensor: Any, dtype: str) -> str | None:
     return f"it holds {SMALL if tensor.is_floating_point() else 'integers'}"
 
 
-def _array(tensor: Any) -> NDArray[Any]:
-    numbers = numbers_from(tensor, "tensor")
-    return np.asarray(numbers.bits.view(numbers.dtype).reshape(numbers.shape))
+def _array(path: Path, tensor: Any, dtype: np.dtype[Any], state: FileState) -> NDArray[Any]:
+    """Return the numbers of a tensor, from the part of its storage that has them."""
+    import torch
+
+    if not tensor.numel():
+        return np.empty(tensor.shape, dtype)
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    first, count = tensor.storage_offset() * dtype.itemsize, (1 + last) * dtype.itemsize
+    pages = torch.tensor([], dtype=torch.uint8).set_(
+        tensor.untyped_storage(), first, (count,), (1,)
+    )
+    there = mapped_by_others(path, pages.numpy(), state).view(dtype)
+    if tensor.is_contiguous() and not tensor.is_neg():
+        return in_memory_if_small(there.reshape(tensor.shape))
+    steps = [step * dtype.itemsize for step in tensor.stride()]
+    found = np.ascontiguousarray(as_strided(in_memory(there), tensor.shape, steps))
+    return -found if tensor.is_neg() else found

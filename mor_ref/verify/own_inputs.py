@@ -20,6 +20,7 @@ from mor_ref.analysis.tensor_files import tensors_of
 from mor_ref.arrays import numbers_from
 from mor_ref.counts_in_words import counted, listed
 from mor_ref.golden.inputs.own_tensors import SOURCES, OwnTensor
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations.given_words import BITS, WORD
 
 _END, _EMPTY = f"/{WORD}", "it is empty"
@@ -100,7 +101,8 @@ def _rounded(name: str, load: Callable[[], Any]) -> NDArray[np.float32]:
     """Return a tensor of float64 as binary32 (QNT-004)."""
     numbers = numbers_from(load(), f"tensor {name!r}", _GIVEN)
     with np.errstate(all="ignore"):
-        return numbers.bits.view(np.float64).astype(np.float32).reshape(numbers.shape)
+        wide = in_memory(numbers.bits).view(np.float64)
+        return wide.astype(np.float32).reshape(numbers.shape)
 
 
 def _words_in(files: Iterable[str]) -> dict[str, Callable[[], Any]]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mor_ref.golden.generation.expected import with_expected
 from mor_ref.golden.inputs.own_tensors import unread_cases
-from mor_ref.golden.model.suite import Case, Size, Suite
+from mor_ref.golden.model.suite import Case, Size, Suite, case_in_memory
 from mor_ref.golden.store.suite_files import (
     described,
     file_of,
@@ -23,6 +23,7 @@ from mor_ref.golden.store.suite_files import (
     suite_bytes,
     write_manifest,
 )
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import Field
@@ -172,7 +173,7 @@ class OwnTensors:
             if len(group) == 1 and self._is_cut(group[0]):
                 yield SUITE, CaseInStrips(self.recipe.asked.operation, group.pop())
                 continue
-            yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
+            yield SUITE, [self._expected(case_in_memory(group.pop(0))) for _ in range(len(group))]
         if corners and CORNERS in suites:
             suite = _suite(CORNERS, self.recipe)
             yield CORNERS, [with_expected(suite, case) for case in corners]
@@ -252,7 +253,9 @@ def _corner(case: Case) -> Case:
     rows, columns = (_side_of_corner(n) for n in case.arrays["x"].shape)
     groups = case.parameters.get("groups", 1)
     columns = max(columns // groups, 1) * groups
-    corners = {name: array[:rows, :columns].copy() for name, array in case.arrays.items()}
+    corners = {
+        name: in_memory(array[:rows, :columns]).copy() for name, array in case.arrays.items()
+    }
     return replace(case, arrays=corners)
 
 

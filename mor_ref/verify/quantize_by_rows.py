@@ -13,7 +13,8 @@ import numpy as np
 
 from mor_ref.arrays import let_go
 from mor_ref.exact.errors import SUMS
-from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.suite import Case, case_in_memory
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.call import Arrays, Parameters
@@ -100,11 +101,11 @@ def strips_of(operation: str, case: Case) -> Iterator[tuple[int, Case]]:
     count = rows_at_once(operation, case.parameters, x.shape)
     parameters = None if count is None else _with_amax(operation, case, count)
     if count is None or parameters is None:
-        yield 0, case
+        yield 0, case_in_memory(case)
         return
     for first in range(0, len(x), count):
         rows = slice(first, first + count)
-        arrays = {name: array[rows] for name, array in case.arrays.items()}
+        arrays = {name: in_memory(array[rows]) for name, array in case.arrays.items()}
         yield first, Case(case.name, dict(parameters), arrays)
 
 
@@ -148,7 +149,8 @@ def amax_of(operation: str, case: Case, count: int = AT_ONCE) -> float:
     x, largest, whole = case.arrays["x"], 0.0, OPERATIONS[operation].whole_amax
     with_infinity = whole is not None and whole.counts_infinity
     for first in range(0, len(x), count):
-        numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))
+        rows = in_memory(x[first : first + count])
+        numbers = np.abs(tensor_of(rows, case.parameters["source"]))
         counts = ~np.isnan(numbers) if with_infinity else np.isfinite(numbers)
         largest = max(largest, float(np.max(numbers, initial=0, where=counts)))
         let_go(x)

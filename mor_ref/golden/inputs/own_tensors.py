@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import numbers_from, unsigned_from
 from mor_ref.definitions.blocks import check_groups, rows_and_columns
 from mor_ref.golden.model.suite import Case
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.given_words import WORD
 from mor_ref.recipes import OwnRecipe, rungs_of
@@ -49,7 +50,10 @@ class OwnCase:
         return self.shape[0] * self.shape[1]
 
     def read(self) -> Case:
-        """Return the case, with the tensor as rows and columns (BLK-001)."""
+        """Return the case, with the tensor as rows and columns (BLK-001).
+
+        The numbers of a large tensor may stay in its file: `case_in_memory` reads them.
+        """
         numbers = numbers_from(self.tensor.load(), f"tensor {self.tensor.name!r}")
         arrays = {"x": self._folded(numbers.bits)}
         if self.recipe.n_random_bits is not None:
@@ -58,7 +62,9 @@ class OwnCase:
 
     def _folded(self, array: NDArray[Any]) -> NDArray[Any]:
         folded = array.reshape(rows_and_columns(self.tensor.shape))
-        return np.ascontiguousarray(folded.T) if self.recipe.axis == "columns" else folded
+        if self.recipe.axis != "columns":
+            return folded
+        return np.ascontiguousarray(in_memory(folded).T)
 
     def _words(self, bits: int) -> NDArray[Any]:
         named = f"{self.tensor.name}/{WORD}"

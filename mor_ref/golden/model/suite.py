@@ -7,6 +7,7 @@ from typing import Any
 
 from mor_ref.argument_checks import known_name
 from mor_ref.golden.model.views import SEPARATOR
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.operations.fields import Field, Fields
@@ -19,6 +20,11 @@ class Case:
     name: str
     parameters: Parameters
     arrays: Arrays
+
+
+def case_in_memory(case: Case) -> Case:
+    """Return a case with the numbers of its arrays that are in files."""
+    return replace(case, arrays={name: in_memory(one) for name, one in case.arrays.items()})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
-from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.suite import Case, case_in_memory
 
 Answer = Mapping[str, Any]
 
@@ -80,8 +80,8 @@ class Candidate(ABC):
         """Return the candidate's fields of a case; the arrays of the case are the inputs alone."""
 
     def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """Return the fields of a case; those in files need not be read yet."""
-        return self.answer(suite, operation, case)
+        """Return the fields of a case; neither those nor the inputs in files need be read yet."""
+        return self.answer(suite, operation, case_in_memory(case))
 
     def __enter__(self) -> Self:
         return self

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.argument_checks import error_text
 from mor_ref.golden.model.suite import Case
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations.call import Arrays, Parameters
 from mor_ref.verify.candidates.candidate import (
     NO_REMARKS,
@@ -25,7 +27,6 @@ from mor_ref.verify.candidates.candidate import (
     Remarks,
     is_name,
 )
-from mor_ref.verify.candidates.changeable import to_be_changed
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
@@ -57,7 +58,7 @@ class PythonFunction(Candidate):
 
     def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the arrays that the function filled, which are compared before its next call."""
-        inputs = {name: to_be_changed(array) for name, array in case.arrays.items()}
+        inputs = {name: _to_be_changed(array) for name, array in case.arrays.items()}
         return self.called(suite, operation, replace(case, arrays=inputs))
 
     def called(self, suite: str, operation: str, case: Case) -> Answer | None:
@@ -114,6 +115,12 @@ class PythonFunction(Candidate):
         return {
             name if is_name(name) else ascii(name)[:_SHOWN]: _array(given) for name, given in items
         }
+
+
+def _to_be_changed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers that a function may change: a copy."""
+    found = in_memory(array)
+    return array.copy() if found is array else found
 
 
 def _takes_three(function: Callable[..., Any]) -> bool:

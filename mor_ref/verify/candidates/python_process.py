@@ -9,7 +9,6 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self
@@ -25,7 +24,6 @@ from mor_ref.verify.candidates.candidate import (
     NoAnswer,
     Remarks,
 )
-from mor_ref.verify.candidates.changeable import PlaceInFile, place_in_file
 from mor_ref.verify.candidates.fresh_process import pipe_of_answers, started
 from mor_ref.verify.candidates.own_process import CandidateInProcess, EndedError, OwnProcess
 from mor_ref.verify.candidates.python_function import PythonFunction, imported_function
@@ -47,10 +45,7 @@ class PythonProcess(CandidateInProcess["_Process"]):
         return self
 
     def _asked(self, process: "_Process", suite: str, operation: str, case: Case) -> Answer | None:
-        arrays: dict[str, Any] = {
-            name: place_in_file(array) or array for name, array in case.arrays.items()
-        }
-        question = "called", (suite, operation, replace(case, arrays=arrays))
+        question = "called", (suite, operation, case)
         found: Answer | None = process.ask(question, self._seconds)
         return found
 
@@ -161,11 +156,7 @@ def serve(questions: IO[bytes]) -> None:
             _reply(answers, name, "its remarks", candidate[0].remarks)
             continue
         suite, operation, case = arguments
-        arrays = {
-            key: array.mapped() if isinstance(array, PlaceInFile) else array
-            for key, array in case.arrays.items()
-        }
-        called = partial(candidate[0].called, suite, operation, replace(case, arrays=arrays))
+        called = partial(candidate[0].called, suite, operation, case)
         _reply(answers, name, f"case {case.name!r} of suite {suite!r}", called)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+from numpy.typing import NDArray
 
-from mor_ref.arrays import let_go
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
+from mor_ref.mapped_files import ChangedFileError, in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
@@ -72,7 +72,10 @@ class ResultsDirectory(Candidate):
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields that the files of the suite have for the case."""
         found = self.unread(suite, operation, case)
-        return found and {name: _read(array) for name, array in found.items()}
+        return found and {
+            name: array if isinstance(array, NoArray) else read_part(array)
+            for name, array in found.items()
+        }
 
     def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields for the case; those of safetensors are not read yet."""
@@ -204,10 +207,10 @@ def _suffix(file: Path) -> str:
     return file.suffix.lower()
 
 
-def _read(array: Any) -> Any:
-    """Return an array that is read from its file, whose pages do not stay in memory."""
-    if isinstance(array, NoArray):
-        return array
-    found = np.array(array)
-    let_go(array)
-    return found
+def read_part(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a part of an array of results, which may be in a file; else it is a copy."""
+    try:
+        found = in_memory(array)
+    except ChangedFileError as error:
+        raise CandidateError(str(error), "suite") from error
+    return found.copy() if found is array else found

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.argument_checks import known_name
 from mor_ref.counts_in_words import counted
 from mor_ref.golden.model.suite import Case
+from mor_ref.mapped_files import in_memory
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS, format_meant
 from mor_ref.verify.candidates.candidate import Answer
@@ -81,7 +82,7 @@ def has_outside(case: Case, domain: Domain) -> bool:
     """Return whether a number of a tensor is outside a domain; few rows are looked at at a time."""
     x = case.arrays["x"]
     step = max(1, _AT_ONCE // x.shape[1])
-    rows = (x[k : k + step] for k in range(0, len(x) if domain != "all" else 0, step))
+    rows = (in_memory(x[k : k + step]) for k in range(0, len(x) if domain != "all" else 0, step))
     return any(not _is_right(some, case.parameters["source"], domain).all() for some in rows)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.golden.store.suite_files import read_suite
+from mor_ref.mapped_files import in_memory
 from mor_ref.mistakes.catalogue import id_of
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.candidates.by_name import candidate_named
@@ -23,6 +24,7 @@ from mor_ref.verify.candidates.candidate import (
     Remarks,
 )
 from mor_ref.verify.candidates.fresh_process import outcome_of_candidate
+from mor_ref.verify.candidates.results_directory import read_part
 from mor_ref.verify.comparing.changed_answers import cases_to_repeat, is_same_answer
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import (
@@ -262,4 +264,4 @@ def _is_same(given: Any, right: Unsigned) -> bool:
     if right.ndim == 0:
         return np.array_equal(array, right)
     rows = (slice(k, k + step) for k in range(0, len(right), step))
-    return all(np.array_equal(array[some], right[some]) for some in rows)
+    return all(np.array_equal(read_part(array[some]), in_memory(right[some])) for some in rows)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from mor_ref.arrays import let_go
-from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.suite import Case, case_in_memory
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Candidate, NoArray
+from mor_ref.verify.candidates.results_directory import read_part
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Strip
 from mor_ref.verify.comparing.integers import taken
@@ -43,14 +44,16 @@ class CaseInStrips:
 
     def whole(self) -> Case:
         """Return the case with the fields that the engine computes."""
-        found = OPERATIONS[self.operation].engine(self.case.parameters, self.case.arrays)
-        return replace(self.case, arrays={**self.case.arrays, **found})
+        case = case_in_memory(self.case)
+        found = OPERATIONS[self.operation].engine(case.parameters, case.arrays)
+        return replace(case, arrays={**case.arrays, **found})
 
     def strips(self, candidate: Candidate, answered: Evidence) -> Iterator[Evidence]:
         """Yield the answer to the case strip by strip; it is whole if a field is in a layout."""
         answer = answered.answers[self.case.name]
         if any(SEPARATOR in name for name in answer):
-            yield replace(answered, cases=[self.whole()])
+            whole = {name: _whole(array) for name, array in answer.items()}
+            yield replace(answered, cases=[self.whole()], answers={self.case.name: whole})
             return
         engine = OPERATIONS[self.operation].engine
         problems = {} if candidate.is_engine else self._problems(answer)
@@ -84,6 +87,8 @@ class CaseInStrips:
             if given is None or (right.size == 1 and np.ndim(given) == 0):
                 continue
             size = field.dtype.itemsize
+            if isinstance(given, np.ndarray) and given.dtype.kind == "i" and given.itemsize != size:
+                given = read_part(given)  # its least integer is looked for
             problem = problem_of(taken(declared.field(name), size, parameters, given), right)
             if problem is not None:
                 found[name] = problem
@@ -118,7 +123,13 @@ class CaseInStrips:
                 start, shape = places[name]
                 size = len(arrays[name])
                 is_own = array.shape == shape and array.shape != arrays[name].shape
-                yield name, np.array(array[start : start + size] if is_own else array)
-                let_go(array)
-            elif name in places or name not in self._fields:
+                yield name, read_part(array[start : start + size] if is_own else array)
+            elif name in places:
+                yield name, _whole(array)
+            elif name not in self._fields:
                 yield name, array
+
+
+def _whole(given: Any) -> Any:
+    """Return a field of an answer; an array of a file is read."""
+    return read_part(given) if isinstance(given, np.ndarray) else given
