@@ -1,5 +1,6 @@
 """A user's own tensors: quantized, and verified under a recipe."""
 
+import json
 import struct
 import sys
 import weakref
@@ -25,6 +26,7 @@ from mor_ref.recipes import Asked, Situation, as_tensor_recipe, own_recipe, rung
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
+from mor_ref.verify.reporting.report_files import as_json
 from mor_ref.verify.reporting.text import suite_lines
 
 RECIPES = ["e4m3:gam:8x16", "mxfp8:rceil", "nvfp4:te:1x16", "mor:three_way", "mor:nvfp4:e8m0"]
@@ -582,3 +584,21 @@ def test_tensors_that_no_recipe_takes_are_named_and_the_others_done(run, tmp_pat
         "inputs have no tensor that a recipe takes: ids (3 I64): it holds integers; none ("
         in errors
     )
+
+
+def test_a_report_says_how_many_expected_bits_are_from_the_engine():
+    """Those of tensors of more than 16,384 numbers, whatever the candidate answers."""
+    small, large = np.ones((128, 128), np.float32), np.ones((128, 129), np.float32)
+
+    def nothing(*_given):
+        return None
+
+    said = "the expected bits of 2 large tensors are those of the engine, not of the exact model"
+    given = {"a": small, "b": large, "c": large}
+    for candidate in ("numba", nothing):
+        report = mor_ref.verify(candidate, inputs=given, recipe="mxfp8")
+        assert said in str(report).splitlines()
+        assert json.loads(as_json(report))["expected_from_engine"] == 2
+    report = mor_ref.verify("numba", inputs={"a": small}, recipe="mxfp8")
+    assert "engine" not in str(report)
+    assert json.loads(as_json(report))["expected_from_engine"] == 0

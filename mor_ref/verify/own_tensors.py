@@ -136,8 +136,13 @@ class OwnTensors:
         known, optional = tuple(entries), frozenset({CORNERS})
         return Suites(
             Path(), entries, known, MOST_DIAGNOSED, named, parts, skipped, of_rungs, optional,
-            self.inputs.rounded,
+            self.inputs.rounded, self._from_engine,
         )  # fmt: skip
+
+    @property
+    def _from_engine(self) -> int:
+        """The count of the tensors whose expected bits are those of the engine."""
+        return len(self.sizes) - len(self.exact)
 
     def _entry(self, suite: Suite, cases: list[str]) -> Entry:
         """Return the entry of a manifest about a suite."""
@@ -202,7 +207,8 @@ class OwnTensors:
         found = suites_in(directory)
         named, skipped = self.inputs.named, self.inputs.skipped
         found = replace(found, named=named, skipped=skipped, optional=frozenset({CORNERS}))
-        return replace(found, most_diagnosed=MOST_DIAGNOSED, rounded=self.inputs.rounded)
+        found = replace(found, most_diagnosed=MOST_DIAGNOSED, rounded=self.inputs.rounded)
+        return replace(found, expected_from_engine=self._from_engine)
 
     def _expected(self, case: Case) -> Case:
         if case.name in self.exact:

@@ -59,9 +59,17 @@ def lines(verification: Verification) -> Iterator[str]:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
+    yield from _of_tensors(verification)
+    yield from summary(verification)
+
+
+def _of_tensors(verification: Verification) -> Iterator[str]:
+    """Yield what holds for a user's tensors, whatever the candidate answers."""
+    if verification.expected_from_engine:
+        large = counted(verification.expected_from_engine, "large tensor")
+        yield f"the expected bits of {large} are those of the engine, not of the exact model"
     yield from lines_of_rounded(verification.rounded)
     yield from lines_of_skipped(verification.skipped)
-    yield from summary(verification)
 
 
 def summary(verification: Verification) -> Iterator[str]:

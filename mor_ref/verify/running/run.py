@@ -29,7 +29,8 @@ class Verification(Outcome):
     `cases_not_asked`, and `why_not_asked` says why. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
     `skipped` are the tensors of a user that no recipe takes, and `rounded` the names of those of
-    float64, which were rounded first.
+    float64, which were rounded first. The expected bits of so many tensors are
+    `expected_from_engine`, and not from the exact model.
     """
 
     candidate: str
@@ -44,6 +45,7 @@ class Verification(Outcome):
     cases_not_asked: int = 0
     why_not_asked: str = ""
     rounded: tuple[str, ...] = ()
+    expected_from_engine: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -185,6 +187,7 @@ def _verification(
         conformance(standings, entries, max(len(suites.known), len(entries))),
         skipped=suites.skipped,
         rounded=suites.rounded,
+        expected_from_engine=suites.expected_from_engine,
     )
 
 

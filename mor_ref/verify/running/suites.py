@@ -20,8 +20,9 @@ class Suites:
     mismatches in more than so many numbers of a suite are not diagnosed. `named` is how a report
     names the suites, if they are not in a directory, and `parts` how many parts they come in.
     `skipped` are the tensors of a user that no recipe takes, and `rounded` the names of those of
-    float64. Suites `of_rungs` count if a candidate
-    has answers to them, and `optional` ones if files of results have them.
+    float64. The expected bits of so many tensors are `expected_from_engine`, and not from the exact
+    model. Suites `of_rungs` count if a candidate has answers to them, and `optional` ones if files
+    of results have them.
     """
 
     directory: Path
@@ -34,6 +35,7 @@ class Suites:
     of_rungs: Mapping[str, Entry] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     rounded: tuple[str, ...] = ()
+    expected_from_engine: int = 0
 
     def of_files(self, there: Collection[str]) -> "Suites":
         """Return the suites without optional ones that are not among those of files."""
