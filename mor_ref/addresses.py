@@ -21,8 +21,8 @@ def rule_path(rule: str) -> str:
 def cause_path(cause: str) -> str:
     """Return the path of a cause of mismatches.
 
-    >>> cause_path("ties_away")
-    'causes/ties_away'
+    >>> cause_path("ENC-003/ties-away")
+    'causes/ENC-003/ties-away'
     """
     return f"causes/{cause}"
 
@@ -46,7 +46,7 @@ def on_site(path: str) -> str:
 def see(paths: Iterable[str]) -> str:
     """Return where to read about rules and causes, as a line of a report.
 
-    >>> see([cause_path("ties_away"), rule_path("ENC-003")])
-    'see on the site: causes/ties_away, spec/ENC-003'
+    >>> see([cause_path("ENC-003/ties-away"), rule_path("ENC-003")])
+    'see on the site: causes/ENC-003/ties-away, spec/ENC-003'
     """
     return f"{_SEE}: {', '.join(map(on_site, paths))}"

@@ -18,9 +18,10 @@ import structural_faults
 import tired_kernels
 from put_aside import put_aside
 from test_wrong_kernels import SUITES, cases_of, first_difference
-from wrong.causes import OF_MX, OF_SCALES
+from wrong.causes import OF_ENCODER, OF_MX, OF_SCALES
 
 from mor_ref import golden
+from mor_ref.definitions.formats import encoding_profiles
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.witnesses import Entries
 from mor_ref.golden.suites import SUITES as MADE
@@ -50,6 +51,11 @@ def former_ids(*chapters):
     )
 
 
+_OF_LIBRARIES_AND_PROCESSORS = (
+    *(f"encode_as_{library}" for library in encoding_profiles),
+    "nan_payload_kept",
+    "nan_payload_kept_on_x86",
+)
 CHAPTERS = {
     "scales": Chapter(
         ("scaling", "powers", "ratios", "mantissas"),
@@ -57,6 +63,13 @@ CHAPTERS = {
         r"e\dm\d:",
         ("quantize_blocks", "quantize", "policies"),
         OF_SCALES,
+    ),
+    "encoder": Chapter(
+        ("encoders", "stochastic", "decoders"),
+        (*former_ids("ENC", "DEC", "ART"), *_OF_LIBRARIES_AND_PROCESSORS),
+        r"none$",
+        ("encode", "encode_presets", "encode_stochastic", "decode"),
+        OF_ENCODER,
     ),
     "mx": Chapter(
         ("mx_scales", "mx_rounded", "mx_elements", "mx_integers", "mx_launches", "mx_specials"),

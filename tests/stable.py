@@ -36,7 +36,7 @@ from mor_ref.cli import app, exhaustive, golden
 from mor_ref.cli.statuses import VERDICT_STATUSES, Status
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import Digest, bundled_digests
 from mor_ref.golden.generation.mistakes_shown import InSuite
@@ -438,7 +438,7 @@ def _with_faults(other: str) -> dict[str, _Call]:
 
 
 def _deviating(operation: str, parameters: Any, inputs: Any) -> Any:
-    with applied(DEVIATIONS["ties_away"]):
+    with applied(CAUSES["ENC-003/ties-away"]):
         return OPERATIONS[operation].exact(parameters, inputs)
 
 

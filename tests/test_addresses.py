@@ -81,11 +81,11 @@ def test_explain_prints_the_address_of_the_rule(monkeypatch):
 
 def test_a_report_has_the_addresses_of_what_it_names():
     """Those of the explanation, or of the rules of the first mismatching field."""
-    found = on(deviating("ties_away"), "encode_stochastic", "quantize_steps")
+    found = on(deviating("ENC-003/ties-away"), "encode_stochastic", "quantize_steps")
     said = list(text.lines(found))
-    assert "    see on the site: causes/ties_away, spec/ENC-003" in said
+    assert "    see on the site: causes/ENC-003/ties-away, spec/ENC-003" in said
     recorded = json.loads(as_json(found))["addresses"]
-    assert recorded["ties_away"] == "causes/ties_away"
+    assert recorded["ENC-003/ties-away"] == "causes/ENC-003/ties-away"
     assert recorded["ENC-003"] == "spec/ENC-003"
     assert recorded["QNT-001"] == "spec/QNT-001"
 

@@ -139,7 +139,7 @@ def test_another_mistake_is_named_as_if_the_nans_were_the_expected_ones():
     assert not strict.diagnosis.suites[0].is_explained
     assert allowed.diagnosis.suites[0].is_explained
     (explanation,) = allowed.diagnosis.suites[0].explanations
-    assert explanation.deviations == ("ties_away",)
+    assert explanation.deviations == ("ENC-003/ties-away",)
 
 
 def test_other_words_are_refused():

@@ -67,7 +67,7 @@ def with_nan(bits, *fields):
 
 @pytest.mark.tier("full")
 @pytest.mark.parametrize(
-    ("bits", "name"), [(QUIET, "nan_is_7fc00000"), (OF_X86, "nan_is_ffc00000")]
+    ("bits", "name"), [(QUIET, "ART-003/nan-7fc00000"), (OF_X86, "ART-003/nan-ffc00000")]
 )
 def test_other_bits_of_nan_are_named(bits, name):
     """ART-003, DEC-002: and it is said that nothing else differs."""
@@ -169,7 +169,7 @@ def test_torchao_is_explained_whole():
     """MXS-006, MXS-007: by its ways with code 0, with logarithms and with NaN, and by no other."""
     found = on(mx_by_torchao, "mx_blocks")
     (explained,) = causes(found).values()
-    assert explained[0] == ("mx_as_torchao", "nan_is_7fc00000")
+    assert explained[0] == ("mx_as_torchao", "ART-003/nan-7fc00000")
     assert all(names[0] == "mx_as_torchao" for names in explained)
 
 
@@ -304,7 +304,7 @@ def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
     """A wrong cause that explains it as well is not named in its place."""
 
     def both(operation, parameters, inputs):
-        with applied(DEVIATIONS["mx_as_torchao"], DEVIATIONS["nan_is_ffc00000"]):
+        with applied(DEVIATIONS["mx_as_torchao"], CAUSES["ART-003/nan-ffc00000"]):
             found = right(operation, parameters, inputs)
         return {name: found[name] for name in ("scale", "code", "y")}
 
@@ -323,7 +323,7 @@ def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
 @pytest.mark.tier("full")
 def test_two_that_explain_all_between_them_are_tried_first(monkeypatch):
     """NaN in one row, scale code 0 in another; a tensor so large that few pairs are tried."""
-    names = "mx_rceil_leaves_code_0_unscaled", "nan_is_7fc00000"
+    names = "mx_rceil_leaves_code_0_unscaled", "ART-003/nan-7fc00000"
 
     def both(operation, parameters, inputs):
         with applied(*(CAUSES[name] for name in names)):
@@ -398,7 +398,7 @@ def test_a_part_is_a_guess_with_its_share():
     """Never a cause."""
 
     def odd(operation, parameters, inputs):
-        with applied(DEVIATIONS["ties_away"]):
+        with applied(CAUSES["ENC-003/ties-away"]):
             found = right(operation, parameters, inputs)
         found["code"] = found["code"] ^ (np.arange(len(found["code"])) % 50 == 3)
         return found
@@ -406,7 +406,7 @@ def test_a_part_is_a_guess_with_its_share():
     found = on(odd, "quantize_steps")
     text = "\n".join(report.lines(found))
     best = found.diagnosis.suites[0].explanations[0]
-    assert f"; `ties_away` (rule ENC-003) explains {report.share(best)}: all " in text
+    assert f"; `ENC-003/ties-away` (rule ENC-003) explains {report.share(best)}: all " in text
     assert f"({best.explained:,} of {best.of:,})" in text
     assert "explained by" not in text
     page = report_files.as_html(found)

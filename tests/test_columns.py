@@ -82,7 +82,7 @@ def test_numbers_are_finite_if_no_number_is_special(special):
 
 
 NAMES = ("tail_not_masked", "edge_blocks_dropped", "edge_blocks_repeat_the_last",
-         "blocks_down_columns", "read_by_columns", "ties_away", "shared_infinity_saturates",
+         "blocks_down_columns", "read_by_columns", "ENC-003/ties-away", "shared_infinity_saturates",
          "NVF-002+MXS-002/amax-infinities-left-out",
          "SCL-001+NVF-002+MXS-002/amax-infinities-largest")  # fmt: skip
 DIGESTED = [

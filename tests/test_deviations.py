@@ -201,9 +201,9 @@ def test_a_deviation_of_another_domain_has_no_witness():
 
 def test_they_end_with_their_block():
     fmt = formats["e4m3"]
-    with applied(DEVIATIONS["truncation"]):
+    with applied(CAUSES["ENC-003/truncated"]):
         assert exact.encode(0.3, fmt) == 0x29
-        with pytest.raises(ZeroDivisionError), applied(DEVIATIONS["ties_away"]):
+        with pytest.raises(ZeroDivisionError), applied(CAUSES["ENC-003/ties-away"]):
             raise ZeroDivisionError
         assert exact.encode(0.3, fmt) == 0x29
     assert exact.encode(0.3, fmt) == 0x2A
@@ -217,11 +217,19 @@ def test_two_of_different_steps_act_together():
 
 
 def test_two_of_one_step_apply_in_turn():
-    first, second = DEVIATIONS["negative_zero_lost"], DEVIATIONS["subnormal_codes_flushed"]
-    with applied(first, second):
-        assert exact.encode(-(2.0**-9), formats["e4m3"]) == 0x80  # flushed after zero lost its sign
-    with applied(second, first):
+    zeros, flushed = CAUSES["ENC-011/negative-zero-lost"], CAUSES["ENC-002/subnormals-flushed"]
+    with applied(zeros, flushed):
         assert exact.encode(-(2.0**-9), formats["e4m3"]) == 0x00
+    with applied(flushed, zeros):
+        assert exact.encode(-(2.0**-9), formats["e4m3"]) == 0x80  # flushed after zero lost its sign
+
+
+def test_two_at_other_places_of_one_step_act_together():
+    below, inputs = CAUSES["ENC-002/below-smallest-zero"], CAUSES["ENC-001/inputs-through-bf16"]
+    for both, code in (((below,), 0), ((inputs,), 1), ((below, inputs), 0), ((inputs, below), 0)):
+        with applied(*both):
+            assert exact.encode(2.0**-9 * (1 - 2.0**-20), formats["e4m3"]) == code
+            assert exact.encode(1.0625 + 2.0**-20, formats["e4m3"]) == 0x38 + (inputs not in both)
 
 
 def steps_called():

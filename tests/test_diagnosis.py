@@ -113,8 +113,8 @@ def test_whole_suites_distinguish_a_planted_deviation_from_all_others(name):
 @pytest.mark.parametrize(
     ("names", "suites"),
     [
-        (("ties_away", "dequantized_twice"), ["quantize_steps"]),
-        (("stochastic_with_greater", "negative_zero_lost"), ["encode_stochastic"]),
+        (("ENC-003/ties-away", "dequantized_twice"), ["quantize_steps"]),
+        (("ENC-005/threshold-without-equals", "ENC-011/negative-zero-lost"), ["encode_stochastic"]),
         (("SCL-002/significand-truncated", "GAM-003/comparison-never"), ["scale_steps"]),
     ],
 )
@@ -136,7 +136,7 @@ def test_every_nan_with_the_sign_bit_is_named():
         answers[case.name] = {**case.arrays, "code": wrong}
     fields = fields_of(MANIFEST["encode"])
     (found,) = diagnose([Evidence("encode", "encode", fields, cases, answers)]).suites
-    assert explanations(found) == [{"nan_is_negative", "signed_nan_is_negative"}]
+    assert explanations(found) == [{"ENC-009/nan-negative", "ENC-007+ENC-010/nan-negative"}]
 
 
 @pytest.mark.tier("full")
@@ -208,7 +208,7 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
     """One entry more that is wrong: most is explained, and the report says how much."""
 
     def function(operation, parameters, inputs):
-        with applied(DEVIATIONS["ties_away"]):
+        with applied(CAUSES["ENC-003/ties-away"]):
             found = dict(OPERATIONS[operation].exact(parameters, inputs))
         found["y"] = found["y"].copy()
         found["y"][7] ^= 0x00012345
@@ -217,19 +217,19 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
     found = verify(PythonFunction("two", function), suites_in(bundled_files(), ["quantize_steps"]))
     (diagnosis,) = found.diagnosis.suites
     (best,) = diagnosis.explanations
-    assert best.deviations == ("ties_away",)
+    assert best.deviations == ("ENC-003/ties-away",)
     assert (best.is_whole, best.is_of_sample) == (False, False)
     assert (best.explained, best.of) == (diagnosis.mismatches - 5, diagnosis.mismatches)
     text = "\n".join(report.lines(found))
     assert "no known mistake explains the " in text
-    assert "; `ties_away` (rule ENC-003) explains 99.9 % of them (" in text
+    assert "; `ENC-003/ties-away` (rule ENC-003) explains 99.9 % of them (" in text
     assert f": all {best.of_fields:,} of code" in text
     assert "the first mismatch that it leaves: case e2m1, field y, at [7]" in text
     (record,) = json.loads(report_files.as_json(found))["diagnosis"]["suites"]
     assert (record["is_large"], record["untried"]) == (False, 0)
     assert record["explanations"] == [
         {
-            "deviations": ["ties_away"],
+            "deviations": ["ENC-003/ties-away"],
             "rules": ["ENC-003"],
             "explained": best.explained,
             "of": best.of,
@@ -241,7 +241,7 @@ def test_a_mistake_next_to_a_known_one_is_not_claimed():
             "fields": list(best.fields),
             "of_fields": best.of_fields,
             "is_displaced": False,
-            "summaries": [DEVIATIONS["ties_away"].summary],
+            "summaries": [CAUSES["ENC-003/ties-away"].summary],
         }
     ]
 
@@ -252,7 +252,7 @@ def with_another_mistake_in_a_large_case():
     ordinary = [case for case in cases if case.parameters["source"] == "bf16"]
     small = [case for case in ordinary if size_of(case) == 360][:12]
     (large,) = [case for case in cases if size_of(case) == 1152][:1]
-    found = answered("ties_away", "mx", [*small, large])
+    found = answered("ENC-003/ties-away", "mx", [*small, large])
     code = found.answers[large.name]["code"]
     wrong = {"code": code ^ (np.arange(code.shape[1]) % 7 == 3)}
     return replace(found, answers=found.answers | {large.name: found.answers[large.name] | wrong})
@@ -272,7 +272,7 @@ def test_what_explains_small_cases_alone_is_not_claimed():
     found = with_another_mistake_in_a_large_case()
     (diagnosis,) = diagnose([found]).suites
     (best,) = diagnosis.explanations
-    assert best.deviations == ("ties_away",)
+    assert best.deviations == ("ENC-003/ties-away",)
     assert not diagnosis.is_explained
     assert 0 < best.explained < best.of == diagnosis.mismatches
     assert "no known mistake explains the " in said(diagnosis)
@@ -299,7 +299,7 @@ def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
     """One entry of thousands by a known deviation: its share would be shown as 0.0 %."""
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     case = max(golden.load("quantize_steps"), key=size_of)
-    found = answered("ties_away", "quantize_steps", [case])
+    found = answered("ENC-003/ties-away", "quantize_steps", [case])
     answer = found.answers[case.name]
     (first, *_) = np.flatnonzero(answer["code"] != case.arrays["code"])
     wrong = {name: array.copy() for name, array in case.arrays.items() if name in answer}
@@ -335,21 +335,21 @@ def test_a_share_is_100_percent_only_if_it_is_all():
 def test_a_guess_that_explains_all_says_why_it_is_one(how, why):
     """Also each further guess that is as good."""
     alone = Explanation(
-        ("truncation",), ("ENC-003",), 8, 8, is_whole=False, summaries=("Truncates.",)
+        ("ENC-003/truncated",), ("ENC-003",), 8, 8, is_whole=False, summaries=("Truncates.",)
     )
     one = replace(alone, **how)
-    other = replace(one, deviations=("ties_away",))
+    other = replace(one, deviations=("ENC-003/ties-away",))
     lines = list(
         report.diagnosis_lines(SuiteDiagnosis("encode", 20, (one, other)), comparable=True)
     )
-    assert lines[0].endswith(f"; a guess: `truncation` (rule ENC-003) explains {why}")
-    assert f"  a guess as good: `ties_away` (rule ENC-003) explains {why}" in lines
+    assert lines[0].endswith(f"; a guess: `ENC-003/truncated` (rule ENC-003) explains {why}")
+    assert f"  a guess as good: `ENC-003/ties-away` (rule ENC-003) explains {why}" in lines
 
 
 @pytest.mark.tier("full")
 def test_what_would_make_other_mismatches_is_not_claimed():
     """A deviation in every other row: it explains all that differs, and more would differ."""
-    found = whole_of("ties_away", "quantize_steps")
+    found = whole_of("ENC-003/ties-away", "quantize_steps")
     right = {case.name: case.arrays for case in found.cases}
     answers = {
         case: {
@@ -363,7 +363,7 @@ def test_what_would_make_other_mismatches_is_not_claimed():
     count = f"{diagnosis.mismatches:,} mismatches"
     assert said(diagnosis).startswith(
         f"no known mistake explains the {count} and makes no others; a guess: "
-        f"`ties_away` (rule ENC-003) explains 100.0 % of them ({diagnosis.mismatches:,} of "
+        f"`ENC-003/ties-away` (rule ENC-003) explains 100.0 % of them ({diagnosis.mismatches:,} of "
         f"{diagnosis.mismatches:,}), but would make others as well"
     )
 
@@ -399,7 +399,7 @@ def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
     assert said(diagnosis).endswith(
         f"; the search ended after 20,000 elements, and {diagnosis.untried:,} pairs were not tried"
     )
-    assert "pairs of mistakes tried: a part of those that include `ties_away` or `" in said(
+    assert "pairs of mistakes tried: a part of those that include `ENC-003/ties-away` or `" in said(
         diagnosis
     )
 
@@ -418,10 +418,10 @@ def in_format(name, fmt, *suites):
 @pytest.mark.tier("full")
 def test_an_explanation_says_where_it_does_not_hold():
     """Other cases of the suite match, which the deviation would change as well."""
-    found = in_format("ties_away", "e5m2", "quantize_steps")
+    found = in_format("ENC-003/ties-away", "e5m2", "quantize_steps")
     (diagnosis,) = found.diagnosis.suites
     (explanation,) = diagnosis.explanations
-    assert explanation.deviations == ("ties_away",)
+    assert explanation.deviations == ("ENC-003/ties-away",)
     (case,) = explanation.spared
     assert re.fullmatch("case e(?!5m2).* of quantize_steps", case)
     assert not explanation.is_whole
@@ -434,7 +434,7 @@ def test_an_explanation_says_where_it_does_not_hold():
 @pytest.mark.tier("full")
 def test_an_explanation_says_which_suites_do_not_show_it():
     def function(operation, parameters, inputs):
-        names = ["ties_away"] if operation == "mx_block" else []
+        names = ["ENC-003/ties-away"] if operation == "mx_block" else []
         return planted(*names).function(operation, parameters, inputs)
 
     found = verify(PythonFunction("in a suite", function), suites_in(bundled_files(), list(FAST)))
@@ -449,11 +449,11 @@ def test_an_explanation_says_which_suites_do_not_show_it():
 def test_what_is_known_from_another_suite_has_to_leave_the_matching_cases_alone():
     """Ties go toward zero in a few tensors; what explains another suite explains these as well."""
     few = [case for case in golden.load("quantize") if size_of(case) <= 64]
-    towards_zero = answered("ties_toward_zero", "quantize", few)
-    steps = some_of("ties_toward_positive", "quantize_steps")
+    towards_zero = answered("ENC-003/ties-toward-zero", "quantize", few)
+    steps = some_of("ENC-003/ties-toward-positive", "quantize_steps")
     found = {d.suite: d for d in diagnose([steps, towards_zero]).suites}
-    assert {"ties_toward_zero"} in explanations(found["quantize"])
-    assert {"ties_toward_positive"} not in explanations(found["quantize"])
+    assert {"ENC-003/ties-toward-zero"} in explanations(found["quantize"])
+    assert {"ENC-003/ties-toward-positive"} not in explanations(found["quantize"])
 
 
 @pytest.mark.tier("full")
@@ -477,7 +477,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
 
 @pytest.mark.tier("full")
 def test_what_explains_everything_spares_nothing():
-    found = verify(planted("ties_away"), suites_in(bundled_files(), list(FAST)))
+    found = verify(planted("ENC-003/ties-away"), suites_in(bundled_files(), list(FAST)))
     assert [e.spared for d in found.diagnosis.suites for e in d.explanations] == [(), ()]
     assert "would also change" not in "\n".join(report.lines(found))
 
@@ -518,11 +518,13 @@ def sample_of(name, suite):
 
 
 @pytest.mark.tier("full")
-@pytest.mark.parametrize("leader", ["ties_away", "truncation", "SCL-002/significand-truncated"])
+@pytest.mark.parametrize(
+    "leader", ["ENC-003/ties-away", "ENC-003/truncated", "SCL-002/significand-truncated"]
+)
 @pytest.mark.parametrize("suite", ["quantize", "nvfp4_te_4over6_mae"])
 def test_deviations_of_steps_that_are_not_taken_need_no_computing(leader, suite):
     """And the score is the computed one."""
-    sample, knowing, first = sample_of("ties_away", suite), Model(), CAUSES[leader]
+    sample, knowing, first = sample_of("ENC-003/ties-away", suite), Model(), CAUSES[leader]
     knowing.run((), sample)
     knowing.run((first,), sample)
     alone = [(other,) for other in DEVIATIONS.values()]
@@ -552,7 +554,7 @@ def test_steps_are_noted_where_they_are_called():
 
 @pytest.mark.tier("full")
 def test_what_cannot_be_compared_is_not_claimed():
-    function = planted("ties_away").function
+    function = planted("ENC-003/ties-away").function
 
     def partly(operation, parameters, inputs):
         found = function(operation, parameters, inputs)
@@ -560,16 +562,18 @@ def test_what_cannot_be_compared_is_not_claimed():
 
     found = verify(PythonFunction("partly", partly), suites_in(bundled_files(), ["quantize_steps"]))
     text = "\n".join(report.lines(found))
-    assert "mismatches that can be compared are explained by `ties_away`" in text
+    assert "mismatches that can be compared are explained by `ENC-003/ties-away`" in text
     assert "mismatches are explained" not in text
 
 
 @pytest.mark.tier("full")
 def test_one_explanation_of_all_suites_comes_last():
-    found = verify(planted("ties_away"), suites_in(bundled_files(), list(FAST)))
+    found = verify(planted("ENC-003/ties-away"), suites_in(bundled_files(), list(FAST)))
     lines = list(report.summary(found))
     count = sum(result.differing for result in found.results)
-    assert lines[0] == f"all {count:,} mismatches are explained by `ties_away` (rule ENC-003)"
+    assert (
+        lines[0] == f"all {count:,} mismatches are explained by `ENC-003/ties-away` (rule ENC-003)"
+    )
 
 
 @pytest.mark.tier("full")
@@ -606,7 +610,7 @@ def test_views_are_diagnosed_as_what_they_show(suite):
 def test_a_mistake_of_a_few_small_cases_does_not_hide_what_explains_the_rest():
     """They come first; the guess is judged by cases of all sizes."""
 
-    found = answered("truncation", "mx_blocks", golden.load("mx_blocks")[::4])
+    found = answered("ENC-003/truncated", "mx_blocks", golden.load("mx_blocks")[::4])
     small = [case for case in found.cases if len(case.arrays["x"]) == 1]
     assert small
     for case in small:
@@ -615,6 +619,6 @@ def test_a_mistake_of_a_few_small_cases_does_not_hide_what_explains_the_rest():
             answer[name] = answer[name] ^ 1
     (suite,) = diagnose([found]).suites
     (guess,) = suite.explanations
-    assert guess.deviations == ("truncation",)
+    assert guess.deviations == ("ENC-003/truncated",)
     assert not guess.is_whole
     assert guess.explained > guess.of / 2

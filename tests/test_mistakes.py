@@ -276,7 +276,7 @@ def test_the_command_counts_what_vectors_show(tmp_path):
     assert all(row["addresses"] == {rule: f"spec/{rule}" for rule in row["rules"]} for row in rows)
     named = {"mistake", "summary", "rules", "addresses"}
     assert rows[0].keys() == named | {"case", "field", "proof"}
-    refused = run("golden", "mistakes", "encode", cwd=tmp_path)
+    refused = run("golden", "mistakes", "quantize", cwd=tmp_path)
     assert refused.returncode == 2
     assert "give the file of a block format, such as OWN.toml, or a recipe" in refused.stderr
 

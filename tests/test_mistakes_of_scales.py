@@ -18,6 +18,7 @@ from mor_ref.golden.generation.mistakes_shown import derived_scales, kind_of
 from mor_ref.golden.model.suite import Case
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
 from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, MODELLED
+from mor_ref.mistakes.encoding import mistakes_of_encoding
 from mor_ref.mistakes.mx import mistakes_of_mx
 from mor_ref.mistakes.rows import Kind, cover, judged, matrix, traced
 from mor_ref.mistakes.scales import NO_MISTAKES, mistakes_of_scales, pairs_of_sites_and_operators
@@ -222,7 +223,8 @@ def test_a_whole_wrong_kernel_is_named(name):
 
 
 def test_ids_are_a_rule_and_an_operator():
-    names = [one.name for one in (*mistakes_of_scales(), *mistakes_of_amaxes(), *mistakes_of_mx())]
+    of_blocks = (*mistakes_of_scales(), *mistakes_of_amaxes(), *mistakes_of_mx())
+    names = [one.name for one in (*mistakes_of_encoding(), *of_blocks)]
     assert sorted(MODELLED) == sorted(names)
     for name, one in MODELLED.items():
         rules, _, operator = name.partition("/")

@@ -249,7 +249,7 @@ def test_inputs_that_become_bfloat16_are_named_by_their_two_steps():
 
     report = mor_ref.verify(kernel, inputs={"x": x.astype(np.float32)}, recipe="mxfp8:rceil")
     (found,) = report.diagnosis.suites[0].explanations
-    assert {*found.deviations} == {"rounded_through_bf16", "MXS-002/amax-in-bf16"}
+    assert {*found.deviations} == {"ENC-001/inputs-through-bf16", "MXS-002/amax-in-bf16"}
     assert found.is_whole
 
 

@@ -165,15 +165,15 @@ def test_nothing_run():
 
 @pytest.mark.tier("full")
 def test_mismatches():
-    found = on(deviating("ties_away", without=("xs",)), "quantize_steps", "decisions")
+    found = on(deviating("ENC-003/ties-away", without=("xs",)), "quantize_steps", "decisions")
     page = page_of(found)
     code, y = found.results[0].fields
     wrong, compared = code.differing + y.differing, code.compared + y.compared
     assert page.texts("h1") == ["✗ mismatch not conformant"]
     assert page.texts("p", "lead") == [
-        f"All {wrong:,} mismatches are explained by ties_away (rule ENC-003)"
+        f"All {wrong:,} mismatches are explained by ENC-003/ties-away (rule ENC-003)"
     ]
-    assert CAUSES["ties_away"].summary in page.texts("details", "cause")[0]
+    assert CAUSES["ENC-003/ties-away"].summary in page.texts("details", "cause")[0]
     rows = page.texts("table")[-1]
     assert f" ✗ mismatch {compared:,} 5 cases {wrong:,} code xs yes decisions" in rows
     assert "#suite-0" in page.links
@@ -232,7 +232,7 @@ def test_what_can_be_compared_in_part():
     """The reservation of the text: on top, where all is explained or some, and of the suite."""
 
     def partly(operation, parameters, inputs):
-        found = deviating("ties_away")(operation, parameters, inputs)
+        found = deviating("ENC-003/ties-away")(operation, parameters, inputs)
         return found if parameters["format"] != "e5m2" else found | {"y": found["y"][1:]}
 
     def odd_as_well(operation, parameters, inputs):
@@ -246,15 +246,15 @@ def test_what_can_be_compared_in_part():
     assert re.match(rf"[\d,]+ of {compared:,} differ; cannot be compared in \d case", y)
     (lead,) = page.texts("p", "lead")
     assert re.fullmatch(
-        r"All [\d,]+ mismatches that can be compared are explained by ties_away .*", lead
+        r"All [\d,]+ mismatches that can be compared are explained by ENC-003/ties-away .*", lead
     )
     suite = page.texts("details", "cause")[0]
-    assert "mismatches that can be compared are explained by ties_away" in suite
+    assert "mismatches that can be compared are explained by ENC-003/ties-away" in suite
     page = page_of(on(odd_as_well, "quantize_steps"))
     assert page.texts("p", "lead") == ["What explains the mismatches is not known"]
     (causes,) = page.texts("details", "cause")
     assert "No known mistake explains the " in causes
-    assert "mismatches that can be compared; ties_away (rule ENC-003) explains " in causes
+    assert "mismatches that can be compared; ENC-003/ties-away (rule ENC-003) explains " in causes
     assert re.search(r" explains \d+\.\d % of them \([\d,]+ of [\d,]+\)", causes)
 
 
@@ -304,7 +304,7 @@ def test_names_that_nobody_knows():
 @pytest.mark.tier("full")
 def test_the_conclusion_comes_first():
     """The verdict and the explanation, then the evidence, then the comparison."""
-    found = on(deviating("ties_away"), "quantize_steps", "decisions")
+    found = on(deviating("ENC-003/ties-away"), "quantize_steps", "decisions")
     text = as_html(found)
     parts = [
         "</h1>", 'id="cause-0" open', 'class="lead"', 'id="suite-0"', 'class="flow"', ">How they",
@@ -324,10 +324,16 @@ def test_explanations_that_are_not_the_whole():
     def whole(*names):
         return Explanation(names, ("ENC-003", "QNT-001"), 60, 60, is_whole=True)
 
-    part = Explanation(("truncation",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True)
+    part = Explanation(
+        ("ENC-003/truncated",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True
+    )
     diagnoses = [
-        SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
-        SuiteDiagnosis("b", 30, (part,), leaders=("ties_away",), untried=1234),
+        SuiteDiagnosis(
+            "a",
+            60,
+            (whole("ENC-003/ties-away", "ENC-006/not-saturated"), whole("ENC-003/truncated")),
+        ),
+        SuiteDiagnosis("b", 30, (part,), leaders=("ENC-003/ties-away",), untried=1234),
         SuiteDiagnosis("c", 10, ()),
         SuiteDiagnosis("d", 20, (), is_large=True),
         SuiteDiagnosis("e", 1, (dataclasses.replace(part, explained=1, of=1, is_of_sample=False),)),
@@ -337,19 +343,24 @@ def test_explanations_that_are_not_the_whole():
     assert page.texts("p", "lead") == ["60 of 121 mismatches are explained (49.5 %)"]
     heads = page.texts("h3")[:4]
     assert heads == [
-        "ties_away and no_saturation",
-        "Not known; a guess: truncation",
+        "ENC-003/ties-away and ENC-006/not-saturated",
+        "Not known; a guess: ENC-003/truncated",
         "Not known",
         "Not known",
     ]
     cards = page.texts("details", "cause")
-    assert "All 60 mismatches are explained by ties_away and no_saturation" in cards[0]
-    assert "The answers do not distinguish it from these: or by truncation" in cards[0]
+    assert (
+        "All 60 mismatches are explained by ENC-003/ties-away and ENC-006/not-saturated" in cards[0]
+    )
+    assert "The answers do not distinguish it from these: or by ENC-003/truncated" in cards[0]
     none = "No known mistake explains the "
-    assert f"{none}30 mismatches; a guess: truncation (rule ENC-003) explains " in cards[1]
+    assert f"{none}30 mismatches; a guess: ENC-003/truncated (rule ENC-003) explains " in cards[1]
     assert " 45.0 % of a sample of them (9 of 20)" in cards[1]
     assert "the search ended after 131,072 elements, and 1,234 pairs were not tried" in cards[1]
-    assert f"{none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in cards[1]
+    assert (
+        f"{none}1 mismatch and makes no others; a guess: ENC-003/truncated (rule ENC-003)"
+        in cards[1]
+    )
     assert "No mistake that explains another suite explains the 20 mismatches; on " in cards[2]
     assert f"{none}10 mismatches, or enough of them for a guess" in cards[3]
 
@@ -407,7 +418,7 @@ def test_each_text_is_escaped_wherever_it_is_from():
 
     def explaining(*, is_whole):
         return Explanation(
-            ("truncation",), ("ENC-003",), 1, 2, is_whole=is_whole, spared=("a",), left="b"
+            ("ENC-003/truncated",), ("ENC-003",), 1, 2, is_whole=is_whole, spared=("a",), left="b"
         )
 
     unknown = Unknown(("a",), "b")

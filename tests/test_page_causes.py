@@ -53,13 +53,13 @@ def causes(suites, diagnoses):
 def test_a_cause_has_all_suites_that_it_explains():
     """As few causes as suffice, whichever explanation of a suite comes first."""
     diagnoses = [
-        SuiteDiagnosis("a", 5, (whole("ties_away"), whole("truncation"))),
-        SuiteDiagnosis("b", 6, (whole("truncation"),)),
-        SuiteDiagnosis("c", 50, (whole("no_saturation"),)),
+        SuiteDiagnosis("a", 5, (whole("ENC-003/ties-away"), whole("ENC-003/truncated"))),
+        SuiteDiagnosis("b", 6, (whole("ENC-003/truncated"),)),
+        SuiteDiagnosis("c", 50, (whole("ENC-006/not-saturated"),)),
     ]
     assert causes("abc", diagnoses) == [
-        ("deviation", ("no_saturation",), ["c"]),
-        ("deviation", ("truncation",), ["a", "b"]),
+        ("deviation", ("ENC-006/not-saturated",), ["c"]),
+        ("deviation", ("ENC-003/truncated",), ["a", "b"]),
     ]
 
 
@@ -70,7 +70,7 @@ def test_the_clearest_suite_of_a_cause_is_the_first():
     (both,) = made([differing(), differing(field="y")], "c").results
     (own,) = made([differing()], "d").results
     results = [replace(own, normative=False), both, some, most]
-    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ties_away"),)) for suite in "abcd"]
+    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ENC-003/ties-away"),)) for suite in "abcd"]
     (cause,) = causes_of(results, diagnoses)
     assert [result.suite for result, _ in cause.suites] == ["b", "a", "c", "d"]
 
@@ -99,7 +99,7 @@ def test_four_structures_are_said_and_the_others_counted():
 
 
 def test_fields_that_a_guess_explains_are_named():
-    guess = Explanation(("ties_away",), ("ENC-003",), 5, 9, is_whole=False)
+    guess = Explanation(("ENC-003/ties-away",), ("ENC-003",), 5, 9, is_whole=False)
     of_code = replace(guess, fields=("code",), of_fields=5)
     assert in_fields(guess) == ""
     assert in_fields(of_code) == ": all 5 of code"
@@ -107,7 +107,7 @@ def test_fields_that_a_guess_explains_are_named():
 
 
 def test_one_card_is_open_and_the_rest_is_folded():
-    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ties_away"),)) for suite in "abc"]
+    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ENC-003/ties-away"),)) for suite in "abc"]
     diagnoses.append(SuiteDiagnosis("d", 6, ()))
     page = Page(as_html(made([differing()], "abcd", diagnoses)))
     opened = [("open" in values, values["id"]) for tag, values, _ in page.found if "id" in values
@@ -175,7 +175,7 @@ def test_each_pair_of_codes_is_of_a_kind_that_its_values_have(fmt):
 
 @pytest.mark.tier("full")
 def test_a_suite_has_each_kind_with_an_entry_of_the_case_with_the_most():
-    found = on(deviating("ties_away"), "quantize_steps").results[0]
+    found = on(deviating("ENC-003/ties-away"), "quantize_steps").results[0]
     kinds = kinds_of_suite(found)
     assert kinds[0].difference.suite_field == found.first_mismatching_field.name
     for kind in kinds:
@@ -199,15 +199,15 @@ def test_the_rules_of_reports_are_those_of_the_specification():
 
 @pytest.mark.tier("full")
 def test_rules_lead_to_the_site_or_to_their_titles():
-    found = on(deviating("ties_away"), "decisions", "quantize_steps")
+    found = on(deviating("ENC-003/ties-away"), "decisions", "quantize_steps")
     plain = Page(as_html(found))
     assert "#rule-ENC-003" in plain.links
     named = "ENC-003 Roundings (chapter encoding; spec/ENC-003 on the site)"
     assert named in " ".join(plain.texts("dl", "rules"))
     page = Page(as_html(found, site="https://example.org/docs/"))
     assert "https://example.org/docs/spec/ENC-003" in page.links
-    assert "https://example.org/docs/causes/ties_away" in page.links
-    assert "(causes/ties_away on the site)" in " ".join(plain.texts("dl", "meanings"))
+    assert "https://example.org/docs/causes/ENC-003/ties-away" in page.links
+    assert "(causes/ENC-003/ties-away on the site)" in " ".join(plain.texts("dl", "meanings"))
     assert not [link for link in page.links if link.startswith("#rule")]
     assert rule_named("MINE") is None
     assert address_of(rule_named("SCL-002"), "./docs") == "./docs/spec/SCL-002/index.html"
@@ -360,7 +360,7 @@ def test_a_kernel_with_three_mistakes_has_three_cards():
 
     def three(operation, parameters, inputs):
         if operation == "quantize_element":
-            return deviating("ties_away")(operation, parameters, inputs)
+            return deviating("ENC-003/ties-away")(operation, parameters, inputs)
         if operation == "scale":
             return deviating("SCL-002/quotient-by-reciprocal")(operation, parameters, inputs)
         scale = OPERATIONS[operation].engine(parameters, inputs)["scale"]
@@ -369,7 +369,7 @@ def test_a_kernel_with_three_mistakes_has_three_cards():
     found = on(three, "quantize_steps", "scale_steps", "mx_blocks")
     page = Page(as_html(found))
     assert {text.partition(":")[0] for text in page.texts("h3")[:3]} == {
-        "ties_away",
+        "ENC-003/ties-away",
         "SCL-002/quotient-by-reciprocal",
         "scale",
     }

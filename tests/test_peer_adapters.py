@@ -167,12 +167,15 @@ def test_signed_numbers_match_but_for_the_sign_of_zero(peer, recipe, fields):
 @pytest.mark.tier("full")
 @needs("torch", "modelopt")
 def test_a_sign_that_the_way_back_loses_is_not_one_of_codes():
-    """All codes match: negative_zero_lost, which explains y alone, would change them."""
+    """All codes match: ENC-011/negative-zero-lost, which explains y alone, would change them."""
     x = np.random.default_rng(0).standard_normal((3, 50), dtype=np.float32)
     found = mor_ref.verify("peer:modelopt", inputs={"x": x}, recipe="nvfp4:modelopt")
     (diagnosis,) = found.diagnosis.suites
     (best,) = diagnosis.explanations
-    assert (best.deviations, best.is_whole) == (("negative_zero_decodes_to_zero",), True)
+    assert (best.deviations, best.is_whole) == (
+        ("DEC-001+QNT-002+NVF-010+MXS-008/negative-zero-lost",),
+        True,
+    )
 
 
 OTHERS = [
@@ -297,7 +300,9 @@ def test_tensor_cores_lose_the_sign_of_zero():
     assert result.answered == 2
     assert [(d.count, d.entries[0].index) for d in result.differences] == [(1, (128,))] * 2
     (diagnosis,) = found.diagnosis.suites
-    assert diagnosis.explanations[0].deviations == ("negative_zero_decodes_to_zero",)
+    assert diagnosis.explanations[0].deviations == (
+        "DEC-001+QNT-002+NVF-010+MXS-008/negative-zero-lost",
+    )
 
 
 @pytest.mark.tier("full")
@@ -350,7 +355,7 @@ def test_on_the_suites(peer, suite, field, answered):
 @pytest.mark.tier("full")
 @pytest.mark.parametrize(
     ("peer", "names"),
-    [of("torchao", ("mx_as_torchao", "nan_is_7fc00000")), of("gguf", ("mx_as_gguf",))],
+    [of("torchao", ("mx_as_torchao", "ART-003/nan-7fc00000")), of("gguf", ("mx_as_gguf",))],
 )
 def test_every_difference_on_the_suite_of_mx_has_a_name(peer, names):
     """MXS-002, MXS-006, MXS-007. The report explains all of them."""

@@ -113,10 +113,10 @@ def test_blocks_have_every_kind_of_number(name):
 PLANTED = {
     (MX, "MXS-004/always"),
     (MX, "MXS-003/log2-in-binary32"),
-    ("mx_blocks/e2m1.rceil", "subnormal_inputs_flushed"),
+    ("mx_blocks/e2m1.rceil", "ENC-002/inputs-flushed"),
     ("mx_blocks/e4m3.even", "MXS-003/always"),
     (NVFP4, "nvfp4_as_te_2_13"),
-    (NVFP4, "no_saturation"),
+    (NVFP4, "ENC-006/not-saturated"),
     (SCALED, "GAM-003/comparison-never"),
     (SCALED, "infinity_propagates_into_amax"),
 }

@@ -143,34 +143,35 @@ def test_what_a_deviation_leaves_has_a_structure_too():
     """The codes have ties away from zero, and the last ones of a row are not written."""
 
     def wrong(operation, parameters, inputs):
-        found = planted("ties_away").function(operation, parameters, inputs)
+        found = planted("ENC-003/ties-away").function(operation, parameters, inputs)
         return found | {"code": np.where(np.arange(inputs["x"].shape[1]) >= 30, 0, found["code"])}
 
     found = verify(PythonFunction("two", wrong), suites_in(bundled_files(), ["mx_blocks"]))
     (diagnosis,) = found.diagnosis.suites
     assert not diagnosis.is_explained
     text = said(diagnosis)
-    assert "after `ties_away`: each entry is 0" in text, text
+    assert "after `ENC-003/ties-away`: each entry is 0" in text, text
     assert "only if column >= 30: " in text
 
 
 @pytest.mark.tier("full")
 def test_where_a_deviation_holds_is_said():
     """Other cases match which it would change: the condition is what separates them."""
-    (diagnosis,) = in_format("ties_away", "e5m2", "quantize_steps").diagnosis.suites
+    (diagnosis,) = in_format("ENC-003/ties-away", "e5m2", "quantize_steps").diagnosis.suites
     (one,) = diagnosis.structures
-    assert one.beyond == ("ties_away",)
+    assert one.beyond == ("ENC-003/ties-away",)
     assert one.condition.words == "format is e5m2"
     assert one.condition.differing == one.condition.there > 0
     assert one.condition.elsewhere > 0
-    assert "code: an entry that `ties_away` would change differs only if format is e5m2" in (
-        said(diagnosis)
+    assert (
+        "code: an entry that `ENC-003/ties-away` would change differs only if format is e5m2"
+        in (said(diagnosis))
     )
 
 
 @pytest.mark.tier("full")
 def test_what_is_explained_has_no_structure():
-    found = verify(planted("ties_away"), suites_in(bundled_files(), ["quantize_steps"]))
+    found = verify(planted("ENC-003/ties-away"), suites_in(bundled_files(), ["quantize_steps"]))
     assert found.diagnosis.suites[0].is_explained
     assert found.diagnosis.suites[0].structures == ()
 

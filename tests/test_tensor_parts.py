@@ -92,7 +92,7 @@ def test_the_structure_of_scales_is_that_of_the_whole_field(tmp_path, monkeypatc
 @pytest.mark.parametrize("recipe", [*OTHERS, "nvfp4:te_row"])
 def test_a_cause_is_named_also_where_scales_depend_on_the_whole_tensor(tmp_path, recipe):
     """A part with the amax has the same scales, or the amax is given."""
-    assert ("truncation",) in named(written(tmp_path, recipe, "truncation"))
+    assert ("ENC-003/truncated",) in named(written(tmp_path, recipe, "ENC-003/truncated"))
 
 
 @pytest.mark.tier("full")

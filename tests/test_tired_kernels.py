@@ -130,8 +130,8 @@ def test_a_deviation_of_a_few_columns_comes_before_a_constant(monkeypatch):
     """It would change many others; each code that differs is one less."""
     text = said_of(Tired("mxfp8", partial(cut_toward_zero, first=96), ()), monkeypatch)
     first, *others = text.splitlines()
-    assert "a guess: `truncation` (rule ENC-003) explains 100.0 % of them" in first
-    only_if = "code: an entry that `truncation` would change differs only if "
+    assert "a guess: `ENC-003/truncated` (rule ENC-003) explains 100.0 % of them" in first
+    only_if = "code: an entry that `ENC-003/truncated` would change differs only if "
     where = next(line for line in others if only_if in line)
     assert ": all " in where
     assert "expected one - 1" not in text
@@ -151,12 +151,12 @@ def test_a_deviation_of_another_suite_may_hold_in_a_part_of_a_large_tensor(monke
         found.append(replace(evidence, suite=suite, cases=[case], answers=answers))
     cases_of.cache_clear()
     corners, own = diagnose(found).suites
-    assert corners.explanations[0].deviations == ("truncation",)
+    assert corners.explanations[0].deviations == ("ENC-003/truncated",)
     text = "\n".join(diagnosis_lines(own, comparable=True))
     assert own.is_large
-    assert "a guess: `truncation` (rule ENC-003) explains 100.0 % of them" in text
+    assert "a guess: `ENC-003/truncated` (rule ENC-003) explains 100.0 % of them" in text
     where = "it is in the last block of its row of blocks"
-    assert f"that `truncation` would change differs only if {where}: all " in text
+    assert f"that `ENC-003/truncated` would change differs only if {where}: all " in text
     assert "expected one - 1" not in text
 
 

@@ -11,10 +11,11 @@ from verifying import entries_of, on, undiagnosed
 
 import mor_ref
 from mor_ref import golden
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.views import seen
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
@@ -236,14 +237,16 @@ def test_five_differences_are_shown_and_the_others_counted(count, more):
     assert shown[-1].splitlines()[3:-2] == [f"  and {one}" for one in more]
 
 
-WHOLE = Explanation(("ties_away",), ("ENC-003",), 9, 9, is_whole=True, summaries=("Ties go away.",))
+WHOLE = Explanation(
+    ("ENC-003/ties-away",), ("ENC-003",), 9, 9, is_whole=True, summaries=("Ties go away.",)
+)
 
 
 def test_a_cause_of_several_suites_is_said_in_the_end():
     """That of one suite is said there."""
     for suites, said in (
         ("a", []),
-        ("ab", ["all 18 mismatches are explained by `ties_away` (rule ENC-003)"]),
+        ("ab", ["all 18 mismatches are explained by `ENC-003/ties-away` (rule ENC-003)"]),
     ):
         diagnoses = [SuiteDiagnosis(suite, 9, (WHOLE,)) for suite in suites]
         found = made([differing()], suites, diagnoses)
@@ -253,14 +256,14 @@ def test_a_cause_of_several_suites_is_said_in_the_end():
 @pytest.mark.parametrize(
     ("diagnosis", "said"),
     [
-        (SuiteDiagnosis("a", 9, (), leaders=("truncation", "ties_away")), True),
-        (SuiteDiagnosis("a", 9, (WHOLE,), leaders=("truncation",)), False),
+        (SuiteDiagnosis("a", 9, (), leaders=("ENC-003/truncated", "ENC-003/ties-away")), True),
+        (SuiteDiagnosis("a", 9, (WHOLE,), leaders=("ENC-003/truncated",)), False),
         (SuiteDiagnosis("a", 9, ()), False),
     ],
 )
 def test_pairs_that_were_tried_are_said_if_nothing_explains_all(diagnosis, said):
     lines = list(report.diagnosis_lines(diagnosis, comparable=True))
-    names = "`truncation` or `ties_away`"
+    names = "`ENC-003/truncated` or `ENC-003/ties-away`"
     tried = f"pairs of mistakes tried: only those that include {names}; none explains all"
     assert [line for line in lines if line.startswith("pairs")] == [f"{tried} mismatches"] * said
 
@@ -286,12 +289,12 @@ def test_matching_cases_and_bits_of_nans_are_counted():
 @pytest.mark.tier("full")
 def test_what_explains_one_suite_is_said_once():
     def wrong(operation, parameters, inputs):
-        with applied(DEVIATIONS["ties_away"]):
+        with applied(CAUSES["ENC-003/ties-away"]):
             return OPERATIONS[operation].exact(parameters, inputs)
 
     for suites, times in ((["quantize_steps"], 1), (["quantize_steps", "quantize_blocks"], 3)):
         found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), suites))
-        assert "\n".join(report.lines(found)).count("explained by `ties_away`") == times
+        assert "\n".join(report.lines(found)).count("explained by `ENC-003/ties-away`") == times
 
 
 @pytest.mark.usefixtures("undiagnosed")

@@ -73,7 +73,7 @@ def make_suites(
 def list_mistakes(
     name: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="File of a block format, recipe, or scale_steps."),
+        typer.Argument(metavar="FORMAT", help="File of a block format, recipe, or suite: encode."),
     ],
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
@@ -88,12 +88,12 @@ def list_mistakes(
     _quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Count the mistakes of kernels that golden vectors show: of a block format, or of scales.
+    """Count the mistakes of kernels that golden vectors show: of a block format, or of a suite.
 
     The mistakes of a block format follow from its formulas: each operator, rounding, amax and try,
     done otherwise. Those that no entry shows are printed; some of them have the same bits for all
-    numbers, which --prove proves. Those of scale_steps follow from the exact model, and derived
-    inputs are tried as well.
+    numbers, which --prove proves. Those of a suite follow from the exact model, and derived inputs
+    are tried as well.
     """
     from mor_ref.cli import golden as command
 

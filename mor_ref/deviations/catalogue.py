@@ -3,7 +3,6 @@
 from mor_ref.deviations import (
     amax,
     blocks,
-    decoding,
     dot,
     dot_cdna3,
     dot_exponents,
@@ -22,10 +21,7 @@ from mor_ref.deviations import (
     dot_sums,
     dot_zero_exponents,
     dot_zeros,
-    encoding,
-    encoding_overflow,
     encoding_presets,
-    encoding_rounding,
     errors,
     gguf,
     matmul,
@@ -43,12 +39,8 @@ from mor_ref.schemes import in_schemes
 DEVIATIONS: dict[str, Deviation] = {
     deviation.name: deviation
     for deviation in (
-        *encoding_rounding.DEVIATIONS,
-        *encoding_overflow.DEVIATIONS,
-        *encoding.DEVIATIONS,
         *encoding_presets.DEVIATIONS,
         *nan_bits.DEVIATIONS,
-        *decoding.DEVIATIONS,
         *amax.DEVIATIONS,
         *blocks.DEVIATIONS,
         *quantization.DEVIATIONS,

@@ -75,6 +75,8 @@ NANS_IN_BINARY32 = (
 )
 STORED = ("encode", "encode_presets", *POLICY_SUITES)
 STOCHASTIC = ("encode_stochastic",)
+ASKED_TO_ENCODE = (*STORED, *STOCHASTIC)
+IN_POWERS = ("encode", "encode_presets", *IN_MX)
 DECODED = ("decode",)
 DECISIONS = ("decisions", *POLICY_SUITES)
 THAT_LOSE_NOTHING = (*DECISIONS, *ACCEPTANCE)

@@ -1,4 +1,4 @@
-"""Encoders that use the profile of another library (ENC-016)."""
+"""Encoders that use the profile of another library (ENC-016): facts, not mistakes of the model."""
 
 import math
 from collections.abc import Callable, Mapping

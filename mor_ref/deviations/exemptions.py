@@ -1,7 +1,6 @@
 """Exemptions: why no input of a suite that reaches the step of a deviation can expose it."""
 
 from mor_ref.deviations.domains import (
-    COMPUTED_NANS,
     IN_NVFP4,
     MX,
     NVFP4_4OVER6,
@@ -23,12 +22,6 @@ def of_schemes(exemption: str) -> Reasons:
 
 # ---------------------------------------------------------------------- NaN and zeros
 
-COMPUTED = dict.fromkeys(
-    COMPUTED_NANS, "The suite encodes results: a NaN of a computation has no sign."
-)
-FALLS_BACK = dict.fromkeys(
-    POLICY_SUITES, "A unit with a NaN falls back, and its error sums leave the NaN out."
-)
 WITHOUT_NAN = dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002).")
 NO_NAN_IN_POLICIES = dict.fromkeys(
     POLICY_SUITES, "Policies have no field in binary32 that can be NaN."
@@ -47,7 +40,6 @@ AS_TORCH = {
         POLICY_SUITES, "In e5m2 only an infinity overflows after scaling, and its unit falls back."
     ),
 }
-ZERO_SUMS = of_schemes("ZERO_SUMS")
 
 # ---------------------------------------------------------------------- blocks and scales
 

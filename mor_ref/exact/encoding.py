@@ -54,12 +54,12 @@ def encode(
     if mode == "sr" or random_word is not None or n_random_bits is not None:
         takes_random_bits(mode, random_word=random_word, n_random_bits=n_random_bits)
     if fmt.is_power_of_two:
-        return _encode_power_of_two(x, fmt, mode, special)
+        return power_of_two_code(x, fmt, mode, special)
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
     if math.isnan(x):
         return nan_code(x, fmt, special)
     if math.isinf(x):
-        return _infinite_input(negative, fmt, special)
+        return infinite_code(negative, fmt, special)  # ENC-008
     exponent = max(floor_log2(abs(x)) if x else fmt.smallest_exponent, fmt.smallest_exponent)
     below, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(x))  # ENC-002
     if random_word is not None and n_random_bits is not None:
@@ -69,7 +69,7 @@ def encode(
     code = ((exponent - fmt.smallest_exponent) << fmt.mantissa_bits) + below + up  # ENC-004
     if code > fmt.largest_code:  # ENC-007: judged after rounding
         return overflow_code(code, negative, fmt, mode, special)
-    return with_sign(code, negative, fmt)
+    return with_sign(code, negative, fmt)  # ENC-011
 
 
 def nearest_toward_zero(x: float, fmt: Format) -> int:
@@ -179,10 +179,11 @@ def overflow_code(
     toward_zero = mode in ("rtz", "rto") or mode == ("rtp" if negative else "rtn")
     if toward_zero:
         return with_sign(fmt.largest_code, negative, fmt)
-    return _infinite_input(negative, fmt, special)
+    return infinite_code(negative, fmt, special)
 
 
-def _infinite_input(negative: bool, fmt: Format, special: SpecialCases) -> int:
+@step
+def infinite_code(negative: bool, fmt: Format, special: SpecialCases) -> int:
     """Return the code of an infinity, which is not an overflow: no rounding applies (ENC-008)."""
     code: int | None = None
     if special.overflow == "ieee":
@@ -202,7 +203,8 @@ def nan_code(x: float, fmt: Format, special: SpecialCases) -> int:
     return with_sign(code, negative and special.nan == "signed", fmt)
 
 
-def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
+@step
+def power_of_two_code(x: float, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
     """Return the code in a format that holds only powers of two (ENC-013, ENC-014)."""
     if math.isnan(x):
         return nan_code(x, fmt, special)
@@ -211,7 +213,7 @@ def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: Special
     if x < 0 and special.negative_code is not None:
         return special.negative_code
     if math.isinf(x):
-        return _infinite_input(False, fmt, special)
+        return infinite_code(False, fmt, special)  # ENC-014
     if abs(x) <= math.ldexp(1.0, fmt.smallest_exponent):
         return 0
     exponent = floor_log2(abs(x))

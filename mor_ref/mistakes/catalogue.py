@@ -6,14 +6,24 @@ from itertools import chain
 
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.deviations.domains import (
+    ANY_OVERFLOWS,
+    ASKED_TO_ENCODE,
+    DECODED,
+    ENCODED,
     IN_MX,
     IN_NVFP4,
+    IN_POWERS,
     IN_SCALES,
     MX_DECODED,
+    NANS_IN_BINARY32,
     OWN_SCALES,
+    ROUNDED,
+    SCALED,
+    STOCHASTIC,
     joined,
 )
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
+from mor_ref.mistakes.encoding import mistakes_of_encoding
 from mor_ref.mistakes.mx import mistakes_of_mx
 from mor_ref.mistakes.scales import mistakes_of_scales
 
@@ -67,6 +77,46 @@ FORMER_IDS: Mapping[str, str] = {
     "mx_nan_elements_are_zero": "MXS-009/nan-zero",
     "mx_subnormal_inputs_are_zeros": "MXS-002+MXS-007/inputs-flushed",
     "mx_even_adds_to_subnormal_bits": "MXS-005/of-bits",
+    "ties_away": "ENC-003/ties-away",
+    "truncation": "ENC-003/truncated",
+    "ties_toward_zero": "ENC-003/ties-toward-zero",
+    "ties_to_odd": "ENC-003/ties-to-odd",
+    "ties_toward_positive": "ENC-003/ties-toward-positive",
+    "bf16_truncated": "ENC-003/bf16-truncated",
+    "bf16_ties_away": "ENC-003/bf16-ties-away",
+    "directed_roundings_ignore_the_sign": "ENC-003/directed-by-magnitude",
+    "e8m0_rounds_down": "ENC-013/truncated",
+    "stochastic_with_greater": "ENC-005/threshold-without-equals",
+    "stochastic_fraction_rounded": "ENC-005/fraction-rounded",
+    "stochastic_word_at_the_wrong_end": "ENC-005/word-of-32-bits",
+    "stochastic_below_the_fraction": "ENC-005/word-below-fraction",
+    "saturates_in_every_mode": "ENC-007/saturated",
+    "no_saturation": "ENC-006/not-saturated",
+    "first_code_above_is_kept": "ENC-006/first-above-kept",
+    "infinity_stops_at_the_largest": "ENC-007/direction-ignored",
+    "int8_reaches_128": "ENC-015/lowest-reached",
+    "overflow_before_rounding": "ENC-007/judged-before-rounding",
+    "rounded_through_bf16": "ENC-001/inputs-through-bf16",
+    "rounded_through_f16": "ENC-001/inputs-through-f16",
+    "rounded_through_f32": "ENC-001/inputs-through-f32",
+    "special_cases_ignored": "ENC-016/special-cases-ignored",
+    "subnormal_inputs_flushed": "ENC-002/inputs-flushed",
+    "subnormal_codes_flushed": "ENC-002/subnormals-flushed",
+    "negative_zero_lost": "ENC-011/negative-zero-lost",
+    "nan_sign_kept": "ENC-009/nan-sign-kept",
+    "nan_is_negative": "ENC-009/nan-negative",
+    "signed_nan_is_negative": "ENC-007+ENC-010/nan-negative",
+    "quiet_nan_of_one_bit": "ENC-009/nan-of-one-bit",
+    "nan_payload_truncated": "ENC-009/nan-payload-truncated",
+    "nan_swallowed_by_a_clamp": "ENC-009/nan-clamped",
+    "nan_becomes_zero": "ENC-009/nan-zero",
+    "subnormals_decode_to_zero": "DEC-001/subnormals-zero",
+    "hidden_bit_in_subnormals": "DEC-001/subnormals-with-hidden-bit",
+    "nan_codes_decode_as_numbers": "DEC-002/nan-as-number",
+    "e8m0_decoded_by_a_shift": "DEC-003/by-shift",
+    "negative_zero_decodes_to_zero": "DEC-001+QNT-002+NVF-010+MXS-008/negative-zero-lost",
+    "nan_is_7fc00000": "ART-003/nan-7fc00000",
+    "nan_is_ffc00000": "ART-003/nan-ffc00000",
 }
 
 
@@ -79,6 +129,17 @@ _REACHED: Mapping[str, tuple[str, ...]] = {
     "MXS-008": (*MX_DECODED, *IN_MX),
     "MXS-009": MX_DECODED,
     "MXS": IN_MX,
+    "ENC-003": ROUNDED,
+    "ENC-005": STOCHASTIC,
+    "ENC-006": ANY_OVERFLOWS,
+    **dict.fromkeys(("ENC-007", "ENC-008", "ENC-010"), ASKED_TO_ENCODE),
+    **dict.fromkeys(("ENC-012", "ENC-013", "ENC-014"), IN_POWERS),
+    "ENC-015": (*STOCHASTIC, "encode", *IN_MX),
+    "ENC-016": ASKED_TO_ENCODE,
+    "ENC": ENCODED,
+    "QNT": SCALED,
+    "DEC": DECODED,
+    "ART": NANS_IN_BINARY32,
 }
 
 
@@ -92,7 +153,9 @@ def _modelled() -> dict[str, Deviation]:
     """Return the wrong programs of modelled chapters."""
     former = {now: name for name, now in FORMER_IDS.items()}
     found = {}
-    for mistake in (*mistakes_of_scales(), *mistakes_of_amaxes(), *mistakes_of_mx()):
+    for mistake in chain(
+        mistakes_of_encoding(), mistakes_of_scales(), mistakes_of_amaxes(), mistakes_of_mx()
+    ):
         one = mistake.deviation
         said = f" Its name in golden/v1: {former[one.name]}." if one.name in former else ""
         summary = f"{one.summary}{said}"

@@ -6,6 +6,8 @@ turns at, in every binade, the last bit decides.
 """
 
 import itertools
+import math
+import struct
 from collections.abc import Iterable, Iterator
 
 from mor_ref.definitions.format import Format
@@ -97,3 +99,63 @@ def _crossed() -> Iterator[int]:
 def _turns(fmt: Format) -> Iterator[int]:
     """Yield the numbers next to 2^k times the largest number of a format, in every binade."""
     yield from _next_to(bits_of(fmt.largest) & 0x7FFFFF)
+
+
+# ---------------------------------------------------------------------- numbers to encode
+
+_IN_BINARY64 = struct.Struct("<d")
+_FEW_BITS = (10, 13, 22, 40)  # more than bfloat16, binary16, half of binary64 and binary32 hold
+_COUNTS = (0, 1, 8, 24, 32)  # of random bits: the fraction is next to one unit of them
+_EXPONENTS = (-74, -63, -7, 13, 16, 63)  # halves of those at the ends of sources
+_NANS = (1 << 51, 1 << 51 | 1 << 29, 1 << 29, 1 << 44, (1 << 51) - (1 << 29), (1 << 52) - 1)
+
+
+def numbers(fmt: Format) -> list[int]:
+    """Return numbers to encode to a format, as bits of binary64.
+
+    They are the numbers of the format, the ties of neighbours, and what is next to both by as
+    little as some format can hold; those beyond the largest number and below the smallest; powers
+    of two, infinities and NaN.
+    """
+    found = dict.fromkeys((0.0, math.inf, *map(fmt.value, _codes_of(fmt))))
+    for number in _between(fmt):
+        near = (number * (1 + sign * 2.0**-bits) for bits in _FEW_BITS for sign in (1, -1))
+        found |= dict.fromkeys((number, *near))
+    magnitudes = [*map(_bits_in_binary64, found), *(0x7FF << 52 | nan for nan in _NANS)]
+    return [bits | sign << 63 for bits in magnitudes for sign in (0, 1)]
+
+
+def _bits_in_binary64(x: float) -> int:
+    return int.from_bytes(_IN_BINARY64.pack(x), "little")
+
+
+def _between(fmt: Format) -> Iterator[float]:
+    """Yield ties of a format, numbers at its ends, and others far beyond and below."""
+    values = [fmt.value(code) for code in _codes_of(fmt)]
+    yield from ((value + above) / 2 for value, above in itertools.pairwise(values))
+    largest, step = fmt.largest, fmt.largest - fmt.value(fmt.largest_code - 1)
+    yield from (largest + count * step / 2 for count in (1, 2, 3, 4, 8))
+    smallest = fmt.value(0) or fmt.value(1)
+    yield from (smallest * share for share in (0.75, 0.5, 0.375, 0.25))
+    yield from (math.ldexp(smallest * (1 - 2.0**-24), -count) for count in _COUNTS)
+    yield from (math.ldexp(x, 2 * exponent) for x in (1.0, 1.5) for exponent in _EXPONENTS)
+
+
+def codes(fmt: Format) -> list[int]:
+    """Return all codes of a narrow format, or those at the edges of exponents in a wide one."""
+    if fmt.bits <= 8:
+        return [*range(fmt.code_count)]
+    beyond = range(fmt.largest_code + 1, fmt.sign_bit, (fmt.sign_bit - fmt.largest_code) // 16 or 1)
+    return [code | sign for code in (*_codes_of(fmt), *beyond) for sign in (0, fmt.sign_bit)]
+
+
+def _codes_of(fmt: Format) -> list[int]:
+    """Return the codes of all magnitudes, or those at the edges of exponents in a wide format."""
+    if fmt.bits <= 8:
+        return [*range(fmt.largest_code + 1)]
+    hidden = 1 << fmt.mantissa_bits
+    top = fmt.largest_code >> fmt.mantissa_bits
+    fields = sorted({0, 1, 2, top // 2, top // 2 + 1, top - 1, top})
+    edges = (0, 1, 2, 3, hidden // 2, hidden - 2, hidden - 1)
+    codes = {(field << fmt.mantissa_bits) + edge for field in fields for edge in edges}
+    return sorted(code for code in codes if code <= fmt.largest_code)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mor_ref.deviations.deviation import Function, applied, everywhere
 from mor_ref.exact.step import Step, replaced
+from mor_ref.mistakes.calls import calls_made
 from mor_ref.mistakes.mistake import Mistake, Place
 from mor_ref.mistakes.source import SourceSite, hooked
 
@@ -170,6 +171,30 @@ def matrix(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     expected = kind.compute(range(kind.count))
     trace = traced(mistakes, kind)
     return [judged(mistake, trace, expected) for mistake in mistakes]
+
+
+def matrix_by_calls(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
+    """Return what becomes of each mistake in a kind of call whose rows are one number each.
+
+    A number costs less to compute with a mistake than to trace. Mistakes in other kinds of calls,
+    and those whose steps are not taken, are not computed.
+    """
+    everything = [*range(kind.count)]
+    sample = everything[:: max(kind.count // _SAMPLE, 1)]
+    changes = {mistake.name: mistake.deviation.changes for mistake in mistakes}
+    kinds = {(one.step, one.where) for found in changes.values() for one in found}
+    with calls_made(kinds) as calls:
+        expected = kind.compute(everything)
+    verdicts = []
+    for mistake in mistakes:
+        rows: list[int] = []
+        shown: tuple[tuple[int, ...], str | None] = ((), None)
+        if any((one.step, one.where) in calls for one in changes[mistake.name]):
+            rows, shown = sample, _shown(mistake, kind, sample, expected)
+            if not shown[0]:
+                rows, shown = everything, _shown(mistake, kind, everything, expected)
+        verdicts.append(Verdict(mistake, kind.name, len(rows), *shown))
+    return verdicts
 
 
 def cover(verdicts: Iterable[Verdict]) -> dict[str, list[int]]:

@@ -23,6 +23,7 @@ from mor_ref.exact.step import Step
 from mor_ref.mistakes.mistake import Operator
 
 _HOOK, _RIGHT, _WHOLE = "__wrong__", "__right__", "__whole__"
+_STEP_ITSELF = 0  # the first node of its tree
 _RULE = re.compile(r"[A-Z]{3}-\d{3}")
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 # What a call, an argument or a result is, by its name: a part of the names of mistakes.
@@ -33,14 +34,19 @@ _CALLS = {
     "quotient": "division",
     "product": "product",
     "value": "value",
+    "copysign": "sign",
+    "with_sign": "signed",
+    "infinite_code": "infinity",
 }
 _ARGUMENTS = {
     "ideal": "ideal",
     "shared_mantissa": "shared",
     "amax": "amax",
     "group_amax": "amax",
+    "random_word": "word",
 }
 _INPUTS = ("numbers", "x")
+_PASSED_ON = {"special": "special"}  # what a step is told, and tells others
 _RESULTS = {
     "ideal_scale": "result",
     "amax": "measured",
@@ -48,6 +54,15 @@ _RESULTS = {
     "scale_code": "code",
     "shared_exponent": "exponent",
     "restored": "restored",
+    "encode": "encoded",
+    "code_goes_up": "goes-up",
+    "goes_up_at_random": "goes-up-at-random",
+    "overflow_code": "overflow",
+    "infinite_code": "infinite",
+    "nan_code": "nan-code",
+    "power_of_two_code": "power-of-two",
+    "decode": "decoded",
+    "nan_bits": "nan-bits",
 }
 _OPERATIONS: dict[str, Function] = {
     "Lt": operator.lt,
@@ -56,15 +71,22 @@ _OPERATIONS: dict[str, Function] = {
     "Eq": operator.eq,
     "Add": operator.add,
     "Sub": operator.sub,
+    "FloorDiv": operator.floordiv,
 }
 # Kinds whose operators say what is wrong: these add nothing to names and sentences.
-_SILENT = ("result", "exponent", "stored-code", "code", "restored", "value")
+_SILENT = (
+    *("result", "exponent", "stored-code", "code", "restored", "value"),
+    *("encoded", "signed", "special", "goes-up", "goes-up-at-random", "overflow", "infinite"),
+    *("nan-code", "power-of-two", "decoded", "nan-bits"),
+)
 _NOUNS = {
     "order": "limit-",
     "measured": "amax-",
     "division": "quotient-",
     "zero-code": "zeros-",
     "code-limit": "limit-",
+    "largest-code": "limit-",
+    "units": "fraction-",
     **dict.fromkeys(_SILENT, ""),
 }
 _SUBJECTS = {
@@ -80,6 +102,13 @@ _SUBJECTS = {
     "power": "the power of two of a scale code",
     "nan-test": "the test for a scale of NaN",
     "largest": "the exponent of the largest number",
+    "largest-code": "the test for an overflow",
+    "sign": "the sign of a number",
+    "infinity": "an infinity",
+    "units": "the fraction that decides a rounding",
+    "fraction": "F",
+    "sum": "F + r",
+    "word": "the random word",
     **dict.fromkeys((*_SILENT, "threshold"), ""),
 }
 
@@ -113,6 +142,8 @@ class SourceSite:
 
     def change(self, operator: Operator) -> Change:
         """Return the change that computes with an operator in place of what is here."""
+        if self.node == _STEP_ITSELF:  # other changes of the step may come before
+            return Change(self.step, operator.wrong, self.where)
         return hooked({self: operator.wrong})
 
 
@@ -123,21 +154,52 @@ def hooked(hooks: dict[SourceSite, Function]) -> Change:
     an argument, the function returns its first operand; the others are the other arguments.
     """
     ((step, where),) = {(site.step, site.where) for site in hooks}
-    by_node = {site.node: hook for site, hook in hooks.items()}
+    return Change(step, _Hooked(step, {site.node: hook for site, hook in hooks.items()}), where)
 
-    def hook(node: int, right: Function, *operands: Any) -> Any:
-        return by_node[node](right, *operands)
 
-    @functools.cache  # most mistakes that there are never run
-    def wrong() -> FunctionType:
-        plain = inspect.unwrap(step)
-        names = {_HOOK: hook, _RIGHT: {**_OPERATIONS, "": _first}}
-        return FunctionType(_compiled(step, tuple(by_node)), {**plain.__globals__, **names})
+@dataclass(frozen=True, eq=False)
+class _Hooked:
+    """A step with hooks at some of its nodes, by their numbers."""
 
-    def run(_: Function, *arguments: Any) -> Any:
-        return wrong()(*arguments)
+    step: Step
+    hooks: Mapping[int, Function]
 
-    return Change(step, run, where)
+    def __call__(self, reference: Function, *arguments: Any, **named: Any) -> Any:
+        """Run in place of the step. Another change that was made before is made as well."""
+        if isinstance(reference, functools.partial) and isinstance(reference.func, Change):
+            before, (right,) = reference.func, reference.args
+            if not before.where(*arguments, **named):
+                return self(right, *arguments, **named)
+            if isinstance(before.function, _Hooked):
+                return self._after(before.function)(right, *arguments, **named)
+            return before.function(functools.partial(self, right), *arguments, **named)
+        return self._wrong(*arguments, **named)
+
+    @functools.cached_property  # most mistakes that there are never run
+    def _wrong(self) -> Function:
+        plain: Any = inspect.unwrap(self.step)
+        names = {_HOOK: self._hook, _RIGHT: {**_OPERATIONS, "": _first}}
+        code, known = _compiled(self.step, tuple(self.hooks)), {**plain.__globals__, **names}
+        function = FunctionType(code, known, plain.__name__, plain.__defaults__)
+        function.__kwdefaults__ = plain.__kwdefaults__
+        return function
+
+    def _hook(self, node: int, right: Function, *operands: Any, **named: Any) -> Any:
+        return self.hooks[node](right, *operands, **named)
+
+    @functools.cache  # noqa: B019 - there are as many as mistakes
+    def _after(self, before: "_Hooked") -> "_Hooked":
+        """Return the step with the hooks of both; at the same node, that of another is right."""
+
+        def in_turn(node: int) -> Function:
+            first, second = before.hooks.get(node), self.hooks.get(node)
+            if first is None or second is None:
+                return first or second or _first
+            return lambda right, *rest, **named: second(
+                functools.partial(first, right), *rest, **named
+            )
+
+        return _Hooked(self.step, {node: in_turn(node) for node in {*before.hooks, *self.hooks}})
 
 
 def _first(operand: Any, *_: Any) -> Any:
@@ -196,6 +258,8 @@ def _kinds(tree: ast.FunctionDef) -> dict[ast.AST, str]:
                 found |= dict.fromkeys(_late(statements), "order")
             case ast.arg(arg=name) if name in _INPUTS:
                 found[node] = None if _RESULTS.get(tree.name) == "measured" else "inputs"
+            case ast.arg(arg=name) if name in _PASSED_ON:
+                found[node] = _PASSED_ON[name]
             case ast.arg(arg=name) if not _is_passed_on(node, tree):
                 found[node] = _ARGUMENTS.get(name)
             case ast.FunctionDef(name=name):
@@ -213,18 +277,31 @@ def _kind_of_operation(node: ast.AST) -> str | None:
             return _kind_of_call(node)
         case ast.Compare(ops=[ast.Lt()], comparators=[ast.Name(id=name)]) if _is_constant(name):
             return "floor"
+        case ast.Compare(ops=[ast.Gt()], comparators=[ast.Attribute(attr="largest_code")]):
+            return "largest-code"
         case ast.Compare(ops=[ast.Lt() | ast.Gt()]):
             return "comparison"
         case ast.Compare(ops=[ast.GtE()]):
             return "threshold"
         case ast.Compare(ops=[ast.Eq()], comparators=[ast.Name(id=name)]) if _is_constant(name):
             return "nan-test"
+        case ast.BinOp():
+            return _kind_of_sum(node)
+        case ast.AugAssign(op=ast.Sub()):
+            return "decrement"
+    return None
+
+
+def _kind_of_sum(node: ast.BinOp) -> str | None:
+    match node:
         case ast.BinOp(op=ast.Sub(), right=ast.Call(ast.Name("floor_log2"))):
             return "largest"
         case ast.BinOp(op=ast.Add(), right=ast.Name(id=name)) if _is_constant(name):
             return "stored"
-        case ast.AugAssign(op=ast.Sub()):
-            return "decrement"
+        case ast.BinOp(op=ast.Add(), right=ast.Name("random_word")):
+            return "sum"
+        case ast.BinOp(op=ast.FloorDiv()):
+            return "fraction"
     return None
 
 
@@ -236,6 +313,8 @@ def _kind_of_call(node: ast.Call) -> str | None:
             return "lower-limit"
         case ast.Call(ast.Name("encode"), [_, ast.Name(id=fmt), *_]):
             return "stored-code" if _is_constant(fmt) else None
+        case ast.Call(ast.Name("in_units_of"), [_, ast.Call(ast.Name("abs"))]):
+            return "units"
         case ast.Call(ast.Attribute(attr="ldexp"), [_, ast.BinOp()]):
             return "power"
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
@@ -336,8 +415,8 @@ class _Hooks(ast.NodeTransformer):
                 return self._with_arguments(node, number)
             case _ if number is None:
                 return node
-            case ast.Call(func, operands):
-                return _call(number, func, operands)
+            case ast.Call(func, operands, keywords):
+                return _call(number, func, operands, keywords)
             case ast.Compare(left, [op], [right]) | ast.BinOp(left, op, right):
                 return _call(number, _right(type(op).__name__), [left, right])
             case ast.AugAssign(ast.Name(id=name) as target, op, value):
@@ -353,8 +432,11 @@ class _Hooks(ast.NodeTransformer):
         if number is not None:
             inner = ast.FunctionDef(_WHOLE, tree.args, tree.body, [])
             operands = [ast.Name(one.arg, ast.Load()) for one in arguments]
+            named = [
+                ast.keyword(one.arg, ast.Name(one.arg, ast.Load())) for one in tree.args.kwonlyargs
+            ]
             whole = ast.Name(_WHOLE, ast.Load())
-            tree.body = [inner, ast.Return(_call(number, whole, operands))]
+            tree.body = [inner, ast.Return(_call(number, whole, operands, named))]
         for one in arguments:
             if one in self._numbers:
                 names = [one.arg, *(other.arg for other in arguments if other is not one)]
@@ -364,8 +446,14 @@ class _Hooks(ast.NodeTransformer):
         return tree
 
 
-def _call(number: int, right: ast.expr, operands: Iterable[ast.expr]) -> ast.Call:
-    return ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Constant(number), right, *operands], [])
+def _call(
+    number: int,
+    right: ast.expr,
+    operands: Iterable[ast.expr],
+    keywords: Iterable[ast.keyword] = (),
+) -> ast.Call:
+    given = [ast.Constant(number), right, *operands]
+    return ast.Call(ast.Name(_HOOK, ast.Load()), given, [*keywords])
 
 
 def _right(name: str) -> ast.expr:

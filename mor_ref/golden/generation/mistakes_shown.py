@@ -1,5 +1,7 @@
 """Which mistakes golden vectors show: those of a block format, and those of a modelled chapter."""
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,8 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.encoding import (
+    DETERMINISTIC_ROUNDINGS,
+    OVERFLOWS,
+    POWER_OF_TWO_ROUNDINGS,
+)
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, is_scaled
+from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden import load
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.suites import SUITES
@@ -17,16 +26,27 @@ from mor_ref.golden.suites.block_formats import OPERATION, suite_of
 from mor_ref.golden.suites.mx import ELEMENTS
 from mor_ref.mistakes import Shown, mistakes_of, shown_by
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
-from mor_ref.mistakes.landmarks import blocks, blocks_with_specials, pairs_of_amaxes
+from mor_ref.mistakes.encoding import is_at_random, mistakes_of_encoding
+from mor_ref.mistakes.landmarks import (
+    blocks,
+    blocks_with_specials,
+    codes,
+    numbers,
+    pairs_of_amaxes,
+)
 from mor_ref.mistakes.mistake import Mistake
 from mor_ref.mistakes.mx import RULES, mistakes_of_mx
-from mor_ref.mistakes.rows import Kind, Verdict, matrix
+from mor_ref.mistakes.rows import Kind, Verdict, matrix, matrix_by_calls
 from mor_ref.mistakes.scales import mistakes_of_scales
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Arrays
 
 _OF_ANY_CODES = "MXS-009"  # also those that no quantizer makes
 _WIDTH = 18  # of blocks with a NaN in each place
+_COUNTS = (1, 8, 16, 24, 32)  # of random bits
+_STEPS = (0, 1, 2)  # from the last word that leads to the code below
+_WIDEST_AT_RANDOM = 16  # bits
 
 
 def mistakes_shown(
@@ -62,7 +82,7 @@ def mistakes_in(suite: str, done: Callable[[], None] = lambda: None) -> dict[str
     found = {mistake.name: InSuite([], []) for mistake in mistakes}
     for place, kinds in enumerate(kinds_of(suite)):
         for kind in kinds:
-            for verdict in matrix(mistakes, kind):
+            for verdict in MODELLED[suite].matrix(mistakes, kind):
                 found[verdict.mistake.name][place].append(verdict)
             done()
     return found
@@ -116,6 +136,81 @@ def derived_blocks() -> Iterator[Case]:
                 yield Case(f"{fmt.name}.{rule}.{name}", parameters, arrays)
 
 
+def derived_numbers() -> Iterator[Case]:
+    """Yield numbers to encode from the formats alone, in each kind of call that there is."""
+    for fmt in formats.values():
+        roundings = POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS
+        for rounding, (overflow, nan) in itertools.product(
+            roundings, (("satfinite", "canonical"), ("ieee", "signed"))
+        ):
+            asked = {"format": fmt.name, "rounding": rounding, "overflow": overflow, "nan": nan}
+            for source, x in _in_sources(fmt):
+                name = f"{fmt.name}.{source}.{rounding}.{overflow}.{nan}"
+                yield Case(name, {**asked, "source": source}, {"x": x})
+
+
+def _in_sources(fmt: Format) -> Iterator[tuple[str, Unsigned]]:
+    """Yield the numbers of a format in binary64, and those that are numbers of binary32 or 16."""
+    x = np.array(numbers(fmt), np.uint64)
+    for source, kind in (("f64", np.float64), ("f32", np.float32), ("f16", np.float16)):
+        with np.errstate(all="ignore"):
+            narrow = x.view(np.float64).astype(kind)
+        held = (narrow == x.view(np.float64)) | np.isnan(narrow)
+        yield source, np.unique(narrow[held].view(f"u{np.dtype(kind).itemsize}"))
+
+
+def derived_random_numbers() -> Iterator[Case]:
+    """Yield numbers of binary32 to encode with random bits, each with the words that decide."""
+    for fmt in formats.values():
+        if fmt.is_power_of_two or fmt.bits > _WIDEST_AT_RANDOM:
+            continue
+        x = dict(_in_sources(fmt))["f32"]
+        for n, overflow in itertools.product(_COUNTS, OVERFLOWS):
+            last = (1 << n) - 1
+            words = [_last_down(number, fmt, n) for number in x.view(np.float32).tolist()]
+            moved = [[min(word + step, last) for step in _STEPS] + [last] for word in words]
+            arrays = {
+                "x": np.repeat(x, len(_STEPS) + 1),
+                "random_word": np.array(moved, np.uint32).ravel(),
+            }
+            asked = {"format": fmt.name, "source": "f32", "n_random_bits": n, "overflow": overflow}
+            yield Case(f"{fmt.name}.{n}.{overflow}", asked, arrays)
+
+
+def _last_down(x: float, fmt: Format, n: int) -> int:
+    """Return the last word of n bits with which a number takes the code below (ENC-005)."""
+    if not math.isfinite(x) or x == 0:
+        return 0
+    exponent = max(floor_log2(abs(x)), fmt.smallest_exponent)
+    _, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(x))
+    return (1 << n) - 1 - (rest << n) // whole
+
+
+def derived_codes() -> Iterator[Case]:
+    """Yield all codes of narrow formats, and those at the edges of exponents in wide ones."""
+    for fmt in formats.values():
+        found = np.array(codes(fmt), np.uint64)
+        yield Case(
+            fmt.name, {"format": fmt.name}, {"code": found.astype(f"u{max(fmt.bits, 8) // 8}")}
+        )
+
+
+def mistakes_of_encoders() -> list[Mistake]:
+    """Return the mistakes of encoders without random bits."""
+    others = {mistake.name for mistake in (*mistakes_at_random(), *mistakes_of_decoders())}
+    return [one for one in mistakes_of_encoding() if one.name not in others]
+
+
+def mistakes_at_random() -> list[Mistake]:
+    """Return the mistakes that only encoders with random bits can have."""
+    return [one for one in mistakes_of_encoding() if is_at_random(one)]
+
+
+def mistakes_of_decoders() -> list[Mistake]:
+    """Return the mistakes of decoders."""
+    return [one for one in mistakes_of_encoding() if one.rules[0].startswith(("DEC", "ART"))]
+
+
 def mistakes_of_blocks() -> list[Mistake]:
     """Return the mistakes of MX, also of its amaxes, that a quantizer can have."""
     return [
@@ -131,9 +226,13 @@ class Modelled:
 
     mistakes: Callable[[], list[Mistake]]
     derived: Callable[[], Iterator[Case]]
+    matrix: Callable[[Sequence[Mistake], Kind], list[Verdict]] = matrix
 
 
 MODELLED = {
+    "encode": Modelled(mistakes_of_encoders, derived_numbers, matrix_by_calls),
+    "encode_stochastic": Modelled(mistakes_at_random, derived_random_numbers, matrix_by_calls),
+    "decode": Modelled(mistakes_of_decoders, derived_codes, matrix_by_calls),
     "scale_steps": Modelled(mistakes_of_scales, derived_scales),
     "mx_blocks": Modelled(mistakes_of_blocks, derived_blocks),
 }

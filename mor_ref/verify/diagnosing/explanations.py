@@ -10,11 +10,18 @@ import numpy as np
 
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis_records import Explanation, SuiteDiagnosis
-from mor_ref.verify.diagnosing.sample import Sample, samples_of
+from mor_ref.verify.diagnosing.sample import (
+    Sample,
+    is_large,
+    is_of_rows,
+    samples_of,
+    some_of,
+)
 from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
 
 Found = TypeVar("Found")
 Names = tuple[str, ...]
+_OF_OTHERS = 1 << 11  # elements of another suite that matches
 
 
 def pairs_with(
@@ -85,14 +92,28 @@ def rules_of(those: Together) -> int:
 def spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
     """Yield, for each other suite that matches, a case that deviations would change.
 
-    Two that the same suite exposes may together change nothing there.
+    Two that the same suite exposes may together change nothing there. Mistakes for which the suite
+    names no entry are computed on some.
     """
     for evidence in matching:
         exposed = [one.name for one in those if one.name in evidence.witnesses]
+        if not exposed and any(evidence.suite in one.suites for one in those):
+            yield from _changed(those, evidence)
         if len(exposed) == 1:
             case, field = evidence.witnesses[exposed[0]]
             if field in evidence.chosen.get(case, ()):
                 yield f"case {case} of {evidence.suite}"
+
+
+def _changed(those: Together, evidence: Evidence) -> Iterator[str]:
+    """Yield the first of some cases of a suite that deviations would change."""
+    if is_large(evidence):
+        return
+    model, samples = Model(those), [*samples_of(evidence)]
+    for sample in some_of(samples, _OF_OTHERS, of_rows=is_of_rows(evidence)):
+        if not model.run(those, sample).score.is_whole:
+            yield f"case {sample.question.name} of {evidence.suite}"
+            return
 
 
 def spared_next_to_mismatches(those: Together, differing: Iterable[Evidence]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mor_ref.deviations import Deviation, applied
 from mor_ref.exact.step import Step, reached
 from mor_ref.golden.model.views import seen, split
+from mor_ref.mistakes.calls import KindOfCall, calls_made
 from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.call import Arrays
@@ -148,11 +149,12 @@ class Run:
 
     `alike` is the share of the candidate's values that they reproduce in any place, in the fields
     that differ. For one deviation, `explained` has a bit for each entry that differs and that it
-    explains.
+    explains. Without a deviation, `calls` are the kinds of calls of steps that there are.
     """
 
     score: Score
     steps: frozenset[Step]
+    calls: frozenset[KindOfCall] = frozenset()
     alike: float = 0.0
     explained: int = 0
 
@@ -167,6 +169,8 @@ class Model:
         tried = CAUSES.values() if deviations is None else deviations
         self._deviations = {deviation.name: deviation for deviation in tried}
         self.elements = 0
+        changes = (change for one in self._deviations.values() for change in one.changes)
+        self._calls = frozenset((change.step, change.where) for change in changes)
         self._runs: dict[tuple[Together, Sample], Run] = {}
 
     @property
@@ -181,12 +185,17 @@ class Model:
     def run(self, those: Together, sample: Sample) -> Run:
         """Return the result of deviations on a sample; without deviations, of the reference.
 
-        A deviation changes nothing if its steps are not reached without it. Then the result for the
-        other deviations is the result for all.
+        A deviation changes nothing if its steps are not reached without it, or not in the calls
+        that it is about. Then the result for the other deviations is the result for all.
         """
         if (those, sample) not in self._runs:
             self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
         return self._runs[those, sample]
+
+    def is_reached(self, deviation: Deviation, sample: Sample) -> bool:
+        """Return whether the reference calls a step of a deviation in a way that it is about."""
+        calls = self.run((), sample).calls
+        return any((change.step, change.where) in calls for change in deviation.changes)
 
     def rows_missed(self, those: Together, sample: Sample) -> NDArray[np.bool_]:
         """Return the rows in which deviations do not reproduce the values of the candidate."""
@@ -216,17 +225,21 @@ class Model:
             run = self._runs.get((others, sample))
             if run is not None and run.steps.isdisjoint(steps_of(deviation)):
                 return run
+            if run is not None and not others and not self.is_reached(deviation, sample):
+                return run
         return None
 
     def _new(self, those: Together, sample: Sample) -> Run:
         self.elements += sample.size
-        found, steps = _computed(those, sample)
+        with calls_made(() if those else self._calls) as calls:
+            found, steps = _computed(those, sample)
         fields = list(_fields(found, sample))
         marks = [pair.differs & (pair.given == ours) for _, pair, ours in fields]
         score = sum(map(_score, fields, marks), Score())
         alike = [_alike(pair.given, ours) for _, pair, ours in fields if pair.differs.any()]
         explained = _joined(marks) if len(those) == 1 else 0
-        return Run(score, steps, sum(alike) / max(len(alike), 1), explained)
+        share = sum(alike) / max(len(alike), 1)
+        return Run(score, steps, frozenset(calls), share, explained)
 
 
 @cache

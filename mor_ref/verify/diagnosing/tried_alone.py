@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
-from mor_ref.exact.step import Step
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.sample import Sample
-from mor_ref.verify.diagnosing.scoring import Model, Together, steps_of
+from mor_ref.verify.diagnosing.scoring import Model, Together
 
 ALONE_END = 1 << 20  # elements that the model computes of the first cases
 
@@ -17,8 +16,8 @@ def tried_alone(
     """Return the deviations that are tried one by one, as many as the bound allows.
 
     All are tried on the `first` cases. First come those that the suite exposes in a case that
-    differs, then others that a suite of the operation exposes. A deviation whose steps are not
-    reached costs nothing.
+    differs, then others that a suite of the operation exposes. One that is not reached costs
+    nothing.
     """
     names = {sample.question.name for sample in differing}
     suites = {name for name, suite in SUITES.items() if suite.operation == evidence.operation}
@@ -28,9 +27,8 @@ def tried_alone(
         case, _ = evidence.witnesses.get(one.name, ("", ""))
         return case not in names, suites.isdisjoint(one.suites)
 
-    there = frozenset[Step]().union(*(model.run((), one).steps for one in first))
     room = max(ALONE_END // max(sum(one.size for one in first), 1), 1)
     ordered = sorted(model.alone, key=order)
-    reached = [those for those in ordered if not there.isdisjoint(steps_of(those[0]))]
+    reached = [(one,) for (one,) in ordered if any(model.is_reached(one, case) for case in first)]
     left_out = {*reached[room:]}
     return [those for those in ordered if those not in left_out]
