@@ -254,6 +254,7 @@ def test_the_rooms_of_the_picture_are_all_there_are() -> None:
         "fp8lm",
         "habits",
         "layouts",
+        "mapped_files",
         "printable",
         "processor_modes",
         "record_files",

@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).parent.parent / "mor_ref"
 PROGRAM = """
 import importlib, pkgutil, mor_ref
 for module in pkgutil.walk_packages(mor_ref.__path__, "mor_ref."):
-    if not module.name.startswith(("mor_ref.torch", "mor_ref.verify.candidates.peers")):
+    others = "mor_ref.torch", "mor_ref.proofs", "mor_ref.verify.candidates.peers"
+    if not module.name.startswith(others):
         importlib.import_module(module.name)
 from mor_ref.analysis.recipes import OF_ALL_REPRESENTATIONS, recipes_from
 from mor_ref.deviations import DEVIATIONS

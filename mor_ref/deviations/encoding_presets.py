@@ -15,7 +15,8 @@ from mor_ref.exact.encoding import encode
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
-_THROUGH_BINARY32 = ("ml_dtypes", "torch")  # libraries that round binary64 to binary32
+# Libraries that round binary64 to binary32 first: ml_dtypes did before 0.7.
+_THROUGH_BINARY32 = ("ml_dtypes", "torch")
 _ASKED = ("encode", "encode_presets", *joined("CAST"))
 _EXEMPTIONS: Mapping[str, Mapping[str, str]] = {"ml_dtypes": {}, "torch": AS_TORCH}
 
