@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from bits_of_mistakes import names_by_bits, rows_that_show
 from forking import mor_ref as run
 from put_aside import put_aside
 from wrong import REGISTERED
@@ -64,14 +65,10 @@ def test_every_mistake_is_shown_by_derived_blocks_and_no_two_are_one():
             results.setdefault(verdict.mistake.name, {})[kind] = verdict
     unseen = {name for name, each in results.items() if not any(v.shown for v in each.values())}
     assert unseen <= NO_MISTAKES.keys()
-    telling = {kind: sorted({row for v in shown(kind) for row in v.shown}) for kind in few()}
-    bits = {}
-    for mistake in of_mx():
-        with applied(mistake.deviation), np.errstate(over="ignore"):
-            fields = [kind_of(SUITE, few()[kind]).compute(rows) for kind, rows in telling.items()]
-        key = b"".join(array.tobytes() for each in fields for array in each.values())
-        bits.setdefault(key, set()).add(mistake.name)
-    same = [names - NO_MISTAKES.keys() for names in bits.values() if not names & unseen]
+    kinds = {kind: kind_of(SUITE, case) for kind, case in few().items()}
+    telling = {kind: rows_that_show(shown(kind)) for kind in kinds}
+    bits = names_by_bits(of_mx(), kinds, telling)
+    same = [names - NO_MISTAKES.keys() for names in bits if not names & unseen]
     assert [names for names in same if len(names) > 1] == [UNLIKE_WHERE_DECODED]
     assert {name: decoded_with(name, 1.0, 255) for name in UNLIKE_WHERE_DECODED} == {
         "MXS-008/scale-by-shift": "inf",
