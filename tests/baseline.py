@@ -18,7 +18,7 @@ import structural_faults
 import tired_kernels
 from put_aside import put_aside
 from test_wrong_kernels import SUITES, cases_of, first_difference
-from wrong.causes import OF_ENCODER, OF_MX, OF_SCALES
+from wrong.causes import OF_ENCODER, OF_MX, OF_NVFP4, OF_SCALES
 
 from mor_ref import golden
 from mor_ref.definitions.formats import encoding_profiles
@@ -78,6 +78,17 @@ CHAPTERS = {
         ("mx_blocks", "mx", "mx_large"),
         OF_MX,
     ),
+    "nvfp4": Chapter(
+        (
+            *("nvfp4_scales", "nvfp4_global", "nvfp4_others", "nvfp4_compressed", "nvfp4_ties"),
+            *("nvfp4_tables", "nvfp4_launches", "nvfp4_elements", "nvfp4_four_over_six"),
+            *("nvfp4_quotients", "nvfp4_differences", "nvfp4_sums"),
+        ),
+        former_ids("NVF"),
+        r"nvfp4",
+        ("nvfp4_blocks", "nvfp4_te", "nvfp4_te_row", "nvfp4_torchao", "nvfp4_large"),
+        OF_NVFP4,
+    ),
 }
 
 
@@ -105,10 +116,16 @@ def judged(name, certain, guessed, causes):
 
 
 def kernels_in(chapter):
-    """Yield each wrong kernel of a chapter: its name, its suites, and its diagnosis."""
+    """Yield each wrong kernel of a chapter: its name, its suites, and its diagnosis.
+
+    One that is registered for each profile and tile counts once.
+    """
+    programs = set()
     for module in chapter.wrong:
         for kernel in import_module(f"wrong.{module}").KERNELS:
-            if kernel.mistake and kernel.name not in put_aside():
+            program = re.sub(r"\.\w+\.\d+x\d+$", "", kernel.name)
+            if kernel.mistake and kernel.name not in put_aside() and program not in programs:
+                programs.add(program)
                 suites = suites_showing(kernel)
                 certain, guessed = causes_of(kernel, suites[0])
                 yield {

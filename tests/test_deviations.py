@@ -196,7 +196,7 @@ def test_without_deviations_the_model_returns_the_expected_values():
 def test_a_deviation_of_another_domain_has_no_witness():
     cases = list(SUITES["decisions"].questions(Size()))
     whole = [with_expected(SUITES["decisions"], case) for case in cases]
-    assert first_witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
+    assert first_witness(CAUSES["NVF-011/swapped"], SUITES["decisions"], whole) is None
 
 
 def test_they_end_with_their_block():

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from bits_of_mistakes import names_by_bits, rows_that_show
 from forking import mor_ref as run
 from put_aside import put_aside
 from wrong import REGISTERED
@@ -20,6 +21,7 @@ from mor_ref.mistakes.amaxes import mistakes_of_amaxes
 from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, MODELLED
 from mor_ref.mistakes.encoding import mistakes_of_encoding
 from mor_ref.mistakes.mx import mistakes_of_mx
+from mor_ref.mistakes.nvfp4 import mistakes_of_nvfp4
 from mor_ref.mistakes.rows import Kind, cover, judged, matrix, traced
 from mor_ref.mistakes.scales import NO_MISTAKES, mistakes_of_scales, pairs_of_sites_and_operators
 from mor_ref.mistakes.source import hooked, sites_of
@@ -148,15 +150,11 @@ def test_every_mistake_is_shown_by_derived_inputs_and_no_two_are_one():
     unseen = {name for name, each in results.items() if not any(v.shown for v in each.values())}
     assert unseen == {name for name, why in NO_MISTAKES.items() if not why.startswith("It is ")}
     assert results.keys() - NO_MISTAKES.keys() == {one.name for one in mistakes_of_scales()}
-    telling = {kind: sorted({row for v in shown(kind) for row in v.shown}) for kind in few()}
-    bits = {}
-    for mistake in pairs_of_sites_and_operators():
-        with applied(mistake.deviation), np.errstate(over="ignore"):
-            fields = [kind_of(SUITE, few()[kind]).compute(rows) for kind, rows in telling.items()]
-        key = b"".join(array.tobytes() for each in fields for array in each.values())
-        bits.setdefault(key, []).append(mistake.name)
-    same = [names for names in bits.values() if len(names) > 1 and not {*names} & unseen]
-    assert all(len({*names} - NO_MISTAKES.keys()) == 1 for names in same), same
+    kinds = {kind: kind_of(SUITE, case) for kind, case in few().items()}
+    telling = {kind: rows_that_show(shown(kind)) for kind in kinds}
+    bits = names_by_bits(pairs_of_sites_and_operators(), kinds, telling)
+    same = [names for names in bits if len(names) > 1 and not names & unseen]
+    assert all(len(names - NO_MISTAKES.keys()) == 1 for names in same), same
 
 
 def test_the_floor_of_the_ideal_scale_is_seen_by_derived_inputs_alone():
@@ -223,8 +221,9 @@ def test_a_whole_wrong_kernel_is_named(name):
 
 
 def test_ids_are_a_rule_and_an_operator():
-    of_blocks = (*mistakes_of_scales(), *mistakes_of_amaxes(), *mistakes_of_mx())
-    names = [one.name for one in (*mistakes_of_encoding(), *of_blocks)]
+    of_blocks = mistakes_of_amaxes(), mistakes_of_mx(), mistakes_of_nvfp4()
+    chapters = mistakes_of_encoding(), mistakes_of_scales(), *of_blocks
+    names = [one.name for chapter in chapters for one in chapter]
     assert sorted(MODELLED) == sorted(names)
     for name, one in MODELLED.items():
         rules, _, operator = name.partition("/")

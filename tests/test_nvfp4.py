@@ -178,7 +178,7 @@ def test_the_rows_of_a_tile_are_added_in_halves(seed, column, bits):
     scale = nvfp4.global_scale(profile, 4.0)
     base = arithmetic.product(arithmetic.quotient(4.0, 6.0), scale.encode)
     for s in (base, arithmetic.product(1.5, base)):
-        candidate = nvfp4._te_scale(s, scale)
+        candidate = nvfp4.factors(s, scale)
         in_halves = nvfp4.candidate_error(profile, rows, candidate, 4.0)
         one_by_one = 0.0
         for row in rows:

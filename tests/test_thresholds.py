@@ -83,7 +83,7 @@ def test_scales_of_tiles_turn_at_ties(profile):
     for whole, tile in zip(map(number, wholes), map(number, tiles), strict=True):
         scale = nvfp4.global_scale(profile, whole)
         if profile.scales.error:
-            codes.append(nvfp4.four_over_six_candidates(tile, scale)[0].code)
+            codes.append(nvfp4.four_over_six_candidates(profile, tile, scale)[0].code)
         else:
             codes.append(nvfp4.tile_scale(profile, [[tile]], whole, scale).code)
     runs = np.array(codes).reshape(-1, 10)

@@ -29,7 +29,6 @@ from mor_ref.deviations import (
     mx_torchao,
     nan_bits,
     nvfp4,
-    nvfp4_four_over_six,
     policies,
     quantization,
 )
@@ -50,7 +49,6 @@ DEVIATIONS: dict[str, Deviation] = {
         *nvfp4.DEVIATIONS,
         *mx_torchao.DEVIATIONS,
         *gguf.DEVIATIONS,
-        *nvfp4_four_over_six.DEVIATIONS,
         *dot.DEVIATIONS,
         *dot_f16.DEVIATIONS,
         *dot_sums.DEVIATIONS,

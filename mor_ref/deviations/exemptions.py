@@ -49,25 +49,6 @@ AMAX_ALONE = {
     if name not in NVFP4_4OVER6
 }
 BETWEEN_ZERO_AND_TWICE_X = of_schemes("BETWEEN_ZERO_AND_TWICE_X")
-NORMAL_SCALES = {
-    "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
-}
-SCALES_ABOVE_ZERO = {
-    **NORMAL_SCALES,
-    "nvfp4_modelopt": "The scale is always at least 2^-9 (NVF-008).",
-}
-SCALES_THAT_UNDERFLOW = {
-    **SCALES_ABOVE_ZERO,
-    **dict.fromkeys(
-        POLICY_SUITES, "A number whose scale underflows is so small that it is 0 with the scale 1."
-    ),
-}
-DIVIDED_FOR_DECODING = dict.fromkeys(
-    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec is amax / Q (NVF-007, NVF-008)."
-)
-DIVIDED_FOR_ENCODING = dict.fromkeys(
-    ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
-)
 
 # ---------------------------------------------------------------------- sums and decisions
 

@@ -1,5 +1,6 @@
 """NVFP4: sixteen e2m1 elements with an e4m3 scale, a binary32 scale for all, and its profiles."""
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -108,16 +109,21 @@ def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
     """NVF-003 for the profiles of Transformer Engine; NVF-007 to NVF-009 for the others."""
     match profile.scales.global_scale:
         case "g":
-            g = quotient(amax, profile.range)
-            return GlobalScale(quotient(1.0, g), g)
+            g = quotient(amax, profile.range)  # NVF-007, NVF-008
+            inverse = quotient(1.0, g)  # NVF-007, NVF-008
+            return GlobalScale(inverse, g)
         case "G":
-            g = product(quotient(1.0, max(amax, math.ldexp(1.0, -126))), profile.range)
+            reciprocal = quotient(1.0, max(amax, math.ldexp(1.0, -126)))  # NVF-009
+            g = product(reciprocal, profile.range)  # NVF-009
             g = g if math.isfinite(g) else 1.0
-            return GlobalScale(g, quotient(1.0, g))
+            inverse = quotient(1.0, g)  # NVF-009
+            return GlobalScale(g, inverse)
         case "S_enc":
-            s_enc = min(quotient(profile.range, amax), FLT_MAX)
+            s_enc = quotient(profile.range, amax)
+            s_enc = min(s_enc, FLT_MAX)
             s_enc = 1.0 if amax == 0 or s_enc == 0 else s_enc
-            return GlobalScale(s_enc, quotient(1.0, s_enc))
+            s_dec = quotient(1.0, s_enc)
+            return GlobalScale(s_enc, s_dec)
 
 
 def _for_each(given: Any, rows: int) -> list[Any]:
@@ -139,82 +145,145 @@ def given_global_scale(profile: Nvfp4Profile, scale: float) -> GlobalScale:
 
 @step
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
-    """Return the scale of a tile, given its rows, and the amax of the tensor (or row)."""
+    """Return the scale of a tile, given its rows and the amax (NVF-004 to NVF-009)."""
     block_amax = amax_of(chain.from_iterable(tile))
     if profile.scales.error:
-        return _four_over_six(profile, tile, block_amax, amax, scale)
+        return four_over_six(profile, tile, block_amax, amax, scale)
+    s = tile_number(profile, block_amax, scale)
     match profile.rule:
-        case "te":  # NVF-004
-            s = product(block_amax, product(scale.encode, _SIXTH))
-            return _te_scale(s, scale)
-        case "te_2_13":  # NVF-005
-            return _te_scale(product(quotient(block_amax, 6.0), scale.encode), scale)
+        case "te" | "te_2_13":  # NVF-004, NVF-005
+            return factors(s, scale)
         case "torchao":  # NVF-007
-            s = quotient(quotient(block_amax, 6.0), scale.decode)
-            code = block_scale_code(_clamp(s, math.ldexp(1.0, -6), 448.0))
-            value = SCALE_FORMAT.value(code)
-            return TileScale(code, quotient(scale.encode, value), product(scale.decode, value))
+            code = block_scale_code(clamped(s, math.ldexp(1.0, -6), 448.0))  # NVF-007
+            w = SCALE_FORMAT.value(code)
+            encode_scale = quotient(scale.encode, w)  # NVF-007
+            decode = product(scale.decode, w)  # NVF-007
+            return TileScale(code, encode_scale, decode)
         case "modelopt":  # NVF-008
-            s = quotient(block_amax, product(6.0, scale.decode))
-            code = block_scale_code(_clamp(1.0 if s == 0 else s, math.ldexp(1.0, -9), 448.0))
-            return TileScale(code, None, product(SCALE_FORMAT.value(code), scale.decode))
+            s = 1.0 if s == 0 else s  # NVF-008
+            code = block_scale_code(clamped(s, math.ldexp(1.0, -9), 448.0))  # NVF-008
+            w = SCALE_FORMAT.value(code)
+            decode = product(w, scale.decode)  # NVF-008
+            return TileScale(code, None, decode)
         case "compressed_tensors":  # NVF-009
-            code = block_scale_code(product(scale.encode, quotient(block_amax, 6.0)))
-            code = code or block_scale_code(0.125)
-            return TileScale(code, None, quotient(SCALE_FORMAT.value(code), scale.encode))
+            code = block_scale_code(s)
+            code = code or block_scale_code(0.125)  # NVF-009
+            w = SCALE_FORMAT.value(code)
+            decode = quotient(w, scale.encode)  # NVF-009
+            return TileScale(code, None, decode)
     raise NotImplementedError(f"scale rule {profile.rule}")
 
 
-def _te_scale(s: float, scale: GlobalScale) -> TileScale:
+@step
+def tile_number(profile: Nvfp4Profile, block_amax: float, scale: GlobalScale) -> float:
+    """Return the number whose code is the scale of a tile, before limits (NVF-004 to NVF-009)."""
+    match profile.rule:
+        case "te":
+            multiplier = product(scale.encode, _SIXTH)  # NVF-004
+            return product(block_amax, multiplier)  # NVF-004
+        case "torchao":
+            sixth = quotient(block_amax, 6.0)  # NVF-007
+            return quotient(sixth, scale.decode)  # NVF-007
+        case "modelopt":
+            six_times_g = product(6.0, scale.decode)  # NVF-008
+            return quotient(block_amax, six_times_g)  # NVF-008
+        case "compressed_tensors":
+            sixth = quotient(block_amax, 6.0)  # NVF-009
+            return product(scale.encode, sixth)  # NVF-009
+    sixth = quotient(block_amax, 6.0)  # NVF-005
+    return product(sixth, scale.encode)  # NVF-005
+
+
+@step
+def factors(s: float, scale: GlobalScale) -> TileScale:
+    """Return the scale of a tile that is the code of a number, and its factors (NVF-004)."""
     code = block_scale_code(s)
-    decode = product(SCALE_FORMAT.value(code), scale.decode)
-    return TileScale(code, min(quotient(1.0, decode), FLT_MAX), decode)
+    w = SCALE_FORMAT.value(code)
+    decode = product(w, scale.decode)
+    encode_scale = quotient(1.0, decode)
+    encode_scale = min(encode_scale, FLT_MAX)
+    return TileScale(code, encode_scale, decode)
 
 
-def _four_over_six(
+@step
+def four_over_six(
     profile: Nvfp4Profile, tile: Rows, block_amax: float, amax: float, scale: GlobalScale
 ) -> TileScale:
     """NVF-006: the largest element becomes 6 or 4, whichever errs less."""
-    six, four = four_over_six_candidates(block_amax, scale)
-    error = {c: candidate_error(profile, tile, c, amax) for c in (six, four)}
-    return four if error[four] < error[six] else six
+    six, four = four_over_six_candidates(profile, block_amax, scale)
+    error_of_six = candidate_error(profile, tile, six, amax)
+    error_of_four = candidate_error(profile, tile, four, amax)
+    return four if error_of_four < error_of_six else six
 
 
-def four_over_six_candidates(block_amax: float, scale: GlobalScale) -> tuple[TileScale, TileScale]:
+def four_over_six_candidates(
+    profile: Nvfp4Profile, block_amax: float, scale: GlobalScale
+) -> tuple[TileScale, TileScale]:
     """Return the scales that make the largest element 6 and 4 (NVF-006)."""
-    base = product(quotient(block_amax, 6.0), scale.encode)
-    return _te_scale(base, scale), _te_scale(product(1.5, base), scale)
+    base = tile_number(profile, block_amax, scale)
+    return factors(base, scale), factors(raised(base, block_amax, scale), scale)
+
+
+@step
+def raised(base: float, block_amax: float, scale: GlobalScale) -> float:
+    """Return the number of the scale that makes the largest element 4 (NVF-006)."""
+    del block_amax, scale  # a wrong program computes with them
+    return product(1.5, base)
 
 
 @step
 def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
-    """Return the error of a tile with a candidate, in binary32, left to right (NVF-006)."""
-    rows = [0.0] * 16
-    for i, row in enumerate(tile):
-        for x in row:
-            code = quantize_element(x, candidate, profile).code
-            e = difference(candidate_value(code, candidate.code, amax, profile.range), x)
-            rows[i] = total(rows[i], abs(e) if profile.scales.error == "mae" else product(e, e))
-    if len(tile) == 1:
-        return rows[0]
+    """Return the error of a tile with a candidate (NVF-006)."""
+    errors = []
+    for row in tile:
+        codes = [quantize_element(x, candidate, profile).code for x in row]
+        values = [candidate_value(code, candidate.code, amax, profile.range) for code in codes]
+        errors.append([element_error(profile, v, x) for v, x in zip(values, row, strict=True)])
+    return sum_of_errors(errors)
+
+
+@step
+def element_error(profile: Nvfp4Profile, value: float, x: float) -> float:
+    """Return the magnitude or the square of a difference (NVF-006)."""
+    e = difference(value, x)
+    if profile.scales.error == "mae":
+        return abs(e)
+    return product(e, e)
+
+
+@step
+def sum_of_errors(errors: Rows) -> float:
+    """Return a sum in binary32: each row from left to right, then rows in halves (NVF-006)."""
+    sums = [functools.reduce(total, row, 0.0) for row in errors]
+    if len(sums) == 1:
+        return sums[0]
+    sums += [0.0] * (16 - len(sums))
     for half in (8, 4, 2, 1):
-        rows = [total(rows[i], rows[i + half]) for i in range(half)]
-    return rows[0]
+        sums = [total(sums[i], sums[i + half]) for i in range(half)]
+    return sums[0]
 
 
 @step
 def candidate_value(code: int, scale_code: int, amax: float, largest: float) -> float:
     """Return the number of a code with the scale of a candidate, for its error (NVF-006)."""
-    stored = product(_E2M1.value(code), SCALE_FORMAT.value(scale_code))
-    return quotient(product(stored, amax), largest)
+    v, w = _E2M1.value(code), SCALE_FORMAT.value(scale_code)
+    stored = product(v, w)
+    of_tensor = product(stored, amax)
+    return quotient(of_tensor, largest)
 
 
 @step
 def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Element:
     """Quantize a number to an element (NVF-010)."""
     xs = scaled(x, scale)
-    code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
+    code = element_code(xs, profile)
     return Element(xs, code, restored(_E2M1.value(code), scale))
+
+
+@step
+def element_code(xs: float, profile: Nvfp4Profile) -> int:
+    """Return the code of a number that has the scale of its tile (NVF-010)."""
+    return 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
 
 
 def _at_random(
@@ -233,7 +302,9 @@ def _at_random(
 @step
 def scaled(x: float, scale: TileScale) -> float:
     """Return a number with the scale of its tile (NVF-010)."""
-    return quotient(x, scale.decode) if scale.encode is None else product(x, scale.encode)
+    if scale.encode is None:
+        return quotient(x, scale.decode)
+    return product(x, scale.encode)
 
 
 @step
@@ -254,5 +325,7 @@ def block_scale_code(s: float) -> int:
     return encode(s, SCALE_FORMAT, "rne")
 
 
-def _clamp(s: float, lowest: float, highest: float) -> float:
+@step
+def clamped(s: float, lowest: float, highest: float) -> float:
+    """Return the nearest number between two limits; a NaN stays (NVF-002)."""
     return s if math.isnan(s) else min(max(s, lowest), highest)

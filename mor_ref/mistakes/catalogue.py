@@ -1,6 +1,6 @@
 """All causes by their ids: mistakes of the model, and deviations that are written by hand."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -16,6 +16,8 @@ from mor_ref.deviations.domains import (
     IN_SCALES,
     MX_DECODED,
     NANS_IN_BINARY32,
+    NVFP4,
+    NVFP4_4OVER6,
     OWN_SCALES,
     ROUNDED,
     SCALED,
@@ -24,7 +26,9 @@ from mor_ref.deviations.domains import (
 )
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
 from mor_ref.mistakes.encoding import mistakes_of_encoding
+from mor_ref.mistakes.mistake import Mistake
 from mor_ref.mistakes.mx import mistakes_of_mx
+from mor_ref.mistakes.nvfp4 import mistakes_of_nvfp4
 from mor_ref.mistakes.scales import mistakes_of_scales
 
 # The names that golden/v1 has for mistakes of the model, which had names before they had ids.
@@ -117,6 +121,23 @@ FORMER_IDS: Mapping[str, str] = {
     "negative_zero_decodes_to_zero": "DEC-001+QNT-002+NVF-010+MXS-008/negative-zero-lost",
     "nan_is_7fc00000": "ART-003/nan-7fc00000",
     "nan_is_ffc00000": "ART-003/nan-ffc00000",
+    "block_scale_at_least_smallest": "NVF-002/scale-at-least-smallest",
+    "block_scale_at_least_smallest_normal": "NVF-002/scale-at-least-normal",
+    "zero_block_scale_is_one": "NVF-002/scale-zero-one",
+    "block_scale_truncated": "NVF-002/scale-truncated",
+    "block_scale_rounded_up": "NVF-002/scale-rounded-up",
+    "global_scale_inverted": "NVF-003/global-exchanged",
+    "global_scale_by_reciprocal": "NVF-003/global-of-reciprocal-of-amax",
+    "global_decode_scale_by_division": "NVF-003/global-decode-by-division",
+    "global_scale_left_out": "NVF-010/global-left-out",
+    "global_scale_applied_twice": "NVF-010/global-twice",
+    "block_scale_applied_twice": "NVF-010/tile-twice",
+    "encode_scale_by_division": "NVF-004/factors-encode-by-division",
+    "nvfp4_divides": "NVF-010/by-decode",
+    "nibbles_swapped": "NVF-011/swapped",
+    "errors_summed_from_the_right": "NVF-006/sum-from-right",
+    "rows_summed_one_by_one": "NVF-006/sum-rows-in-turn",
+    "rows_summed_in_pairs": "NVF-006/sum-rows-by-neighbours",
 }
 
 
@@ -125,6 +146,11 @@ _REACHED: Mapping[str, tuple[str, ...]] = {
     "SCL-001": (*IN_SCALES, *joined("AMAXES")),
     "SCL": OWN_SCALES,
     "GAM": OWN_SCALES,
+    "NVF-006": ("nvfp4_blocks", *NVFP4_4OVER6, "nvfp4_large"),
+    "NVF-007": ("nvfp4_blocks", "nvfp4_torchao"),
+    "NVF-008": ("nvfp4_blocks", "nvfp4_modelopt"),
+    "NVF-009": ("nvfp4_blocks", "nvfp4_compressed_tensors"),
+    "NVF-011": NVFP4,
     "NVF": IN_NVFP4,
     "MXS-008": (*MX_DECODED, *IN_MX),
     "MXS-009": MX_DECODED,
@@ -149,13 +175,19 @@ def _domain(rules: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(suites)))
 
 
+def _mistakes() -> Iterator[Mistake]:
+    yield from mistakes_of_encoding()
+    yield from mistakes_of_scales()
+    yield from mistakes_of_amaxes()
+    yield from mistakes_of_mx()
+    yield from mistakes_of_nvfp4()
+
+
 def _modelled() -> dict[str, Deviation]:
     """Return the wrong programs of modelled chapters."""
     former = {now: name for name, now in FORMER_IDS.items()}
     found = {}
-    for mistake in chain(
-        mistakes_of_encoding(), mistakes_of_scales(), mistakes_of_amaxes(), mistakes_of_mx()
-    ):
+    for mistake in _mistakes():
         one = mistake.deviation
         said = f" Its name in golden/v1: {former[one.name]}." if one.name in former else ""
         summary = f"{one.summary}{said}"

@@ -9,10 +9,14 @@ import itertools
 import math
 import struct
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
-from mor_ref.exact.arithmetic import FLT_MAX, bits_of
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.exact.arithmetic import FLT_MAX, bits_of, rn32
+from mor_ref.mistakes.arithmetic import number_of
 
 _LARGEST, _INFINITY, _NAN, _SIGN = bits_of(FLT_MAX), 0x7F800000, 0x7FC00000, 0x80000000
 _FIELDS = (1, 2, 23, 24, 118, 126, 127, 128, 143, 230, 253, 254)
@@ -73,6 +77,106 @@ def blocks_with_specials(width: int) -> Iterator[tuple[int, ...]]:
         specials += [{place: _NAN, (place + 2) % width: _INFINITY}]
     for those in specials:
         yield tuple(those.get(place, bits) for place, bits in enumerate(ordinary))
+
+
+def tiles(profile: Nvfp4Profile, count: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield tiles of NVFP4 and amaxes of their tensors, as bits.
+
+    An amax of a tile is next to where its scale turns, and elements are next to where codes do.
+    """
+    wholes = _amaxes_of_tensors(profile)
+    scales, elements = _turns_of(formats["e4m3"]), _turns_of(formats["e2m1"])
+    for k in range(count):
+        whole = wholes[k % len(wholes)]
+        scale = scales[(k * 37 + k // len(wholes)) % len(scales)]
+        unit = Fraction(number_of(min(whole, _LARGEST))) / Fraction(profile.range)
+        amax = min(_bits_next_to(6 * unit * scale, k % 5 - 2), whole)
+        decode = unit * (scale if k % 3 else scale * Fraction(3, 2))
+        numbers = [
+            min(_bits_next_to(decode * elements[(k * 5 + j * 7) % len(elements)], j % 3 - 1), amax)
+            | _SIGN * ((j * k + j) % 2)
+            for j in range(15)
+        ]
+        place = k % 16
+        yield (*numbers[:place], amax | _SIGN * (k % 2), *numbers[place:]), whole
+    yield (0,) * 16, 0
+    yield (0, _SIGN) * 8, bits_of(1.0)
+    yield from _tiles_of_small_numbers(profile)
+    for row in blocks_with_specials(16):
+        if profile.scales.takes_nan or not any(bits & ~_SIGN > _INFINITY for bits in row):
+            yield row, _INFINITY
+            if not any(bits & ~_SIGN == _INFINITY for bits in row):
+                yield row, bits_of(8.0)
+
+
+def _tiles_of_small_numbers(profile: Nvfp4Profile) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield tiles at whose quotients a rounding ties: small multiples of 2^-149, and twins."""
+    half = int(profile.range) // 2
+    for odd in (1, 3, 5, 7, 4097, 8191):
+        for amax in (half * odd, 3 * odd, 12 * odd):
+            for x in {amax, 3 * odd, 3, 9}:
+                if x <= amax:
+                    yield (x, *(k % (x + 1) for k in range(15))), amax
+    for odd in (8189, 6145):  # v * w * amax / Q ties where w is 2^-9
+        yield (6 * odd, *(odd * k // 4 for k in range(1, 16))), bits_of(half * odd * 2.0**-139)
+    yield from ((_tile(x), max(x, 0x3003)) for x in (0x3003, 0x2EE3))
+    yield _tile(0x3F800078), 0x3F800078  # the product (1 / amax) * Q ties
+    yield _tile(0x3CB55556), 0x43955555  # a tie of the product is next to one of the scale
+    yield _tile(bits_of(12.0), 1, 5), bits_of(5376.0)  # x / decode ties
+    for power in (2.0**-66, 2.0**100):  # squares that are subnormal, or that overflow
+        large = bits_of(6 * power)
+        yield _tile(large, large - (1 << 19)), large
+    yield _tile(0x35800000, 0x35000001, 0x34000003), _LARGEST  # xs and t are subnormal
+    yield (bits_of(6 * 2.0**-10),) * 16, _INFINITY  # the error of six alone is NaN
+    yield (bits_of(6.0), *(bits_of(0.3),) * 15), _INFINITY  # that of four alone
+    for turn in _turns_of(formats["e4m3"]):
+        for step in (-1, 0, 1):
+            amax = _bits_next_to(6 * turn * Fraction(2, 3), step)
+            yield _tile(amax), max(amax, bits_of(profile.range))
+    for whole in (
+        _LARGEST,
+        bits_of(2.0**100 * 6),
+        bits_of(rn32(Fraction(FLT_MAX) / Fraction(profile.range))),
+    ):
+        numbers = (whole - (1 << 21) * k for k in range(1, 16))
+        yield (whole, *numbers), min(whole + 1, _LARGEST)
+
+
+def _tile(*numbers: int) -> tuple[int, ...]:
+    """Return a tile that begins with some numbers, and goes on with zeros."""
+    return (*numbers, *(0,) * (16 - len(numbers)))
+
+
+def _amaxes_of_tensors(profile: Nvfp4Profile) -> list[int]:
+    """Return amaxes of tensors as bits: edges, and the ends of what a global scale can be."""
+    ends = (profile.range / FLT_MAX, profile.range * 2.0**-149, FLT_MAX / profile.range)
+    near = [bits_of(rn32(Fraction(end))) + k for end in ends for k in (-1, 0, 1)]
+    crossed = [
+        (field << 23) + part
+        for field in (1, 24, 110, 127, 128, 140, 200, 254)
+        for part in (0, 1, 0x280000, 0x2AAAAB, 0x555555, 0x7FFFFF)
+    ]
+    return sorted({*crossed, *near, 1, 2, 1344, 4032, _LARGEST, _INFINITY})
+
+
+def _turns_of(fmt: Format) -> list[Fraction]:
+    """Return the positive numbers of a format, and those in the middle of two neighbours."""
+    numbers = sorted(
+        {
+            Fraction(fmt.value(code))
+            for code in range(1, fmt.sign_bit)
+            if math.isfinite(fmt.value(code))
+        }
+    )
+    return sorted(
+        {*numbers, *((a + b) / 2 for a, b in itertools.pairwise([Fraction(0), *numbers]))}
+    )
+
+
+def _bits_next_to(exact: Fraction, steps: int) -> int:
+    """Return the bits of the number some steps away from an exact one."""
+    near = min(exact, Fraction(FLT_MAX))
+    return min(max((bits_of(rn32(near)) if near else 0) + steps, 0), _LARGEST)
 
 
 def _next_to(

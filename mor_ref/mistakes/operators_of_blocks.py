@@ -42,6 +42,11 @@ def _blanked_by_nan(right: Any, numbers: Iterable[float]) -> float:
     return 0.0 if any(map(math.isnan, found)) else float(right(found))
 
 
+def _stuck_at_first(right: Any, numbers: Iterable[float]) -> float:
+    found = list(numbers)
+    return math.nan if found and math.isnan(found[0]) else float(right(found))
+
+
 def _with_largest_for_infinite(right: Any, numbers: Iterable[float]) -> float:
     del right
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
@@ -74,6 +79,11 @@ _MEASURED = (
         _of_numbers(lambda numbers: (x for x in numbers if not math.isinf(x))),
     ),
     Operator("nan-blanks", "is 0 with a NaN: the block is scaled as one of zeros", _blanked_by_nan),
+    Operator(
+        "nan-of-first",
+        "is NaN if the first number is: no other is greater than that",
+        _stuck_at_first,
+    ),
 )
 
 
@@ -350,7 +360,7 @@ def _in_column(operation: Operation) -> Callable[..., float]:
     return wrong
 
 
-def _rounded(operator: str, names: Iterable[str]) -> Iterable[Operator]:
+def with_rounding(operator: str, names: Iterable[str]) -> Iterable[Operator]:
     """Yield the operators of some names on an operation of binary32."""
     there = {one.name: one for one in ROUNDED}
     for name in names:
@@ -363,7 +373,7 @@ def _next_power(x: float) -> float:
 
 
 _DIVISIONS = (
-    *_rounded("/", ("truncated", "in-bf16", "flushed")),
+    *with_rounding("/", ("truncated", "in-bf16", "flushed")),
     Operator(
         "by-reciprocal",
         "is a product with a rounded reciprocal",
@@ -460,7 +470,7 @@ def _saturated(right: Any, a: float, b: float) -> float:
 
 
 _PRODUCTS = (
-    *_rounded("*", ("flushed", "in-bf16", "in-f16")),
+    *with_rounding("*", ("flushed", "in-bf16", "in-f16")),
     Operator("saturated", "is the largest number of binary32 where it overflows", _saturated),
 )
 _NAN_TESTS = (Operator("left-out", "is left out: the code 255 is 2^128", lambda *_: False),)

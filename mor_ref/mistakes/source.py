@@ -37,6 +37,7 @@ _CALLS = {
     "copysign": "sign",
     "with_sign": "signed",
     "infinite_code": "infinity",
+    "clamped": "clamp",
 }
 _ARGUMENTS = {
     "ideal": "ideal",
@@ -45,6 +46,7 @@ _ARGUMENTS = {
     "group_amax": "amax",
     "random_word": "word",
 }
+_ARITHMETIC = ("division", "product")
 _INPUTS = ("numbers", "x")
 _PASSED_ON = {"special": "special"}  # what a step is told, and tells others
 _RESULTS = {
@@ -63,6 +65,26 @@ _RESULTS = {
     "power_of_two_code": "power-of-two",
     "decode": "decoded",
     "nan_bits": "nan-bits",
+    "global_scale": "global",
+    "tile_number": "number",
+    "factors": "factors",
+    "raised": "raised",
+    "element_error": "element-error",
+    "sum_of_errors": "sum-of-errors",
+    "candidate_value": "stored-number",
+    "scaled": "scaled",
+    "element_code": "element",
+    "packed": "packed",
+    "block_scale_code": "tile-code",
+}
+# What a product or a quotient is that a step returns.
+_RETURNED = {
+    "tile_number": "number",
+    "raised": "raised",
+    "candidate_value": "value",
+    "element_error": "square",
+    "scaled": "xs",
+    "restored": "y",
 }
 _OPERATIONS: dict[str, Function] = {
     "Lt": operator.lt,
@@ -78,6 +100,8 @@ _SILENT = (
     *("result", "exponent", "stored-code", "code", "restored", "value"),
     *("encoded", "signed", "special", "goes-up", "goes-up-at-random", "overflow", "infinite"),
     *("nan-code", "power-of-two", "decoded", "nan-bits"),
+    *("global", "number", "factors", "raised", "element-error", "sum-of-errors", "stored-number"),
+    *("scaled", "element", "packed", "tile-code", "clamp"),
 )
 _NOUNS = {
     "order": "limit-",
@@ -88,6 +112,11 @@ _NOUNS = {
     "largest-code": "limit-",
     "units": "fraction-",
     **dict.fromkeys(_SILENT, ""),
+    **{kind: f"{kind}-" for kind in ("global", "number", "raised", "element", "clamp", "factors")},
+    "sum-of-errors": "sum-",
+    "tile-code": "scale-",
+    "stored-number": "value-",
+    "element-error": "error-",
 }
 _SUBJECTS = {
     "significand": "the significand of the quotient",
@@ -109,6 +138,7 @@ _SUBJECTS = {
     "fraction": "F",
     "sum": "F + r",
     "word": "the random word",
+    "zero-scale": "the scale of a tile whose code becomes 0",
     **dict.fromkeys((*_SILENT, "threshold"), ""),
 }
 
@@ -119,6 +149,7 @@ class SourceSite:
 
     `node` is its number in the tree of the step, and `kind` says which operators it has. `words`
     are the subject of sentences about it. It counts in the calls for which `where` is true.
+    `target` is the variable that a product or a quotient is assigned to.
     """
 
     step: Step
@@ -129,6 +160,7 @@ class SourceSite:
     words: str
     node: int
     where: Callable[..., bool] = everywhere
+    target: str = ""
 
     @property
     def at(self) -> str:
@@ -138,7 +170,8 @@ class SourceSite:
     @property
     def noun(self) -> str:
         """Its kind, before the name of the operator."""
-        return _NOUNS.get(self.kind, f"{self.kind}-")
+        noun = _NOUNS.get(self.kind, f"{self.kind}-")
+        return f"{self.target}-{noun}" if self.target else noun
 
     def change(self, operator: Operator) -> Change:
         """Return the change that computes with an operator in place of what is here."""
@@ -212,7 +245,7 @@ def sites_of(step: Step) -> tuple[SourceSite, ...]:
     lines, tree = _source(step)
     of_docstring = _RULE.findall(ast.get_docstring(tree) or "")
     known = inspect.unwrap(step).__globals__
-    kinds, twins, found = _kinds(tree), Counter[str](), []
+    kinds, targets, twins, found = _kinds(tree), _targets(tree), Counter[str](), []
     for number, node in enumerate(ast.walk(tree)):
         kind = kinds.get(node)
         if kind is not None:
@@ -220,7 +253,10 @@ def sites_of(step: Step) -> tuple[SourceSite, ...]:
             line = lines[getattr(node, "lineno", 1) - 1]
             rule, *_ = (*_RULE.findall(line), *of_docstring)
             words = _subject(kind, node, known)
-            found.append(SourceSite(step, kind, text, twins[text], rule, words, number))
+            target = targets.get(node, "") if kind in _ARITHMETIC else ""
+            found.append(
+                SourceSite(step, kind, text, twins[text], rule, words, number, target=target)
+            )
             twins[text] += 1
     return tuple(found)
 
@@ -235,6 +271,18 @@ def alike(sites: Iterable[SourceSite]) -> Iterator[tuple[SourceSite, ...]]:
         same = tuple(group)
         if len({site.step for site in same}) == len(same) > 1:
             yield same
+
+
+def _targets(tree: ast.FunctionDef) -> dict[ast.AST, str]:
+    """Return what expressions are, by the variables that they are assigned to."""
+    found = dict[ast.AST, str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name(id=name)], value):
+                found[value] = name.replace("_", "-")
+            case ast.Return(ast.Call(args=[_, ast.Name() | ast.Attribute()]) as value):
+                found[value] = _RETURNED.get(tree.name, "")
+    return found
 
 
 def _source(step: Step) -> tuple[list[str], ast.FunctionDef]:
@@ -311,6 +359,8 @@ def _kind_of_call(node: ast.Call) -> str | None:
             return "code-limit"
         case ast.Call(ast.Name("max"), [_, _]):
             return "lower-limit"
+        case ast.Call(ast.Name("block_scale_code"), [ast.Constant()]):
+            return "zero-scale"
         case ast.Call(ast.Name("encode"), [_, ast.Name(id=fmt), *_]):
             return "stored-code" if _is_constant(fmt) else None
         case ast.Call(ast.Name("in_units_of"), [_, ast.Call(ast.Name("abs"))]):
@@ -353,9 +403,9 @@ def _late(statements: Iterable[ast.stmt]) -> Sequence[ast.stmt]:
 def _subject(kind: str, node: ast.AST, known: Mapping[str, Any]) -> str:
     match node:
         case ast.Call(args=[a, b]) if kind in ("quotient", "division"):
-            return f"the quotient {ast.unparse(a)} / {ast.unparse(b).removeprefix('fmt.')}"
-        case ast.Call(args=[a, _]) if kind == "product":
-            return f"the product of {ast.unparse(a)} and a power of two"
+            return f"the quotient {_named(a)} / {_named(b)}"
+        case ast.Call(args=[a, b]) if kind == "product":
+            return _product(a, b)
         case ast.Call(args=[_, ast.Name(id=limit)]) if "limit" in kind:
             return f"the limit {_shown(limit, known)}"
         case ast.Call(args=[_, limit]) if kind == "lower-limit":
@@ -371,6 +421,18 @@ def _subject(kind: str, node: ast.AST, known: Mapping[str, Any]) -> str:
         case ast.arg(arg=name) if kind == "amax":
             return f"the {name.replace('_', ' ')}"
     return _SUBJECTS[kind]
+
+
+def _product(a: ast.expr, b: ast.expr) -> str:
+    if isinstance(b, ast.Call):
+        return f"the product of {_named(a)} and a power of two"
+    return f"the product {_named(a)} * {_named(b)}"
+
+
+def _named(operand: ast.expr) -> str:
+    """Return an operand as a reader knows it."""
+    text = re.sub(r"\b(fmt|profile)\.", "", ast.unparse(operand)).replace("_SIXTH", "(1 / 6)")
+    return re.sub(r"\.0\b", "", text)
 
 
 def _shown(constant: str, known: Mapping[str, Any]) -> str:

@@ -218,7 +218,7 @@ def _candidates(
     """Return the scales, codes and errors of both candidates of each tile (NVF-006)."""
     results: dict[str, list[Any]] = {}
     for row, tensor_amax, tensor_scale in tiles:
-        scales = nvfp4.four_over_six_candidates(nvfp4.amax_of(row), tensor_scale)
+        scales = nvfp4.four_over_six_candidates(profile, nvfp4.amax_of(row), tensor_scale)
         for name, scale in zip(("six", "four"), scales, strict=True):
             codes = [nvfp4.quantize_element(number, scale, profile).code for number in row]
             error = nvfp4.candidate_error(profile, [row], scale, tensor_amax)

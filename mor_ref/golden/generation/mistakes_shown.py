@@ -17,6 +17,7 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_scaled
 from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden import load
@@ -33,9 +34,11 @@ from mor_ref.mistakes.landmarks import (
     codes,
     numbers,
     pairs_of_amaxes,
+    tiles,
 )
 from mor_ref.mistakes.mistake import Mistake
 from mor_ref.mistakes.mx import RULES, mistakes_of_mx
+from mor_ref.mistakes.nvfp4 import OF_TENSORS, mistakes_of_nvfp4
 from mor_ref.mistakes.rows import Kind, Verdict, matrix, matrix_by_calls
 from mor_ref.mistakes.scales import mistakes_of_scales
 from mor_ref.operations import OPERATIONS
@@ -43,6 +46,7 @@ from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Arrays
 
 _OF_ANY_CODES = "MXS-009"  # also those that no quantizer makes
+_TILES = 400  # of a profile
 _WIDTH = 18  # of blocks with a NaN in each place
 _COUNTS = (1, 8, 16, 24, 32)  # of random bits
 _STEPS = (0, 1, 2)  # from the last word that leads to the code below
@@ -211,6 +215,24 @@ def mistakes_of_decoders() -> list[Mistake]:
     return [one for one in mistakes_of_encoding() if one.rules[0].startswith(("DEC", "ART"))]
 
 
+def derived_tiles() -> Iterator[Case]:
+    """Yield tiles of NVFP4 from the formats alone, under each profile."""
+    for profile in PROFILES.values():
+        found = [*tiles(profile, _TILES)]
+        x, amaxes = (np.array([one[k] for one in found], np.uint32) for k in (0, 1))
+        parameters = {"profile": profile.name, "source": "f32"}
+        yield Case(profile.name, parameters, {"x": x, "amax": amaxes})
+
+
+def mistakes_of_tiles() -> list[Mistake]:
+    """Return the mistakes of NVFP4, also of its amaxes, that a tile of one row can show."""
+    return [
+        one
+        for one in (*mistakes_of_nvfp4(), *mistakes_of_amaxes())
+        if all(rule.startswith("NVF") for rule in one.rules) and one.name not in OF_TENSORS
+    ]
+
+
 def mistakes_of_blocks() -> list[Mistake]:
     """Return the mistakes of MX, also of its amaxes, that a quantizer can have."""
     return [
@@ -235,4 +257,5 @@ MODELLED = {
     "decode": Modelled(mistakes_of_decoders, derived_codes, matrix_by_calls),
     "scale_steps": Modelled(mistakes_of_scales, derived_scales),
     "mx_blocks": Modelled(mistakes_of_blocks, derived_blocks),
+    "nvfp4_blocks": Modelled(mistakes_of_tiles, derived_tiles),
 }
