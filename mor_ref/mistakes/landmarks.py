@@ -122,6 +122,8 @@ def _tiles_of_small_numbers(profile: Nvfp4Profile) -> Iterator[tuple[tuple[int, 
     yield from ((_tile(x), max(x, 0x3003)) for x in (0x3003, 0x2EE3))
     yield _tile(0x3F800078), 0x3F800078  # the product (1 / amax) * Q ties
     yield _tile(0x3CB55556), 0x43955555  # a tie of the product is next to one of the scale
+    yield _tile(0x0001AAAB), 0x05555555  # so is a tie of block_amax / 6, under compressed_tensors
+    yield _tile(0x6D921180), 0x76FF9E9F  # and one of G * (block_amax / 6)
     yield _tile(bits_of(12.0), 1, 5), bits_of(5376.0)  # x / decode ties
     for power in (2.0**-66, 2.0**100):  # squares that are subnormal, or that overflow
         large = bits_of(6 * power)

@@ -145,11 +145,8 @@ NO_MISTAKES: Mapping[str, str] = {
         _OF_THE_RULE,
     ),
 }
-# No input is known that shows them; none was proved to change nothing.
-OPEN = (
-    "NVF-009/sixth-quotient-ties-away",
-    "NVF-009/number-product-ties-away",
-)
+# No input is known that shows it, nor is it proved to change nothing.
+OPEN = ("NVF-006/value-quotient-ties-away",)
 
 
 @dataclass(frozen=True)
@@ -192,6 +189,8 @@ def _words(site: SourceSite) -> str:
     if site.kind not in ("division", "product", "limit"):
         return site.words
     symbols = _SYMBOLS | _SYMBOLS_OF_RULES.get(site.rule, {})
+    if site.kind == "amax":
+        return "for the global scale alone, amax"
     known = "|".join(re.escape(name) for name in sorted(symbols, key=len, reverse=True))
     words = re.sub(rf"(?<![\w.])({known})(?![\w.])", lambda found: symbols[found[0]], site.words)
     library = _SHARED.get((site.step, site.rule), _LIBRARIES.get(site.rule))

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.formats import formats
@@ -19,12 +20,14 @@ from mor_ref.exact.arithmetic import (
     nearest_in,
     product,
     quotient,
+    rn32,
     rn32_of_binary64,
     total,
 )
 from mor_ref.exact.encoding import encode
 from mor_ref.exact.nvfp4 import SCALE_FORMAT, GlobalScale, TileScale
 from mor_ref.mistakes.mistake import Operator
+from mor_ref.mistakes.operators import AMAXES
 from mor_ref.mistakes.operators_of_blocks import with_rounding
 
 _E2M1 = formats["e2m1"]
@@ -707,7 +710,19 @@ _PACKED = (
 )
 
 
+# Of the global scale alone: the amax that is stored is the right one.
+_AMAXES = (
+    *(one for one in AMAXES if one.name != "at-least-1e-12"),
+    Operator(
+        "at-least-1e-12",
+        "is at least 1e-12, also of a tensor of zeros, against a division by zero",
+        lambda _, amax, *__: max(amax, rn32(Fraction(1, 10**12))),
+    ),
+)
+
+
 OPERATORS_OF_NVFP4: Mapping[str, tuple[Operator, ...]] = {
+    "amax": _AMAXES,
     "division": _DIVISIONS,
     "product": _PRODUCTS,
     "limit": _LIMITS,
