@@ -25,10 +25,14 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
-# Examples that need torch, which is not everywhere.
-collect_ignore_glob = (
-    [] if extras.is_there("torch") else ["mor_ref/torch/*", "docs/guide/training.md"]
-)
+# Examples that need torch, and modules that need a solver, which are not everywhere.
+OF_EXTRAS = {
+    "torch": ["mor_ref/torch/*", "docs/guide/training.md"],
+    "bitwuzla": ["mor_ref/proofs/solver.py", "mor_ref/proofs/survivors.py"],
+}
+collect_ignore_glob = [
+    path for name, paths in OF_EXTRAS.items() if not extras.is_there(name) for path in paths
+]
 
 TIERS = ("full", "exhaustive", "gpu")
 # The files that take longest, which begin first: one that began last would be waited for alone.

@@ -19,7 +19,15 @@ OF_BLOCK_FORMATS = {
 OF_UNITS = {"Cosine", "LargestByRow", "RelativeFrobenius", "Role", "Sqnr", "Unit"}
 OF_ONE_NUMBER = {"ExplainedEncoding", "Neighbours", "explain", "neighbours"}
 OF_MIXTURES = {"Mixed", "mix_formats", "mix_layer"}
-WITHOUT_KERNELS = {"load"} | OF_MIXTURES | OF_BLOCK_FORMATS | OF_UNITS | OF_ONE_NUMBER
+OF_RANDOM_WORDS = {"philox4x32", "te_random_words"}
+WITHOUT_KERNELS = (
+    {"load", "fp4_with_reciprocals"}
+    | OF_RANDOM_WORDS
+    | OF_MIXTURES
+    | OF_BLOCK_FORMATS
+    | OF_UNITS
+    | OF_ONE_NUMBER
+)
 # Of fractions, and for matmul of the host.
 ON_THE_HOST = {
     "Levels.alpha_sums",

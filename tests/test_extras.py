@@ -100,7 +100,7 @@ def test_every_extra_that_is_named_is_one():
     named = {name for how in extras.HOW.values() for name in re.findall(r"\.\[(\w+)\]", how)}
     assert named <= set(EXTRAS)
     assert "mor-ref[docs,plot,test]" in EXTRAS["dev"]
-    assert "mor-ref[experiment,record,test]" in EXTRAS["peers"]
+    assert "mor-ref[experiment,prove,record,test]" in EXTRAS["peers"]
 
 
 def modules_asked_for(path):

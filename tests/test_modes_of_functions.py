@@ -55,6 +55,8 @@ def before(step):
 # By name, as a user writes it. A class has a call here, or an instance among the records.
 CALLS = {
     "mor_ref.encode": lambda: (mor_ref.encode(X, "e4m3"), mor_ref.encode(X64, "bf16")),
+    "mor_ref.philox4x32": lambda: mor_ref.philox4x32([7, 0, 1, 0], [3, 2**31]),
+    "mor_ref.te_random_words": lambda: mor_ref.te_random_words((32, 32), 5),
     "mor_ref.explain": lambda: [str(mor_ref.explain(v, "bf16")) for v in (*ROW, 5e-324)],
     "mor_ref.neighbours": lambda: [mor_ref.neighbours(v, "f32") for v in (*ROW, 5e-324)],
     "mor_ref.decode": lambda: mor_ref.decode(np.arange(256, dtype=np.uint8), "e8m0"),
@@ -158,6 +160,7 @@ WITHOUT_NUMBERS = {
     "mor_ref.finfo", "mor_ref.Finfo",  # of the rows of formats
     "mor_ref.ExplainedEncoding", "mor_ref.Neighbours",  # of the two functions
     "mor_ref.formats", "mor_ref.formula_functions", "mor_ref.Metric",
+    "mor_ref.fp4_with_reciprocals",  # a block format
     "mor_ref.FormatError", "mor_ref.UnknownNameError", "mor_ref.BlockFormatError",
     # What `mor` asks, inside of its own check.
     "mor_ref.Cosine", "mor_ref.LargestByRow", "mor_ref.RelativeFrobenius", "mor_ref.Role",
