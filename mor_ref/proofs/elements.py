@@ -18,7 +18,7 @@ from mor_ref.proofs.terms import (
     is_less,
     is_not,
     number,
-    same,
+    true,
     variable,
     word,
 )
@@ -126,4 +126,4 @@ def _counts(x: Term, record: BlockFormat) -> Term:
     is_number = is_not(is_class("nan", x))
     if record.counted == "finite":
         return all_of((is_number, is_not(is_class("infinite", x))))
-    return same(word(0), word(0)) if record.counted == "all" else is_number
+    return true() if record.counted == "all" else is_number

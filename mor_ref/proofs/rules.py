@@ -27,11 +27,13 @@ from mor_ref.proofs.terms import (
     number_of,
     on_words,
     same,
+    true,
     word,
 )
 from mor_ref.proofs.wrong import WRONG
 
 _MANTISSA_BITS = 23
+_NEVER = is_not(true())
 _NAN, _INFINITY, _ONE = 0x7FC00000, 0x7F800000, 0x3F800000
 
 
@@ -74,11 +76,8 @@ def encoded(
     """Return the code of a number (ENC-002 to ENC-016)."""
     if fmt.is_power_of_two:
         return _encoded_power(x, fmt, rounding)
-    if fmt.sign == "none":
-        x_negative, magnitude = word(0), absolute(x)
-    else:
-        x_negative, magnitude = choice(is_class("signed", x), word(1), word(0)), absolute(x)
-    is_negative = same(x_negative, word(1))
+    magnitude = absolute(x)
+    is_negative = _NEVER if fmt.sign == "none" else is_class("signed", x)
     code = _magnitude(magnitude, fmt, rounding, is_negative)
     above = is_less(word(fmt.largest_code), code)
     infinite = fmt.largest_code
@@ -95,7 +94,7 @@ def encoded(
 
 def _stays_finite(rounding: str, is_negative: Term) -> Term | None:
     if rounding in ("rtz", "rto"):
-        return same(word(0), word(0))
+        return true()
     if rounding == "rtp":
         return is_negative
     return is_not(is_negative) if rounding == "rtn" else None
@@ -134,7 +133,7 @@ def _parts(bits: Term, shift: int) -> tuple[Term, Term]:
 
 def _goes_up(kept: Term, rest: Term, shift: int, rounding: str, is_negative: Term) -> Term:
     if shift == 0:
-        return is_not(same(word(0), word(0)))
+        return _NEVER
     half, is_rest = word(1 << (shift - 1)), is_not(same(rest, word(0)))
     is_odd = same(on_words("&", kept, word(1)), word(1))
     above, tie = is_less(half, rest), same(rest, half)
@@ -142,7 +141,7 @@ def _goes_up(kept: Term, rest: Term, shift: int, rounding: str, is_negative: Ter
         "rne": lambda: any_of((above, all_of((tie, is_odd)))),
         "rna": lambda: any_of((above, tie)),
         "rnz": lambda: above,
-        "rtz": lambda: is_not(same(word(0), word(0))),
+        "rtz": lambda: _NEVER,
         "rtp": lambda: all_of((is_rest, is_not(is_negative))),
         "rtn": lambda: all_of((is_rest, is_negative)),
         "rto": lambda: all_of((is_rest, is_not(is_odd))),
@@ -171,28 +170,32 @@ def _rounded_count(x: Term, rounding: str, is_negative: Term) -> Term:
     return choice(is_less(power_of_two(-1), rest), up, down)
 
 
-def _encoded_power(x: Term, fmt: Format, rounding: str) -> Term:
-    """Return the code of a power of two (ENC-013, ENC-014)."""
+def _check_powers(fmt: Format) -> None:
+    """Refuse a format whose values are other powers of two than those of e8m0."""
     if fmt.bias != 127 or fmt.bits != 8:
         raise NoTermError(f"the format {fmt.name}, whose values are other powers of two than e8m0")
+
+
+def _encoded_power(x: Term, fmt: Format, rounding: str) -> Term:
+    """Return the code of a power of two (ENC-013, ENC-014)."""
+    _check_powers(fmt)
+    own = "rna" if rounding == "rne" else rounding
     magnitude = absolute(x)
     bits = bits_of(magnitude)
     exponent, rest = _parts(bits, _MANTISSA_BITS)
     ways = {
         "rtp": is_not(same(rest, word(0))),
         "rna": is_not(is_less(rest, word(1 << 22))),
-        "rtz": is_not(same(word(0), word(0))),
+        "rtz": _NEVER,
     }
-    normal = on_words(
-        "+", exponent, choice(ways["rna" if rounding == "rne" else rounding], word(1), word(0))
-    )
+    normal = on_words("+", exponent, choice(ways[own], word(1), word(0)))
     # Between 2^-127 and 2^-126 there are subnormal numbers.
     smallest = power_of_two(-127)
     of_subnormal = {
         "rtp": word(1),
         "rtz": word(0),
         "rna": choice(is_less(magnitude, number(0x00600000)), word(0), word(1)),
-    }["rna" if rounding == "rne" else rounding]
+    }[own]
     subnormal = choice(is_less(smallest, magnitude), of_subnormal, word(0))
     code = choice(same(exponent, word(0)), subnormal, normal)
     largest = word(fmt.largest_code)
@@ -230,8 +233,7 @@ def decoded(code: Term, fmt: Format) -> Term:
 
 
 def _decoded_power(code: Term, fmt: Format) -> Term:
-    if fmt.bias != 127 or fmt.bits != 8:
-        raise NoTermError(f"the format {fmt.name}, whose values are other powers of two than e8m0")
+    _check_powers(fmt)
     normal = number_of(on_words("<<", code, word(_MANTISSA_BITS)))
     value = choice(same(code, word(0)), power_of_two(-127), normal)
     for codes in fmt.nan_codes:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from mor_ref.definitions.block_formats import BlockFormat, BlockScale
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, ElementRounding, Rounding
 from mor_ref.mistakes.mistake import Mistake
-from mor_ref.proofs.elements import element_code, element_format, outputs, stored
+from mor_ref.proofs.elements import Codes, Stored, element_code, element_format, outputs, stored
 from mor_ref.proofs.rules import NoTermError, decoded, encoded, literal_of
 from mor_ref.proofs.terms import (
     Term,
@@ -18,9 +18,6 @@ from mor_ref.proofs.terms import (
     number,
     word,
 )
-
-_Codes = Callable[[Term, BlockFormat], Term]
-_Stored = Callable[[Term, BlockScale], tuple[Term, Term]]
 
 
 def with_wrong_step(record: BlockFormat, mistake: Mistake, place: int) -> dict[str, Term]:
@@ -37,7 +34,7 @@ def with_wrong_step(record: BlockFormat, mistake: Mistake, place: int) -> dict[s
     return outputs(record, place, stored=one_stored)
 
 
-def _rounded(rounding: ElementRounding | Rounding) -> _Codes:
+def _rounded(rounding: ElementRounding | Rounding) -> Codes:
     return lambda xs, record: encoded(xs, element_format(record), rounding)
 
 
@@ -55,11 +52,11 @@ def _flushed(xs: Term, record: BlockFormat) -> Term:
     return choice(is_less(absolute(value), literal_of(fmt.smallest_normal or 0.0)), zero, code)
 
 
-def _through(exponent_bits: int, significand_bits: int) -> _Codes:
+def _through(exponent_bits: int, significand_bits: int) -> Codes:
     return lambda xs, record: element_code(in_format(xs, exponent_bits, significand_bits), record)
 
 
-_CODES: Mapping[str, _Codes] = {
+_CODES: Mapping[str, Codes] = {
     **{name: _rounded(name) for name in DETERMINISTIC_ROUNDINGS},
     "rnz": _rounded("rnz"),
     "overflow": _overflowing,
@@ -69,7 +66,7 @@ _CODES: Mapping[str, _Codes] = {
 }
 
 
-def _with_code(change: Callable[[Term, Term, BlockScale], Term]) -> _Stored:
+def _with_code(change: Callable[[Term, Term, BlockScale], Term]) -> Stored:
     """Return the code and the number of a scale with another code."""
 
     def run(t: Term, scale: BlockScale) -> tuple[Term, Term]:
@@ -95,7 +92,7 @@ def _overflowing_scale(t: Term, code: Term, scale: BlockScale) -> Term:
     return choice(is_less(literal_of(scale.fmt.largest), t), beyond, code)
 
 
-_STORED: Mapping[str, _Stored] = {
+_STORED: Mapping[str, Stored] = {
     "stored-flushed": _with_code(_flushed_scale),
     "stored-not-zero": _with_code(_scale_not_zero),
     "stored-overflows": _with_code(_overflowing_scale),
