@@ -348,19 +348,10 @@ DTYPES = {
 }
 
 
-# Above the middle of 1 and 2 units in binary64, and in the middle in binary32; 0.7 rounds it once.
-BETWEEN = np.array([0x3F67FFFFFFFFFFFF], np.uint64).view(np.float64)
-ROUNDS_TWICE = BETWEEN.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) == 2
-
-
 def by_ml_dtypes(operation, parameters, inputs):
-    """Encode as the first example of the guide, in a few formats.
-
-    Of binary64 only where ml_dtypes rounds to binary32 first, as it did before 0.7.
-    """
+    """Encode as the first example of the guide, in a few formats."""
     name, source = DTYPES.get(parameters["format"]), parameters.get("source")
-    sources = ("f32", "f64") if ROUNDS_TWICE else ("f32",)
-    if operation != "encode" or name is None or source not in sources:
+    if operation != "encode" or name is None or source not in ("f32", "f64"):
         return None
     if parameters["rounding"] != "rne" or parameters["overflow"] != "satfinite":
         return None
