@@ -34,7 +34,7 @@ from mor_ref.exact.encoding import encode
 from mor_ref.exact.step import replaced
 from mor_ref.mistakes.formulas import wrong_formulas
 from mor_ref.mistakes.mistake import Mistake, Operator, Site
-from mor_ref.mistakes.percentiles import wrong_percentiles
+from mor_ref.mistakes.percentiles import of_each_part, wrong_percentiles
 
 _ROUNDED: dict[Rounding | ElementRounding, str] = {
     "rne": "to nearest, ties to even",
@@ -394,9 +394,7 @@ def _measured(
     if scale.name != name:
         return numbers
     blocks = seen(list(order.blocks(x)))
-    of_each = {id(block): block for block in blocks}  # parts that see the same are computed once
-    amax = {key: exact.amax_of(block, formulas.counted) for key, block in of_each.items()}
-    amaxes = [amax[id(block)] for block in blocks]
+    amaxes = of_each_part(blocks, lambda block: exact.amax_of(block, formulas.counted))
     return {**numbers, "amax": amaxes, f"amax_{name}": amaxes}
 
 

@@ -58,9 +58,14 @@ def _measured(
     if scale.name != own or percentile not in numbers:
         return numbers
     blocks = seen(list(order.blocks(x)), order)
-    of_each = {id(block): block for block in blocks}  # parts that see the same are computed once
-    found = {key: of_part(block) for key, block in of_each.items()}
-    return {**numbers, percentile: [found[id(block)] for block in blocks]}
+    return {**numbers, percentile: of_each_part(blocks, of_part)}
+
+
+def of_each_part(blocks: Sequence[_Block], of_part: Callable[[_Block], float]) -> list[float]:
+    """Return what is measured of each part; of parts that see the same, it is computed once."""
+    different = {id(block): block for block in blocks}
+    found = {key: of_part(block) for key, block in different.items()}
+    return [found[id(block)] for block in blocks]
 
 
 # ---------------------------------------------------------------------- ranks
