@@ -1,22 +1,39 @@
 """Philox 4x32, and which of its words Transformer Engine's kernels take."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mor_ref.definitions.nvfp4 import TeKernel
 
 _WORD = (1 << 32) - 1
-_MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-_STEPS_OF_KEY = 0x9E3779B9, 0xBB67AE85
+
+
+class Philox(NamedTuple):
+    """Philox with four words of so many bits, and its constants."""
+
+    bits: int
+    multipliers: tuple[int, int]
+    steps_of_key: tuple[int, int]
+
+    def block(
+        self, counter: Sequence[int], key: Sequence[int], rounds: int
+    ) -> tuple[int, int, int, int]:
+        """Return the four words of a counter."""
+        width, word = self.bits, (1 << self.bits) - 1
+        (a, b, c, d), (k, m) = counter, key
+        for _ in range(rounds):
+            p, q = self.multipliers[0] * a, self.multipliers[1] * c
+            a, b, c, d = (q >> width) ^ b ^ k, q & word, (p >> width) ^ d ^ m, p & word
+            k, m = (k + self.steps_of_key[0]) & word, (m + self.steps_of_key[1]) & word
+        return a, b, c, d
+
+
+_OF_32_BITS = Philox(32, (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85))
 
 
 def philox(counter: Sequence[int], key: Sequence[int], rounds: int = 10) -> tuple[int, ...]:
     """Return the four words of a block of Philox 4x32 (NVF-015)."""
-    (a, b, c, d), (k, m) = counter, key
-    for _ in range(rounds):
-        p, q = _MULTIPLIERS[0] * a, _MULTIPLIERS[1] * c
-        a, b, c, d = (q >> 32) ^ b ^ k, q & _WORD, (p >> 32) ^ d ^ m, p & _WORD
-        k, m = (k + _STEPS_OF_KEY[0]) & _WORD, (m + _STEPS_OF_KEY[1]) & _WORD
-    return a, b, c, d
+    return _OF_32_BITS.block(counter, key, rounds)
 
 
 def stream_word(seed: int, subsequence: int, offset: int, index: int, rounds: int = 10) -> int:

@@ -13,12 +13,13 @@ from mor_ref.exact.before_blocks import scaled_sums
 from mor_ref.exact.blocks import Rows
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.nvfp4 import nvfp4
+from mor_ref.exact.philox import Philox
 from mor_ref.exact.quantization import Element, RandomWords, quantize_element, to_bf16
 from mor_ref.exact.step import step
 
-_WORD = (1 << 64) - 1
-_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_STEPS_OF_KEY = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_PHILOX = Philox(
+    64, (0xD2E7470EE14C6C93, 0xCA5A826395121157), (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
+)
 _ROUNDS = 10
 _RANDOM_BITS = 32
 _GROUP = 16
@@ -59,12 +60,7 @@ def elements_with_scale(x: Rows, fmt: Format, scale: float) -> list[list[Element
 @step
 def philox(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, int]:
     """Return the four words of Philox 4x64 with ten rounds (TRN-007)."""
-    (a, b, c, d), (k, m) = counter, key
-    for _ in range(_ROUNDS):
-        p, q = _MULTIPLIERS[0] * a, _MULTIPLIERS[1] * c
-        a, b, c, d = (q >> 64) ^ b ^ k, q & _WORD, (p >> 64) ^ d ^ m, p & _WORD
-        k, m = (k + _STEPS_OF_KEY[0]) & _WORD, (m + _STEPS_OF_KEY[1]) & _WORD
-    return a, b, c, d
+    return _PHILOX.block(counter, key, _ROUNDS)
 
 
 @step
