@@ -26,6 +26,8 @@ from mor_ref.recipes import Asked, Situation, as_tensor_recipe, own_recipe, rung
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
+from mor_ref.verify.reporting.junit import as_junit
+from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.report_files import as_json
 from mor_ref.verify.reporting.text import suite_lines
 
@@ -587,7 +589,9 @@ def test_tensors_that_no_recipe_takes_are_named_and_the_others_done(run, tmp_pat
 
 
 def test_a_report_says_how_many_expected_bits_are_from_the_engine():
-    """Those of tensors of more than 16,384 numbers, whatever the candidate answers."""
+    """Those of tensors of more than 16,384 numbers, whatever the candidate answers, in each form
+    of the report; and which tensors were rounded first.
+    """
     small, large = np.ones((128, 128), np.float32), np.ones((128, 129), np.float32)
 
     def nothing(*_given):
@@ -599,6 +603,13 @@ def test_a_report_says_how_many_expected_bits_are_from_the_engine():
         report = mor_ref.verify(candidate, inputs=given, recipe="mxfp8")
         assert said in str(report).splitlines()
         assert json.loads(as_json(report))["expected_from_engine"] == 2
+        assert f"<p>T{said[1:]}</p>" in as_html(report)
+        assert f'<property name="expected bits" value="{said}" />' in as_junit(report)
     report = mor_ref.verify("numba", inputs={"a": small}, recipe="mxfp8")
     assert "engine" not in str(report)
     assert json.loads(as_json(report))["expected_from_engine"] == 0
+    assert "expected bits" not in as_html(report) + as_junit(report)
+    report = mor_ref.verify("numba", inputs={"a": small.astype(np.float64)}, recipe="mxfp8")
+    rounded = "ounded from float64 to float32 first (QNT-004): a"
+    assert f"<p>R{rounded}</p>" in as_html(report)
+    assert f'value="r{rounded}" />' in as_junit(report)

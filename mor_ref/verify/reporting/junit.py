@@ -9,7 +9,13 @@ from xml.etree import ElementTree as ET
 from mor_ref.counts_in_words import counted, differing_in_case
 from mor_ref.verify.comparing.conformance import ties_allowed
 from mor_ref.verify.reporting.origin import Origin
-from mor_ref.verify.reporting.text import cases_not_asked, differing, failing, suite_lines
+from mor_ref.verify.reporting.text import (
+    cases_not_asked,
+    differing,
+    expected_bits,
+    failing,
+    suite_lines,
+)
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 
@@ -41,7 +47,9 @@ def _suites(root: ET.Element, verification: Verification, made: Origin | None) -
     verdict = {"verdict": verification.verdict, "conformance": str(verification.conformance)}
     left = cases_not_asked(verification)
     not_asked = {"not asked": left} if left else {}
-    _properties(root, verdict | not_asked | origin)
+    bits = "; ".join(expected_bits(verification))
+    expected = {"expected bits": bits} if bits else {}
+    _properties(root, verdict | not_asked | expected | origin)
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:

@@ -59,17 +59,19 @@ def lines(verification: Verification) -> Iterator[str]:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
-    yield from _of_tensors(verification)
+    yield from expected_bits(verification)
+    yield from lines_of_skipped(verification.skipped)
     yield from summary(verification)
 
 
-def _of_tensors(verification: Verification) -> Iterator[str]:
-    """Yield what holds for a user's tensors, whatever the candidate answers."""
+def expected_bits(verification: Verification) -> Iterator[str]:
+    """Yield what the expected bits of a user's tensors are, where it is not what one takes for
+    granted: the exact model's, of the numbers as they were given.
+    """
     if verification.expected_from_engine:
         large = counted(verification.expected_from_engine, "large tensor")
         yield f"the expected bits of {large} are those of the engine, not of the exact model"
     yield from lines_of_rounded(verification.rounded)
-    yield from lines_of_skipped(verification.skipped)
 
 
 def summary(verification: Verification) -> Iterator[str]:
