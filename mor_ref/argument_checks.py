@@ -147,16 +147,19 @@ def directory_named(argument: str, given: str) -> Path:
 
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
     """Return `given` as an int, if it is one between the two."""
-    most = "2^62" if highest == 1 << 62 else highest
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # which is found out here
     except TypeError:
         number = None
     if number is None or isinstance(given, bool):
-        raise TypeError(f"{argument} is {given!r}; give an int from {lowest} to {most}")
+        raise TypeError(f"{argument} is {given!r}; {_whole_numbers(lowest, highest)}")
     if not lowest <= number <= highest:
-        raise ValueError(f"{argument} is {number}; give an int from {lowest} to {most}")
+        raise ValueError(f"{argument} is {number}; {_whole_numbers(lowest, highest)}")
     return number
+
+
+def _whole_numbers(lowest: int, highest: int) -> str:
+    return f"give an int from {lowest} to {'2^62' if highest == 1 << 62 else highest}"
 
 
 def real_number(argument: str, given: object, example: str) -> float:
