@@ -147,7 +147,8 @@ def words_for(
         raise ValueError(
             f"random_bits has shape {words.shape}, but x has {shape}; give a word for each element"
         )
-    return RandomWords(words.reshape(-1), n)
+    flat = words if len(shape) == 1 else words.reshape(-1)
+    return tuple.__new__(RandomWords, (flat, n))  # its own takes twice as long
 
 
 def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
