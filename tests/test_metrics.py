@@ -95,7 +95,7 @@ def test_the_sums_of_any_numbers(pairs):
     x, y = np.array(pairs, np.float32).reshape(-1, 2).T
     expected = by_fractions(x, y)
     assert engine.unit_sums(x.view(np.uint32), y.view(np.uint32)) == expected
-    assert exact.unit_sums(zip(x.tolist(), y.tolist(), strict=True)) == expected
+    assert exact.all_sums(zip(x.tolist(), y.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("number", [LARGEST, SMALLEST, np.float32(1 - 2.0**-24)])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -15,9 +15,8 @@ from mor_ref.exact.step import step
 
 @step
 def unit_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
-    """Return the sums of pairs of finite x and y (MOR-009)."""
+    """Return the sums of pairs of finite x and y, but for those of the relative error (MOR-009)."""
     elements = list(pairs)
-    relative = error_sum(elements)
     errors = [d for x, y in elements if math.isfinite(d := absolute_error(x, y))]
     return UnitSums(
         len(elements),
@@ -29,9 +28,14 @@ def unit_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
         max(errors, default=0.0),
         max((abs(x) for x, _ in elements), default=0.0),
         min((abs(x) for x, _ in elements if x), default=0.0),
-        relative.sum,
-        relative.nonzero,
     )
+
+
+def all_sums(pairs: Iterable[tuple[float, float]]) -> UnitSums:
+    """Return all sums of pairs of finite x and y."""
+    elements = list(pairs)
+    relative = error_sum(elements)
+    return replace(unit_sums(elements), sum=relative.sum, nonzero=relative.nonzero)
 
 
 @step
@@ -61,17 +65,17 @@ class NumbersOfUnit:
     @cached_property
     def sums(self) -> UnitSums:
         """The sums of the unit."""
-        return unit_sums(pair for row in self._pairs for pair in row)
+        return all_sums(pair for row in self._pairs for pair in row)
 
     @cached_property
     def rows(self) -> tuple[UnitSums, ...]:
         """The sums of each row."""
-        return tuple(map(unit_sums, self._pairs))
+        return tuple(map(all_sums, self._pairs))
 
     @cached_property
     def columns(self) -> tuple[UnitSums, ...]:
         """The sums of each column."""
-        return tuple(map(unit_sums, zip(*self._pairs, strict=True)))
+        return tuple(map(all_sums, zip(*self._pairs, strict=True)))
 
     @cached_property
     def _pairs(self) -> list[list[tuple[float, float]]]:

@@ -65,9 +65,7 @@ def lines(verification: Verification) -> Iterator[str]:
 
 
 def expected_bits(verification: Verification) -> Iterator[str]:
-    """Yield what the expected bits of a user's tensors are, where it is not what one takes for
-    granted: the exact model's, of the numbers as they were given.
-    """
+    """Yield which expected bits are not those of the exact model, or of rounded numbers."""
     if verification.expected_from_engine:
         large = counted(verification.expected_from_engine, "large tensor")
         yield f"the expected bits of {large} are those of the engine, not of the exact model"
