@@ -169,7 +169,8 @@ def test_formulas_are_mathematics_and_need_no_script(site):
             r"\$[^$<]+\$", re.sub(r"<(pre|script)\b.*?</\1>", "", page, flags=re.DOTALL)
         )
     shown = (site / "spec" / "scales.html").read_text()
-    assert '<math alttext="min(e, 127)">' in shown
+    assert '<math alttext="min(lowered, 127)">' in shown
+    assert '<math display="block" alttext="scale = 2^min(e, 127) if amax &gt; 0' in shown
     assert '<mn>2</mn><mrow><mrow><mi mathvariant="normal">min</mi>' in shown
 
 
