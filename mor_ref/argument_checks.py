@@ -33,9 +33,10 @@ def known_name(
     names = list(known)
     if isinstance(given, str) and given in names:
         return given
-    hint, choice = hint_of(given, names, also), _choice(str(given).lower(), names)
+    hint, choice = hint_of(given, names, also), _choice(text_of(given).lower(), names)
     remedy = f"{hint}take {choice}" if names else "add it first, as --rows MODULE does for commands"
-    raise UnknownNameError(f"{argument} is {given!r}, which is not known; {remedy}")
+    shown = repr(given) if isinstance(given, str) else text_of(given)
+    raise UnknownNameError(f"{argument} is {shown}, which is not known; {remedy}")
 
 
 def hint_of(given: object, names: Collection[str], also: OtherNames | None = None) -> str:
@@ -65,8 +66,13 @@ def spelling(name: object) -> str:
     >>> spelling("torch.float8_e4m3fn"), spelling("Te-Row")
     ('float8e4m3fn', 'terow')
     """
-    text = str(getattr(name, "__name__", name)).lower()
+    text = text_of(getattr(name, "__name__", name)).lower()
     return re.sub("[ _-]", "", _LIBRARY.sub("", text))
+
+
+def text_of(given: object) -> str:
+    """Return what is given as text; lists in short, as a few may stand for more than memory has."""
+    return reprlib.repr(given) if isinstance(given, list | tuple | dict) else str(given)
 
 
 _LIBRARY = re.compile(r"(torch|jax\.numpy|jnp|ml_dtypes|numpy|np|tl)\.")
@@ -152,7 +158,8 @@ def whole_number(argument: str, given: object, lowest: int, highest: int) -> int
     except TypeError:
         number = None
     if number is None or isinstance(given, bool):
-        raise TypeError(f"{argument} is {given!r}; {_whole_numbers(lowest, highest)}")
+        shown = reprlib.repr(given)
+        raise TypeError(f"{argument} is {shown}; {_whole_numbers(lowest, highest)}")
     if not lowest <= number <= highest:
         raise ValueError(f"{argument} is {number}; {_whole_numbers(lowest, highest)}")
     return number
@@ -221,12 +228,8 @@ def error_text(error: BaseException) -> str:
         return "an exception whose text cannot be had"
 
 
-def items_of(argument: str, x: list[object] | tuple[object, ...]) -> Iterator[object]:
-    """Yield the items of lists and tuples, at any depth; those of a list that comes again once.
-
-    A list may contain itself, or have the same list in it over and over: a few lists would be more
-    numbers than any memory holds, which is refused.
-    """
+def items_of(x: list[object] | tuple[object, ...]) -> Iterator[object]:
+    """Yield the items of lists and tuples, at any depth; those of a list that comes again once."""
     waiting, seen = [x], {id(x)}
     while waiting:
         for item in waiting.pop():
@@ -235,13 +238,20 @@ def items_of(argument: str, x: list[object] | tuple[object, ...]) -> Iterator[ob
             elif id(item) not in seen:
                 seen.add(id(item))
                 waiting.append(item)
+
+
+def check_lists(argument: str, x: object) -> None:
+    """Refuse lists that no array has: a few may stand for more numbers than any memory holds.
+
+    A list may contain itself, or have the same list in it over and over.
+    """
     sides, inner = 1, x
     for _ in range(_MOST_DIMENSIONS):
-        sides *= len(inner)
-        if not inner or not isinstance(inner[0], list | tuple):
+        if not isinstance(inner, list | tuple) or not inner:
             return
         if sides > _MOST_ITEMS:
             break
+        sides *= len(inner)
         inner = inner[0]
     raise ValueError(
         f"{argument} has a list that contains itself, or the same lists over and over, more than "

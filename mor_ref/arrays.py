@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.argument_checks import items_of
+from mor_ref.argument_checks import check_lists, items_of
 from mor_ref.definitions.format_names import DTYPES
 from mor_ref.definitions.table_format import ElementFormat
 
@@ -300,8 +300,14 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; give x.filled(..) or x.data")
     if isinstance(x, list | tuple):
-        for item in items_of(argument, x):
+        for item in items_of(x):
             _check_item(item, argument, kind, taken)
+    return array_given(argument, x, taken)
+
+
+def array_given(argument: str, x: object, taken: str) -> NDArray[Any]:
+    """Return what is given as an array of whatever dtype NumPy finds for it."""
+    check_lists(argument, x)
     try:
         return np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:

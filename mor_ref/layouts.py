@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mor_ref.argument_checks import whole_number
-from mor_ref.arrays import Bits, codes_in
+from mor_ref.arrays import Bits, array_given, codes_in
 from mor_ref.golden.model import views
 from mor_ref.operations.bits import bits32
 from mor_ref.processor_modes import in_usual_modes
@@ -129,7 +129,7 @@ def reciprocal(scale: Any) -> Any:
     >>> reciprocal(np.array([[2.0, 3.0]], np.float32)).tolist()
     [[0.5, 0.3333333432674408]]
     """
-    array = np.asarray(scale)
+    array = array_given("scale", scale, "an array of float32")
     if array.dtype != np.float32:
         raise TypeError(f"scale has dtype {array.dtype}; give float32")
     return views.reciprocal(bits32(array), {}).view(np.float32)
@@ -193,7 +193,7 @@ def _of_bytes(array: Any, argument: str) -> Bits:
 
 
 def _unsigned(array: Any, argument: str) -> Bits:
-    bits: Bits = np.asarray(codes_in(array).bits)
+    bits: Bits = array_given(argument, codes_in(array).bits, "an array of unsigned integers")
     if bits.dtype.kind != "u":
         raise TypeError(
             f"{argument} has dtype {bits.dtype}; give unsigned integers, or codes of a float dtype"

@@ -16,7 +16,7 @@ from mor_ref.api.border import public
 from mor_ref.api.given_scales import Given, GivenOfScales, given_by_name, given_for_blocks
 from mor_ref.api.plans import Plans
 from mor_ref.api.quantization import Quantized, in_blocks_of
-from mor_ref.argument_checks import UnknownNameError, hint_of, spelling
+from mor_ref.argument_checks import UnknownNameError, hint_of, spelling, text_of
 from mor_ref.arrays import Bits, numbers_from
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.definitions.blocks import CutLike, Partition, in_one_block, is_plain, partition
@@ -176,7 +176,7 @@ def _other_function(fmt: object) -> str | None:
         return f"is the policy {fmt.name!r}; call mor_ref.mor(x, policy)"
     if re.fullmatch(INTEGERS, spelling(fmt)):
         return f"has integers; call mor_ref.quantize_affine(x, {spelling(fmt)!r})"
-    head, _, rest = str(fmt).lower().partition(":")
+    head, _, rest = text_of(fmt).lower().partition(":")
     policy = (rest or "tensor") if head == "mor" else head
     return f"is a policy; call mor_ref.mor(x, {policy!r})" if policy in POLICIES else None
 

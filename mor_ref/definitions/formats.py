@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import known_name, text_of
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.encoding import RandomBits, SpecialCases, special_cases
 from mor_ref.definitions.format import Format
@@ -170,7 +170,7 @@ def as_format(fmt: object) -> Format:
     row = formats.known(fmt) if isinstance(fmt, str) else None
     if row is not None:
         return row
-    name = format_of_dtype(fmt) or str(fmt).lower()
+    name = format_of_dtype(fmt) or text_of(fmt).lower()
     return formats[name if name in formats else fmt]  # type: ignore[index]  # which refuses it
 
 

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import keyword
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,8 @@ class FormulaFunction:
     def __post_init__(self) -> None:
         """Take the name of the function if none is given."""
         if not callable(self.function):
-            raise TypeError(f"function is {self.function!r}; give a function of numbers")
+            shown = reprlib.repr(self.function)
+            raise TypeError(f"function is {shown}; give a function of numbers")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
         if not self.name.isidentifier() or not self.name.isascii() or self.name in RESERVED:

@@ -1,5 +1,6 @@
 """Thresholds as they are written: one number, or numbers by the role of a tensor."""
 
+import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +9,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
-from mor_ref.argument_checks import hint_of
+from mor_ref.argument_checks import hint_of, text_of
 from mor_ref.definitions.roles import KINDS, Role, is_layer
 from mor_ref.definitions.tables import FrozenTable
 from mor_ref.metrics.metric import Metric
@@ -55,7 +56,7 @@ class WithThreshold(Metric):
         except (TypeError, ValueError, ArithmeticError):
             is_threshold = False
         if not is_threshold:
-            raise ValueError(f"threshold is {threshold!r}; give {words}")
+            raise ValueError(f"threshold is {reprlib.repr(threshold)}; give {words}")
 
     def with_threshold(self, threshold: Threshold | ByTensor) -> Self:
         """Return the metric with another threshold."""
@@ -136,7 +137,7 @@ def _is_for(key: str, role: Role) -> bool:
 @in_usual_modes
 def written(threshold: Threshold) -> Decimal | Fraction:
     """Return a threshold as it was written: a decimal, or a fraction such as "1/22"."""
-    text = str(threshold)
+    text = text_of(threshold)
     is_fraction = "/" in text or isinstance(threshold, Fraction)
     return Fraction(text) if is_fraction else Decimal(text)
 

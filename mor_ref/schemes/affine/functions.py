@@ -12,7 +12,7 @@ from mor_ref.api.dequantization import WithY
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.given_scales import finite_binary32
 from mor_ref.argument_checks import positive_binary32
-from mor_ref.arrays import BF16, Numbers, numbers_from
+from mor_ref.arrays import BF16, Numbers, array_given, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.blocks import CutLike, Partition
 from mor_ref.definitions.integer_grids import IntegerGrid, integer_grid
@@ -123,11 +123,14 @@ def quantize_affine(
     """
     integers, rule = integer_grid(grid), affine_profile(profile)
     check_grid(integers, rule, symmetric=symmetric, has_zero_point=zero_point is not None)
-    if _has_floats(zero_point):
+    known = None
+    if zero_point is not None:
+        known = array_given("zero_point", zero_point, "integers, or floats")
+    if known is not None and known.dtype.kind == "f":
         rule = with_float_zeros(rule)
     numbers = numbers_from(x, "x")
     cut = affine_cut(numbers.shape, rule, block, groups, permute)
-    scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, integers, cut)
+    scales, zeros = _given_scales(scale, cut), _given_zeros(known, integers, cut)
     order = _order(numbers, cut, permute, threads)
     from mor_ref.schemes.affine import engine as affine
 
@@ -214,24 +217,19 @@ def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint3
 
 
 def _given_zeros(
-    zero_point: "ArrayLike | None", grid: IntegerGrid, cut: Partition
+    zero_point: NDArray[Any] | None, grid: IntegerGrid, cut: Partition
 ) -> NDArray[np.int32] | NDArray[np.float32] | None:
     """Return the zero point of each block, if it is given (AFF-006, AFF-012)."""
     if zero_point is None:
         return None
-    array = np.asarray(zero_point)
-    if _has_floats(zero_point):
+    if zero_point.dtype.kind == "f":
         floats, _ = finite_binary32("zero_point", zero_point)
         return _one_per_block("zero_point", floats, cut)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"zero_point has dtype {array.dtype}; give integers")
-    if array.size:
-        check_zero_points(int(array.min()), int(array.max()), grid)
-    return _one_per_block("zero_point", array.astype(np.int32).reshape(-1), cut)
-
-
-def _has_floats(zero_point: "ArrayLike | None") -> bool:
-    return zero_point is not None and np.asarray(zero_point).dtype.kind == "f"
+    if zero_point.dtype.kind not in "iu":
+        raise TypeError(f"zero_point has dtype {zero_point.dtype}; give integers")
+    if zero_point.size:
+        check_zero_points(int(zero_point.min()), int(zero_point.max()), grid)
+    return _one_per_block("zero_point", zero_point.astype(np.int32).reshape(-1), cut)
 
 
 def _one_per_block(argument: str, entries: NDArray[Any], cut: Partition) -> NDArray[Any]:
