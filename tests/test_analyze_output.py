@@ -18,7 +18,8 @@ from analyzing import (
     with_specials,
     write,
 )
-from extras import imported
+from extras import imported, needs
+from safetensors.numpy import save_file
 
 import mor_ref
 from mor_ref.cli.analyze_text import _count
@@ -263,6 +264,14 @@ def test_a_picture_that_cannot_be_written_in_the_end(run, monkeypatch, tmp_path)
     assert said == f"mor-ref: x.png {reason}"
     assert (tmp_path / "x.png").read_text() == "older"
     assert {path.name for path in tmp_path.iterdir()} == {"x.npy", "x.png"}
+
+
+@needs("matplotlib")
+def test_a_plot_has_names_in_letters_that_its_font_lacks(run, recwarn):
+    save_file({"語": np.ones(3, np.float32), "\ufffe": np.ones(3, np.float32)}, "x.safetensors")
+    run("x.safetensors", "--plot", "x.png")
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+    assert [str(warning.message) for warning in recwarn] == []
 
 
 def test_without_matplotlib_the_plot_alone_is_refused(run, monkeypatch):

@@ -1,6 +1,5 @@
 """The picture of an analysis: the errors of all tensors, and a map of the blocks of one."""
 
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,15 @@ from numpy.typing import NDArray
 
 from mor_ref.analysis.analyze_tensor import BlockMap, Settings, TensorReport
 from mor_ref.analysis.block_map_plot import describe, draw_map, height_of_map
-from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, ink, put_legend_right, short
+from mor_ref.analysis.plot_style import (
+    COLOURS,
+    OTHER,
+    figure_class,
+    ink,
+    put_legend_right,
+    short,
+    written,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,9 +61,7 @@ def picture(
         _name_tensors(panels[1], reports, is_lowest=True)
     panels[-1].set_title(describe(mapped[0], is_one_of_many=len(reports) > 1))
     draw_map(panels[-1], *mapped, settings)
-    written = io.BytesIO()
-    figure.savefig(written, format="png")
-    return written.getvalue()
+    return written(figure, "png")
 
 
 # ---------------------------------------------------------------------- all tensors

@@ -1,6 +1,7 @@
 """Colours, names and legends of pictures."""
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,12 +26,16 @@ def figure_class() -> "type[Figure]":
 
 
 def written(figure: "Figure", kind: str) -> bytes:
-    """Return a figure as a PNG, SVG or PDF that is the same each time; a PDF embeds its fonts."""
+    """Return a figure as a PNG, SVG or PDF that is the same each time; a PDF embeds its fonts.
+
+    A letter of a name that the font lacks is a box, and no warning.
+    """
     from matplotlib import rc_context
 
     file = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with rc_context({"svg.hashsalt": "mor_ref", "pdf.fonttype": 42}):
+    with rc_context({"svg.hashsalt": "mor_ref", "pdf.fonttype": 42}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(file, format=kind, metadata=dates.get(kind))
     return file.getvalue()
 
