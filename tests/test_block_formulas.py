@@ -255,6 +255,8 @@ def test_an_own_block_format_has_the_bits_of_its_formulas_step_by_step() -> None
     [
         ("amax / ", "number of scale s: formula 'amax / ' cannot be read at column 7: invalid"),
         (" min(amax / 6)), 448)", "cannot be read at column 15: unmatched ')'"),
+        ("\uff41max / 6", "cannot be read at column 1: no formula has '\uff41'"),
+        ("amax / 6 # c", "cannot be read at column 10: no formula has '#'"),
         ("amx / 6", "that has 'amx'; did you mean amax? give one of amax"),
         ("sqare(amax)", "that calls 'sqare'; did you mean square? give min,"),
         ("0x10 * amax", "formula '0x10 * amax' has 0x10, which is no decimal number; give one"),
@@ -278,6 +280,15 @@ def test_a_formula_is_refused_with_its_part_that_is_wrong(formula: str, has: str
     """BLF-002 and BLF-007."""
     with pytest.raises(BlockFormatError, match=re.escape(has)):
         BlockFormat("own", "e4m3", (BlockScale("s", (1, 32), formula),), decode="s")
+
+
+@pytest.mark.parametrize("tries", [("t", "s * 1.5"), ("s",)])
+def test_a_try_does_not_name_its_own_scale(tries: tuple[str, ...]) -> None:
+    """BLF-005: the scale is made of the formula."""
+    has = f"a try is a formula {tries[-1]!r} that has 's'; give one of amax, g, amax_g, amax_s, t"
+    scales = BlockScale("g", "tensor", "amax"), BlockScale("s", (1, 32), "amax / g")
+    with pytest.raises(BlockFormatError, match=re.escape(has)):
+        BlockFormat("own", "e4m3", scales, decode="s * g", tries=tries)
 
 
 _BEYOND = "which is far beyond the numbers of binary32"

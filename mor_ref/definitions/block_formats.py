@@ -586,8 +586,9 @@ def _wrong_formula(record: BlockFormat) -> str | None:
             own = f"amax_{scale.name}"
             _check(f"number of scale {scale.name}", scale.number, [*known, own], functions)
             known += [scale.name, own]
+        own = record.scales[-1].name  # not known yet: t is what it becomes
         for formula in record.tries:
-            _check("a try", formula, [*known, "t"], functions)
+            _check("a try", formula, [*(name for name in known if name != own), "t"], functions)
         for name in ("decode", "encode"):
             if getattr(record, name) is not None:
                 _check(name, getattr(record, name), known, functions, of_part=False)

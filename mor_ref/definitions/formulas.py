@@ -91,6 +91,11 @@ def parsed(text: "str | Formula") -> Formula:
         raise FormulaError(
             f"formula {text[:20]!r}... has {len(text):,} characters; give at most {_LONGEST:,}"
         )
+    for column, letter in enumerate(text, start=1):
+        if not letter.isascii() or letter == "#":  # Python reads a name in other letters as ASCII
+            raise FormulaError(
+                f"formula {text!r} cannot be read at column {column}: no formula has {letter!r}"
+            )
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
