@@ -1,6 +1,9 @@
 """Functions as representations, and digests of own code in recipes (MOR-017)."""
 
+import linecache
 import re
+import sys
+from types import ModuleType
 
 import ml_dtypes
 import numba
@@ -358,6 +361,83 @@ def test_the_digest_is_of_what_decides_elsewhere(name, before, after, tmp_path):
     first = code_digest(function_of(ELSEWHERE, tmp_path, name))
     assert first == code_digest(function_of(ELSEWHERE, tmp_path, name))
     assert first != code_digest(function_of(ELSEWHERE.replace(before, after), tmp_path, name))
+
+
+THAT_WRITE = """
+log, counts, calls = [], {}, 0
+
+def near(unit):
+    global calls
+    calls += 1
+    log.append(unit)
+    counts[unit] = counts.get(unit, 0) + 1
+    return unit > 2
+
+class Near:
+    def __init__(self, limit):
+        self.limit, self.calls, self.log = limit, 0, [[]]
+
+    def __call__(self, unit):
+        self.calls += 1
+        self.log[0].append(unit)
+        return unit > self.limit
+
+own = Near(2)
+
+def made():
+    last, seen = None, set()
+    def metric(unit):
+        nonlocal last
+        last = unit
+        seen.add(unit)
+        return unit > 2
+    return metric
+
+enclosed = made()
+"""
+
+
+@pytest.mark.parametrize("name", ["near", "own", "enclosed"])
+def test_what_a_function_writes_to_is_not_in_its_digest(name, tmp_path):
+    """A metric may keep a list of its calls."""
+    function = function_of(THAT_WRITE, tmp_path, name)
+    first = code_digest(function)
+    assert (function(1), function(3)) == (False, True)
+    assert code_digest(function) == first
+    assert code_digest(function_of(THAT_WRITE, tmp_path, name)) == first
+    changed = THAT_WRITE.replace("unit > 2", "unit > 4").replace("Near(2)", "Near(4)")
+    assert code_digest(function_of(changed, tmp_path, name)) != first
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        "import mine\ndef metric(unit): return mine.close(unit)",
+        "import mine as m\ndef metric(unit): return m.close(unit)",
+        "from mine import close\ndef metric(unit): return close(unit)",
+        "from mine import Close\nclose = Close()\ndef metric(unit): return close.is_met(unit)",
+    ],
+    ids=["module", "alias", "function", "class"],
+)
+@pytest.mark.parametrize(("before", "after"), [("LIMIT = 3", "LIMIT = 9"), ("u > ", "u >= ")])
+def test_other_files_of_a_user_are_in_the_digest(naming, before, after, tmp_path, monkeypatch):
+    mine = (
+        "LIMIT = 3\nUNUSED = 1\ndef close(u): return u > LIMIT\n"
+        "class Close:\n    def is_met(self, u): return u > LIMIT\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for source in (mine, mine.replace("UNUSED = 1", "UNUSED = 2"), mine.replace(before, after)):
+        monkeypatch.delitem(sys.modules, "mine", raising=False)
+        module = ModuleType("mine")
+        (tmp_path / "mine.py").write_text(source)
+        module.__file__ = str(tmp_path / "mine.py")
+        linecache.checkcache()
+        exec(compile(source, module.__file__, "exec"), vars(module))  # noqa: S102
+        monkeypatch.setitem(sys.modules, "mine", module)
+        found.append(code_digest(function_of(naming, tmp_path)))
+    first, same, changed = found
+    assert first == same != changed
 
 
 def test_two_functions_on_a_line_have_two_digests(tmp_path):

@@ -1,28 +1,40 @@
 """A digest of a user's own code and data, so that a text that names them says which they were."""
 
+import ast
 import gc
 import hashlib
 import inspect
+import sys
+import sysconfig
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from types import CodeType, FunctionType, MethodType, SimpleNamespace
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 _OURS = __name__.partition(".")[0]
 _PLAIN = (bool, int, float, complex, Fraction, Decimal, range, str, bytes, type(None))
 _VALUES = (*_PLAIN, Mapping, list, tuple, set, frozenset, SimpleNamespace, MethodType, partial)
 _DIGITS = 16
+_MAKERS = ("__init__", "__post_init__", "__new__")  # methods that write the first fields
+_INSTALLED = {"site-packages", "dist-packages"}
+# Methods by which code writes to a list, a dict, a set or a deque.
+_WRITERS = {
+    *("add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem"),
+    *("popleft", "remove", "setdefault", "update"),
+}
 
 
 def code_digest(row: object) -> str:
     """Return a digest of a row: of its fields, and of the functions and the classes of a user.
 
     A function counts with its source, the values that it encloses, and the functions and plain
-    values of its module that it names. What is of other modules does not count, nor do comments.
+    values that it names, of its module and of other files of the user. Installed packages do not
+    count, nor do comments, nor what the function itself writes to, such as a list of its calls.
     """
     text = "\n".join(_parts(row, {}))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
@@ -78,9 +90,11 @@ def _fields(value: Any, seen: dict[int, Any]) -> Iterator[str]:
         own = {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
     else:
         own = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("__")}
+    written = set() if isinstance(value, SimpleNamespace) else _written_fields(type(value))
     for name, content in own.items():
-        yield name
-        yield from _parts(content, seen)
+        if name not in written:
+            yield name
+            yield from _parts(content, seen)
 
 
 def _class(cls: type, seen: dict[int, Any]) -> Iterator[str]:
@@ -111,19 +125,32 @@ def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
     if (function.__module__ or "").partition(".")[0] == _OURS:
         yield f"{function.__module__}.{function.__qualname__}"
         return
-    yield from _code(function.__code__)
+    code = function.__code__
+    yield from _code(code)
     yield from _parts(function.__defaults__ or (), seen)
     yield from _parts(function.__kwdefaults__ or {}, seen)
-    for cell in function.__closure__ or ():
+    written = _written(code)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield from _parts(cell.cell_contents, seen)
+            if name not in written:
+                yield from _parts(cell.cell_contents, seen)
         except ValueError:  # it is empty as yet
             continue
-    for name in sorted(_names(function.__code__)):
-        plain = _unwrapped(function.__globals__.get(name))
-        if _counts(plain, str(function.__module__)):
+    names = sorted(_names(code))
+    for name, value in _named(names, function.__globals__):
+        plain = _unwrapped(value)
+        if name not in written and _counts(plain, str(function.__module__)):
             yield name
             yield from _parts(plain, seen)
+
+
+def _named(names: list[str], known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the values that code names, and those of a user's modules that it may name there."""
+    for name in names:
+        value = known.get(name)
+        yield name, value
+        if isinstance(value, ModuleType) and _is_of_user(value.__name__):
+            yield from ((f"{name}.{own}", vars(value).get(own)) for own in names)
 
 
 def _is_array(value: object) -> bool:
@@ -133,11 +160,24 @@ def _is_array(value: object) -> bool:
 
 
 def _counts(value: object, module: str) -> bool:
-    """Return whether what a module names is its own, or a value."""
+    """Return whether what a module names is a user's, or a value."""
     if isinstance(value, FunctionType | type):
-        return value.__module__ == module
+        return value.__module__ == module or _is_of_user(value.__module__)
     of = type(value).__module__
-    return _is_value(value) or of == module or of.partition(".")[0] in (module, _OURS)
+    is_own = of == module or of.partition(".")[0] in (module, _OURS) or _is_of_user(of)
+    return is_own or _is_value(value)
+
+
+def _is_of_user(module: str | None) -> bool:
+    """Return whether a module is a user's file, and not one of Python or of a package."""
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    if file is None or (module or "").partition(".")[0] == _OURS:
+        return False
+    path = Path(file).resolve()
+    return not (_INSTALLED & {*path.parts} or path.is_relative_to(_LIBRARY))
+
+
+_LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 
 
 def _is_value(value: object) -> bool:
@@ -149,11 +189,8 @@ def _code(code: CodeType) -> Iterator[str]:
 
     The source of a lambda is that of its lines, which may have others: then both count.
     """
-    import ast
-
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):
+    tree = _tree(code)
+    if tree is None:
         yield from _compiled(code)
         return
     yield ast.dump(tree)
@@ -174,3 +211,61 @@ def _compiled(code: CodeType) -> Iterator[str]:
 def _names(code: CodeType) -> set[str]:
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return set(code.co_names).union(*map(_names, inner))
+
+
+def _tree(code: CodeType) -> ast.Module | None:
+    """Return the source of a function as a tree; None if there is no source."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+
+
+def _written(code: CodeType) -> set[str]:
+    """Return what a function writes to, by its name, or as `self.log`: none if it has no source."""
+    tree = _tree(code)
+    return set() if tree is None else set(_targets(tree))
+
+
+def _written_fields(cls: type) -> set[str]:
+    """Return the fields that methods write to when an object has been made."""
+    methods = (
+        member
+        for base in cls.__mro__
+        for name, member in vars(base).items()
+        if isinstance(member, FunctionType)
+        and name not in _MAKERS
+        and member.__module__ == base.__module__
+    )
+    found = set[str]()
+    for method in methods:
+        own = f"{next(iter(method.__code__.co_varnames), '')}."  # such as self.
+        if (method.__module__ or "").partition(".")[0] != _OURS:
+            found |= {n.removeprefix(own) for n in _written(method.__code__) if n.startswith(own)}
+    return found
+
+
+def _targets(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                yield from names
+            case ast.Call(func=ast.Attribute(value=target, attr=attr)) if attr in _WRITERS:
+                yield _dotted(target)
+            case (
+                ast.Subscript(ctx=ast.Store() | ast.Del())
+                | ast.Attribute(ctx=ast.Store() | ast.Del())
+            ):
+                yield _dotted(node)
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return the name of a variable or of its attribute, of which an item may be meant."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return f"{name}.{attr}"
+    return ""
