@@ -51,12 +51,17 @@ _IMPORTED_WHEN_ASKED_FOR = {
     **{f"schemes.{scheme}.functions": names for scheme, names in SCHEMES.items()},
 }
 _SUBMODULES = (
+    "analysis",
     "cuda",
     "deviations",
     "exact",
     "fp8lm",
     "golden",
     "layouts",
+    "metrics",
+    "policies",
+    "ptx",
+    "recipes",
     "representations",
     "sources",
     "torch",

@@ -1,11 +1,16 @@
 # What the package has, for type checkers: at run time, each name is imported when it is asked for.
 # A test compares this file with `__all__`.
+from mor_ref import analysis as analysis
 from mor_ref import cuda as cuda
 from mor_ref import deviations as deviations
 from mor_ref import exact as exact
 from mor_ref import fp8lm as fp8lm
 from mor_ref import golden as golden
 from mor_ref import layouts as layouts
+from mor_ref import metrics as metrics
+from mor_ref import policies as policies
+from mor_ref import ptx as ptx
+from mor_ref import recipes as recipes
 from mor_ref import representations as representations
 from mor_ref import sources as sources
 from mor_ref import torch as torch

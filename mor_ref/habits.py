@@ -21,10 +21,10 @@ _MEANT: Mapping[str, str] = {
     "save": "call the method of the record: mor_ref.quantize(x, 'e4m3').save('x.npz')",
     **dict.fromkeys(("astype", "cast", "round", "round_to", "to"), _ROUND),
     **dict.fromkeys(("fake_quant", "fake_quantize", "qdq", "quantize_dequantize"), _ROUND_TRIP),
-    **dict.fromkeys(("error", "error_metrics", "errors", "mae", "metrics", "mse", "rmse"), _ERRORS),
+    **dict.fromkeys(("error", "error_metrics", "errors", "mae", "mse", "rmse"), _ERRORS),
     **dict.fromkeys(("snr", "sqnr", "psnr"), _ERRORS),
     **dict.fromkeys(("get_format", "list_formats", "format", "FORMATS"), _FORMATS),
-    **dict.fromkeys(("list_recipes", "recipes", "get_recipe"), "run the command mor-ref recipes"),
+    **dict.fromkeys(("list_recipes", "get_recipe"), "run the command mor-ref recipes"),
     **dict.fromkeys(("next_after", "nextafter", "neighbors", "spacing", "ulp"), _NEXT),
     **dict.fromkeys(
         ("pack", "packed"), "call mor_ref.layouts.packed(codes), with rows and columns"

@@ -34,7 +34,7 @@ def run(
     selection: Selection,
     inputs: list[str],
     out: list[str],
-    pareto: str | None,
+    pareto: list[str],
     kind: str,
     threads: int | None,
     executor: str,
@@ -48,11 +48,9 @@ def run(
         known_kind = kind_named(kind)
         for path in out:
             _check(path)
-        if pareto is not None:
-            _check_picture(pareto)
-        outputs_named(
-            "out", [*out, *([] if pareto is None else [pareto])], files_read([*files, *inputs])
-        )
+        for path in pareto:
+            _check_picture(path)
+        outputs_named("out", [*out, *pareto], files_read([*files, *inputs]))
         listed = list_tensors(files, selection)
         if not listed.stored:
             raise ValueError(f"no tensor is left to compare{_why(listed)}")
@@ -73,8 +71,7 @@ def run(
     else:
         print_comparison(found, listed, misfits)
     lines = [_write(path, found) for path in out]  # the results are shown, whatever a disk does
-    if pareto is not None:
-        lines.append(_draw(pareto, found))
+    lines += [_draw(path, found) for path in pareto]
     if not as_json:
         for line in lines:
             print(line)

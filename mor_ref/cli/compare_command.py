@@ -55,9 +55,10 @@ def compare_recipes(
         ),
     ] = None,
     pareto: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="FILE", help="Also draw bits against SQNR, for a paper: .svg, .pdf, .png."
+            metavar="FILE",
+            help="Also draw bits against SQNR, for a paper: .svg, .pdf, .png. May be repeated.",
         ),
     ] = None,
     kind: KindOption = "weight",
@@ -81,7 +82,7 @@ def compare_recipes(
         selection=Selection(include, exclude, matrices_only=not all_shapes),
         inputs=inputs or [],
         out=out or [],
-        pareto=pareto,
+        pareto=pareto or [],
         kind=kind,
         threads=threads,
         executor=executor,
