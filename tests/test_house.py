@@ -548,6 +548,8 @@ NO_CHAPTERS = {
         "unit_sums": UNIT_SUMS,
     },
     "golden/suites": {
+        "own": "suites of a user, of the chapters block_formats and policies",
+        "own_policies": "suites of a user, of the chapter policies",
         "catalogue": "lists the suites of all chapters",
         "dot_integers": "products of integers, of the chapter dot",
         "dot_scaled": "products of blocks with scales, of the chapter dot",

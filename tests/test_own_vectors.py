@@ -25,7 +25,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.exact.block_formats import quantize
 from mor_ref.golden.generation.vectors import made, make
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
-from mor_ref.golden.inputs.shapes_of_blocks import shapes
+from mor_ref.golden.inputs.shapes_of_blocks import parts_of, shapes
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.golden.suites import SUITES
@@ -364,7 +364,7 @@ def test_shapes_cut_blocks_and_are_small(block: Any) -> None:
     record = dataclasses.replace(
         OWN, scales=(dataclasses.replace(LAST, over=block, number="amax / 6"),), decode="s"
     )
-    found = shapes(record)
+    found = shapes(parts_of(record))
     assert (1, 1) in found
     assert all(rows * columns <= 1 << 15 for rows, columns in found)
     if not isinstance(block, str):
@@ -419,14 +419,10 @@ def test_changed_words_of_a_manifest_are_found(
             "block format 'nvfp4_te' has the name of a suite of mor-ref golden list; give",
         ),
         (("away.toml",), "SUITE is 'away.toml', a file that is not there"),
-        (("mx.toml", "paper.toml"), "two block formats have the name 'paper'; give them other"),
+        (("mx.toml", "paper.toml"), "two block formats or policies have the name 'paper'; give"),
         (("negative.toml",), "decode of block format 'negative' is '0 - s', which is negative"),
         (("llm_int8",), "recipe is llm_int8, which is no block format; give the text of a block"),
-        (
-            ("mor:nvfp4",),
-            "SUITE is 'mor:nvfp4', a policy; vectors are of block formats: give one of its rungs",
-        ),
-        (("papper",), "give the file of a block format, such as OWN.toml, or --rows MODULE"),
+        (("papper",), "the file of a block format or of a policy, such as OWN.toml, or --rows"),
     ],
 )
 def test_what_cannot_be_made(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:

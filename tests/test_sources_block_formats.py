@@ -31,7 +31,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.block_formats import Blocks, quantize
 from mor_ref.golden.inputs.edges import SPECIALS, amaxes
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns
-from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape
+from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, parts_of
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_array, numbers_of
 from mor_ref.ptx import Module
@@ -159,7 +159,9 @@ NAMED = {
 def inputs(name: str) -> list[Bits]:
     """Return tensors of odd shapes, of special numbers, and of amaxes at their limits."""
     record = RECORDS[name]
-    made = [tensor.x for tensor in in_each_shape(record, Size(1, 0)) if tensor.source == "f32"]
+    made = [
+        tensor.x for tensor in in_each_shape(parts_of(record), Size(1, 0)) if tensor.source == "f32"
+    ]
     specials = np.resize(np.array(SPECIALS, np.uint32), (3, 70))
     own = [tensor(*shape).view(np.uint32) for shape in ((7, 90), (310, 6), (2, 600))]
     steps = np.arange(-256, 256, dtype=np.float32).reshape(16, 32) / 32

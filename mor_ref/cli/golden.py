@@ -36,12 +36,12 @@ from mor_ref.golden.model.suite import Size, Suite, chosen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
-from mor_ref.golden.suites.block_formats import block_format_of_suite
+from mor_ref.golden.suites.own import Own, name_of_own, own_of_suite
 from mor_ref.mistakes import Shown, mistakes_of
 from mor_ref.mistakes.block_formats import sites_and_operators
 from mor_ref.mistakes.catalogue import CAUSES
-from mor_ref.policies import POLICIES
-from mor_ref.recipes import as_block_format, is_recipe
+from mor_ref.policies import PREFIX
+from mor_ref.recipes import Mor, as_block_format, as_tensor_recipe, is_recipe
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.reporting.rules import known_among
@@ -166,7 +166,7 @@ def run_mistakes(name: str, size: int, seed: int, seconds: float | None, *, as_j
             )
         _print_mistakes_in(name, as_json=as_json)
         return
-    if not _is_format(name):
+    if not _is_text(name):
         raise ValueError(
             f"FORMAT is {name!r}; give the file of a block format, such as OWN.toml, or a recipe "
             f"such as mxfp8:rceil, or {', '.join(MODELLED)}"
@@ -295,64 +295,61 @@ def _differs_from(directory: Path, other: Path) -> bool:
 
 
 def _asked(names: list[str]) -> list[Asked]:
-    """Return the suites of these names, and the block formats of files and recipes.
+    """Return the suites of these names, and the block formats and policies of files and recipes.
 
     A suite of the user's own is known once its module is.
     """
-    for name in names:
-        _refuse_policy(name)
-    formats = {name: _block_format(name) for name in names if _is_format(name)}
-    others = [name for name in names if name not in formats]
+    of_texts = {name: _own(name) for name in names if _is_text(name)}
+    others = [name for name in names if name not in of_texts]
     try:
-        suites = chosen(SUITES, others) if others or not formats else []
+        suites = chosen(SUITES, others) if others or not of_texts else []
     except UnknownNameError as error:
-        hint = "; give the file of a block format, such as OWN.toml"
+        hint = "; give the file of a block format or of a policy, such as OWN.toml"
         if not modules_of_rows():
             hint += ", or --rows MODULE before golden for a suite of your own"
         raise UnknownNameError(f"{error}{hint}") from None
-    own = list(dict.fromkeys(formats.values()))
-    twice = [one.name for one in own if [each.name for each in own].count(one.name) > 1]
+    own = list(dict.fromkeys(of_texts.values()))
+    known = [name_of_own(one) for one in own]
+    twice = [name for name in known if known.count(name) > 1]
     if twice:
-        raise ValueError(f"two block formats have the name {twice[0]!r}; give them other names")
+        raise ValueError(
+            f"two block formats or policies have the name {twice[0]!r}; give them other names"
+        )
     return [*suites, *own]
 
 
-def _refuse_policy(name: str) -> None:
-    """Refuse a policy, and name its rungs that are block formats."""
-    head, _, policy = name.partition(":")
-    if name in SUITES or head != "mor" or policy not in POLICIES:
-        return
-    rungs = [rung for rung in POLICIES[policy].names[:-1] if _is_block_format(rung)]
-    instead = f"one of its rungs: {', '.join(rungs)}" if rungs else "the file of one"
-    raise ValueError(f"SUITE is {name!r}, a policy; vectors are of block formats: give {instead}")
-
-
-def _is_block_format(recipe: str) -> bool:
-    try:
-        return as_block_format(recipe).name not in SUITES
-    except ValueError:
-        return False
-
-
-def _is_format(name: str) -> bool:
+def _is_text(name: str) -> bool:
     """Return whether a name is not that of a suite, but a file of TOML or a recipe."""
-    return name not in SUITES and (name.endswith(".toml") or is_recipe(name))
+    return name not in SUITES and (
+        name.endswith(".toml") or name.startswith(PREFIX) or is_recipe(name)
+    )
 
 
 def _block_format(name: str) -> BlockFormat:
+    return as_block_format(_text_of(name))
+
+
+def _own(name: str) -> Own:
+    """Return the block format or the policy of a file or a recipe."""
+    text = _text_of(name)
+    tensor_recipe = as_tensor_recipe(text)
+    return tensor_recipe if isinstance(tensor_recipe, Mor) else as_block_format(text)
+
+
+def _text_of(name: str) -> str:
     if name.endswith(".toml") and not Path(name).is_file():
         raise ValueError(f"SUITE is {name!r}, a file that is not there; give one that is")
-    return as_block_format(recipe_in_file(name) or "")
+    return recipe_in_file(name) or ""
 
 
 def _exposed(name: str, entry: Mapping[str, Any]) -> str:
     """Say how many deviations a suite exposes, if there are some that it has to expose."""
     if has_deviations(name):
         return f"exposes {counted(len(entry['kills']), 'mistake')}"
-    block_format = block_format_of_suite(name, entry)
-    if block_format is None:
+    own = own_of_suite(name, entry)
+    if not isinstance(own, BlockFormat):
         return "no mistake names it, so how many it exposes is not known"
-    mistakes = counted(len(mistakes_of(block_format)), "mistake")
+    mistakes = counted(len(mistakes_of(own)), "mistake")
     return f"{mistakes} follow from its formulas: `mor-ref golden mistakes` counts those it shows"
 
 

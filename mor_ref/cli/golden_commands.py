@@ -41,8 +41,8 @@ def make_suites(
         list[str] | None,
         typer.Argument(
             metavar="SUITE",
-            help="Suites to make, files of TOML with a block format, or recipes of one; default: "
-            "all suites.",
+            help="Suites to make, files of TOML with a block format or a policy, or recipes of "
+            "one; default: all suites.",
         ),
     ] = None,
     size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,

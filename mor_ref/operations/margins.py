@@ -31,6 +31,8 @@ def margin_of_policy(
         field_name in ("choice", "output") or field_name.endswith(".sum")
         for field_name in differing
     )
+    if policy.asks_by_unit:
+        return None  # a metric reads numbers of units, and fields have no turning point of it
     if not is_close or "choice" not in compared or not _needed(policy) <= {*arrays}:
         return None  # sums alone say nothing of decisions
     choice = compared["choice"]

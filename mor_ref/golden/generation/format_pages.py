@@ -5,11 +5,9 @@ author, or this program, to implement the format.
 """
 
 import math
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 from mor_ref.definitions.before_blocks import Hadamard, KeptColumns, Step, kept_by
@@ -23,14 +21,20 @@ from mor_ref.exact.block_formats import InBlocks, block_errors, elements_of, qua
 from mor_ref.exact.columns import Column, products, quotients
 from mor_ref.exact.encoding import encode
 from mor_ref.exact.outliers import rounded_limit
+from mor_ref.golden.generation.pages import (
+    Code,
+    Head,
+    Piece,
+    Table,
+    shown_bits,
+    shown_number,
+    vectors_section,
+)
 from mor_ref.golden.model.suite import Case, Suite
-from mor_ref.golden.model.views import axes_of
-from mor_ref.golden.store.suite_files import file_of
 from mor_ref.golden.suites.block_formats import format_in_words, part_in_words
-from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.operations.bits import numbers_of
 
 _ELEMENTS = 8  # of the worked example
-_COLUMNS = 100  # of the text
 _MOST_CODES = 16  # of a format whose numbers are all listed
 _ROUNDINGS = {
     "rne": "to nearest, ties to even",
@@ -75,117 +79,40 @@ _WORDS = {
     "square": ("square(a)", "a * a"),
     "pow2": ("pow2(a, t)", _POW2),
 }
-_CSS = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0}"
-    "td,th{border:1px solid #bbb;padding:.2rem .6rem;text-align:left;vertical-align:top}"
-    "pre{background:#f4f4f4;padding:.8rem;overflow-x:auto}"
-)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Rows of cells, of which the first is the head."""
-
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class _Code:
-    """Lines as they are."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class _Head:
-    """The title of a part, at a level from 1 on."""
-
-    text: str
-    level: int = 2
-
-
-_Piece = _Head | _Table | _Code | str  # a str is a paragraph
-
-
-def page_files_of(name: str) -> tuple[str, str]:
-    """Return the names of the pages of a suite."""
-    return f"{name}.html", f"{name}.txt"
-
-
-def pages_of(block_format: BlockFormat, suite: Suite, cases: Sequence[Case]) -> dict[str, bytes]:
-    """Return the pages of a block format by the names of their files."""
-    pieces = list(_page(block_format, suite, cases))
-    body = "\n".join(map(_as_html, pieces))
-    html = (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        f"<title>{escape(block_format.name)}</title>\n<style>{_CSS}</style>\n{body}\n</html>\n"
-    )
-    text = "\n\n".join(map(_as_text, pieces)) + "\n"
-    names = page_files_of(block_format.name)
-    return dict(zip(names, (html.encode(), text.encode()), strict=True))
-
-
-def _as_html(piece: _Piece) -> str:
-    match piece:
-        case _Head(text, level):
-            return f"<h{level}>{escape(text)}</h{level}>"
-        case _Code(text):
-            return f"<pre>{escape(text)}</pre>"
-        case _Table(rows):
-            tags = ("th", *["td"] * len(rows))
-            lines = (
-                "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-                for tag, row in zip(tags, rows, strict=False)
-            )
-            return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
-    return f"<p>{escape(piece)}</p>"
-
-
-def _as_text(piece: _Piece) -> str:
-    match piece:
-        case _Head(text, level):
-            return f"{text}\n{'=-'[level > 1] * len(text)}" if level < 3 else text
-        case _Code(text):
-            return "\n".join(f"    {line}" for line in text.splitlines())
-        case _Table(rows):
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            padded = (
-                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-                for row in rows
-            )
-            first, *others = (line.rstrip() for line in padded)
-            return "\n".join([first, "-" * len(first), *others])
-    return textwrap.fill(piece, _COLUMNS, break_on_hyphens=False)
-
-
 # ---------------------------------------------------------------------- what is on the page
 
 
-def _page(block_format: BlockFormat, suite: Suite, cases: Sequence[Case]) -> Iterator[_Piece]:
+def page_of_block_format(
+    block_format: BlockFormat, suite: Suite, cases: Sequence[Case]
+) -> Iterator[Piece]:
+    """Yield the page of a block format."""
     name = block_format.name
-    yield _Head(name, 1)
+    yield Head(name, 1)
     yield (
         f"{name} is a block format of an author, and not of the specification of mor_ref: its "
         "vectors are not normative. Expected bits come from the exact model of mor_ref. The digest "
         f"of its record (BLF-006) is {block_format.digest}."
     )
-    yield _Head("Rules")
-    for number, (title, pieces) in enumerate(_rules(block_format), 1):
-        yield _Head(f"{name}-{number}  {title}", 3)
-        yield from pieces
-    yield _Head("Formats")
-    for fmt in _formats_of(block_format):
-        yield from _format(fmt)
-    yield _Head("Worked example")
+    yield Head("Rules")
+    yield from rules_of_block_format(block_format, name)
+    yield Head("Formats")
+    yield from section_of_formats(formats_of(block_format))
+    yield Head("Worked example")
     yield from _example(block_format, cases)
-    yield _Head("Vectors")
-    yield from _vectors(name, suite, cases)
-    yield _Head("Record")
-    yield _Code(block_format.text)
+    yield Head("Vectors")
+    yield from vectors_section(suite, cases, ("scale", "code"))
+    yield Head("Record")
+    yield Code(block_format.text)
 
 
-def _rules(block_format: BlockFormat) -> Iterator[tuple[str, list[_Piece]]]:
+def rules_of_block_format(block_format: BlockFormat, name: str) -> Iterator[Piece]:
+    """Yield the rules of a block format, with numbers after a name."""
+    for number, (title, pieces) in enumerate(_rules(block_format), 1):
+        yield Head(f"{name}-{number}  {title}", 3)
+        yield from pieces
+
+
+def _rules(block_format: BlockFormat) -> Iterator[tuple[str, list[Piece]]]:
     yield "Formulas", list(_of_formulas(block_format))
     if block_format.before:
         yield "Steps before the blocks", list(_of_steps(block_format.before))
@@ -209,7 +136,7 @@ def _formulas(block_format: BlockFormat) -> list[str]:
     ]
 
 
-def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
+def _of_formulas(block_format: BlockFormat) -> Iterator[Piece]:
     yield (
         "Numbers are binary32. Each operation of a formula MUST be rounded to binary32, to "
         "nearest, ties to even, and so MUST each number that is written in it (BLF-002). Nothing "
@@ -228,7 +155,7 @@ def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
     if any(percentiles_of(block_format, scale) for scale in block_format.scales):
         rows.append(("percentile(p)", _PERCENTILE))
     if rows:
-        yield _Table([("word", "meaning"), *rows])
+        yield Table([("word", "meaning"), *rows])
     if block_format.functions:
         yield (
             f"The code of {' and '.join(block_format.functions)} is not here. Its results, rounded "
@@ -237,7 +164,7 @@ def _of_formulas(block_format: BlockFormat) -> Iterator[_Piece]:
         )
 
 
-def _of_steps(before: Sequence[Step]) -> Iterator[_Piece]:
+def _of_steps(before: Sequence[Step]) -> Iterator[Piece]:
     names = " and then ".join(step.name for step in before)
     yield (
         f"Before it is cut into blocks, a tensor goes through {names} (BLF-011). Everything else "
@@ -248,7 +175,7 @@ def _of_steps(before: Sequence[Step]) -> Iterator[_Piece]:
         yield from _of_hadamard(step) if isinstance(step, Hadamard) else _of_kept(step)
 
 
-def _of_hadamard(step: Hadamard) -> Iterator[_Piece]:
+def _of_hadamard(step: Hadamard) -> Iterator[Piece]:
     size = step.size
     signs = f"Where bit i of 0x{step.signs:X} is 1, a[i] is negated first. " if step.signs else ""
     rounded = (
@@ -262,15 +189,15 @@ def _of_hadamard(step: Hadamard) -> Iterator[_Piece]:
         f"2, 4 and so on below {size}, and for each i whose bit h is 0, these two MUST be computed "
         "of the old numbers:"
     )
-    yield _Code("a[i]     = a[i] + a[i + h]\na[i + h] = a[i] - a[i + h]")
+    yield Code("a[i]     = a[i] + a[i + h]\na[i + h] = a[i] - a[i + h]")
     factor = factor_of(size)
     yield (
-        f"In the end each number of a run MUST be multiplied by {_number(factor)}, whose bits are "
-        f"{_bits(factor)}.{rounded}"
+        f"In the end each number of a run MUST be multiplied by {shown_number(factor)}, whose bits "
+        f"are {shown_bits(factor)}.{rounded}"
     )
 
 
-def _of_kept(step: KeptColumns) -> Iterator[_Piece]:
+def _of_kept(step: KeptColumns) -> Iterator[Piece]:
     limit = rounded_limit(step.limit)
     stored = (
         "A number of such a column MUST be kept as it is, in binary32; its code is its bits."
@@ -280,12 +207,12 @@ def _of_kept(step: KeptColumns) -> Iterator[_Piece]:
     )
     yield (
         f"{step.name} (BLF-013): a column is kept if it has a number whose magnitude is at least "
-        f"{_number(limit)}, or an infinity; a NaN keeps no column. {stored} In the "
+        f"{shown_number(limit)}, or an infinity; a NaN keeps no column. {stored} In the "
         "tensor, 0 MUST take its place."
     )
 
 
-def _of_way_back(before: Sequence[Step]) -> Iterator[_Piece]:
+def _of_way_back(before: Sequence[Step]) -> Iterator[Piece]:
     yield "The numbers y of the elements go back through the steps, the last one first (BLF-011)."
     for step in reversed(before):
         if isinstance(step, Hadamard):
@@ -303,7 +230,7 @@ def _of_way_back(before: Sequence[Step]) -> Iterator[_Piece]:
             yield f"{step.name}: y of a kept column MUST be the number of its code."
 
 
-def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:
+def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[Piece]:
     is_last = scale is block_format.scales[-1]
     parts = "the blocks; a block is " if is_last else ""
     at_end = "" if scale.over == "tensor" else ", or less where the tensor ends"
@@ -314,10 +241,10 @@ def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:
         "scale MUST be"
     )
     several = is_last and len(block_format.tries) > 1
-    yield _Code(f"t = {scale.number}" if several else scale.number)
+    yield Code(f"t = {scale.number}" if several else scale.number)
     if several:
         yield "or one of these, of which a block takes one by the rule of the choice:"
-        yield _Code("\n".join(block_format.tries))
+        yield Code("\n".join(block_format.tries))
     if scale.fmt == formats["f32"]:
         yield f"It is kept in binary32. From then on, {scale.name} is this number."
     else:
@@ -328,18 +255,18 @@ def _of_scale(block_format: BlockFormat, scale: BlockScale) -> Iterator[_Piece]:
         )
 
 
-def _of_factors(block_format: BlockFormat) -> Iterator[_Piece]:
+def _of_factors(block_format: BlockFormat) -> Iterator[Piece]:
     yield "The factors of a block follow from its scales (BLF-004):"
     lines = [
         f"{name} = {formula}"
         for name in ("decode", "encode")
         if (formula := getattr(block_format, name)) is not None
     ]
-    yield _Code("\n".join(lines))
+    yield Code("\n".join(lines))
     yield "A tensor with a block whose factor is negative or -0 MUST be refused."
 
 
-def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
+def _of_elements(block_format: BlockFormat) -> Iterator[Piece]:
     xs = "x / decode" if block_format.encode is None else "x * encode"
     rounding = _ROUNDINGS[block_format.rounding]
     rounded = f"rounded {rounding}; what is too large is the largest number"
@@ -350,16 +277,16 @@ def _of_elements(block_format: BlockFormat) -> Iterator[_Piece]:
         f"The code of a number x MUST be that of xs in {block_format.fmt.name}, {rounded}. It "
         "stands for y, where v is the number of the code (BLF-004):"
     )
-    yield _Code(f"xs = {xs}\ny  = {y}")
+    yield Code(f"xs = {xs}\ny  = {y}")
     if block_format.drops_sign_of_zero:
         yield "If xs is 0 or -0, the code MUST be 0."
     if not block_format.has_negative_zero:
         yield "If v is -0, the code MUST be 0 (BLF-014)."
 
 
-def _of_choice(block_format: BlockFormat) -> Iterator[_Piece]:
+def _of_choice(block_format: BlockFormat) -> Iterator[Piece]:
     yield "Each formula of the number of the last scale leads to elements, which have the errors"
-    yield _Code(block_format.error)
+    yield Code(block_format.error)
     yield (
         "The errors of a row of a block MUST be added up in binary32 from the left, beginning with "
         "0. Of several rows, sum i of the first half MUST become the sum of itself and sum i of "
@@ -369,7 +296,8 @@ def _of_choice(block_format: BlockFormat) -> Iterator[_Piece]:
     )
 
 
-def _formats_of(block_format: BlockFormat) -> list[ElementFormat]:
+def formats_of(block_format: BlockFormat) -> list[ElementFormat]:
+    """Return the formats that a block format names, but for binary32."""
     named = (
         formats[word]
         for formula in _formulas(block_format)
@@ -386,7 +314,13 @@ def _formats_of(block_format: BlockFormat) -> list[ElementFormat]:
     return [fmt for fmt in dict.fromkeys(found) if fmt != formats["f32"]]
 
 
-def _table(fmt: TableFormat) -> Iterator[_Piece]:
+def section_of_formats(named: Iterable[ElementFormat]) -> Iterator[Piece]:
+    """Yield the numbers of formats, each once."""
+    for fmt in dict.fromkeys(named):
+        yield from _format(fmt)
+
+
+def _table(fmt: TableFormat) -> Iterator[Piece]:
     largest = f"0x{fmt.largest_code:X}"
     yield (
         "A number takes the last value, in ascending order, whose limit is below it, or the first "
@@ -395,10 +329,10 @@ def _table(fmt: TableFormat) -> Iterator[_Piece]:
     )
     limits = ["none", *map(_exactly, fmt.exact_limits)]
     rows = [
-        (f"0x{code:X}", _number(fmt.value(code)), limit)
+        (f"0x{code:X}", shown_number(fmt.value(code)), limit)
         for code, limit in zip(fmt.order, limits, strict=True)
     ]
-    yield _Table([("code", "value", "above"), *rows])
+    yield Table([("code", "value", "above"), *rows])
 
 
 def _exactly(limit: Fraction) -> str:
@@ -407,14 +341,14 @@ def _exactly(limit: Fraction) -> str:
     return f"{sign}{abs(limit.numerator)} / 2^{limit.denominator.bit_length() - 1}"
 
 
-def _format(fmt: ElementFormat) -> Iterator[_Piece]:
+def _format(fmt: ElementFormat) -> Iterator[Piece]:
     yield f"{format_in_words(fmt)}."
     if isinstance(fmt, TableFormat):
         yield from _table(fmt)
         return
     if fmt.code_count <= _MOST_CODES:
-        rows = [(f"0x{code:X}", _number(fmt.value(code))) for code in range(fmt.code_count)]
-        yield _Table([("code", "number"), *rows])
+        rows = [(f"0x{code:X}", shown_number(fmt.value(code))) for code in range(fmt.code_count)]
+        yield Table([("code", "number"), *rows])
     elif fmt.is_power_of_two:
         yield f"A code E of a number stands for 2^(E - {fmt.bias})."
     elif fmt.exponent_bits:
@@ -425,16 +359,16 @@ def _format(fmt: ElementFormat) -> Iterator[_Piece]:
         )
     rounding = rounding_for(fmt, None, SpecialCases())
     codes = [
-        (name, _number(number), f"0x{encode(number, fmt, rounding):X}")
+        (name, shown_number(number), f"0x{encode(number, fmt, rounding):X}")
         for name, number in (("largest", fmt.largest), ("infinity", math.inf), ("NaN", math.nan))
     ]
-    yield _Table([("what is rounded", "number", "code"), *codes])
+    yield Table([("what is rounded", "number", "code"), *codes])
 
 
 # ---------------------------------------------------------------------- the example
 
 
-def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[_Piece]:
+def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[Piece]:
     """Yield the first block of a small tensor, step by step."""
     case = _case_of_example(block_format, cases)
     x, shape = numbers_of(case.arrays["x"], case.parameters["source"]), case.arrays["x"].shape
@@ -453,21 +387,21 @@ def _example(block_format: BlockFormat, cases: Sequence[Case]) -> Iterator[_Piec
     lines: list[tuple[str, ...]] = []
     for scale in block_format.scales:
         amax = f"amax_{scale.name}"
-        lines.append((amax, _number(numbers[amax][0]), _bits(numbers[amax][0])))
+        lines.append((amax, shown_number(numbers[amax][0]), shown_bits(numbers[amax][0])))
         if scale is not last:
             number = numbers[scale.name][0]
-            lines.append((scale.name, _number(number), _bits(number)))
-    yield _Table([("", "number", "bits"), *lines])
-    yield _Table(_tried(formulas, x, shape, order))
-    code = f"0x{found.codes[0]:X}" if found.codes else _bits(numbers[last.name][0])
+            lines.append((scale.name, shown_number(number), shown_bits(number)))
+    yield Table([("", "number", "bits"), *lines])
+    yield Table(_tried(formulas, x, shape, order))
+    code = f"0x{found.codes[0]:X}" if found.codes else shown_bits(numbers[last.name][0])
     yield (
-        f"The block takes {last.name} = {_number(numbers[last.name][0])}, stored as {code}. Its "
-        "first numbers:"
+        f"The block takes {last.name} = {shown_number(numbers[last.name][0])}, stored as {code}. "
+        "Its first numbers:"
     )
-    yield _Table(_elements(block_format, block[:_ELEMENTS], numbers, case))
+    yield Table(_elements(block_format, block[:_ELEMENTS], numbers, case))
     if block_format.before:
         yield "The same places of the tensor, before the steps, and behind the way back:"
-        yield _Table(_behind_steps(case))
+        yield Table(_behind_steps(case))
 
 
 def _case_of_example(block_format: BlockFormat, cases: Sequence[Case]) -> Case:
@@ -498,10 +432,10 @@ def _tried(
         one = replace(block_format, tries=(formula,))
         scale = quantize(x, shape, one).scales[last.name]
         code = f"0x{scale.codes[0]:X}" if scale.codes else "-"
-        own = [_number(scale.numbers[name][0]) for name in (last.name, *factors)]
+        own = [shown_number(scale.numbers[name][0]) for name in (last.name, *factors)]
         of_block = block_format, order.taken(x), order, scale.numbers
         error = block_errors(*of_block, elements_of(*of_block))[0]
-        table.append((formula, own[0], code, *own[1:], _number(error)))
+        table.append((formula, own[0], code, *own[1:], shown_number(error)))
     if len(table) == 1:
         return [head[:-1], (last.number, *table[0][1:-1])]
     return [head, *table]
@@ -519,11 +453,11 @@ def _elements(
     ys = products(v, factors["decode"]) if "decode" in factors else quotients(v, factors["encode"])
     rows = [
         (
-            _bits(number),
-            *map(_number, (number, scaled)),
+            shown_bits(number),
+            *map(shown_number, (number, scaled)),
             f"0x{code:X}",
-            *map(_number, (block_format.fmt.value(code), y)),
-            _bits(y),
+            *map(shown_number, (block_format.fmt.value(code), y)),
+            shown_bits(y),
         )
         for number, scaled, code, y in zip(x, xs, codes, ys, strict=False)
     ]
@@ -537,62 +471,5 @@ def _behind_steps(case: Case) -> list[tuple[str, ...]]:
         numbers_of(case.arrays["y"][0, :_ELEMENTS], "f32"),
         strict=True,
     )
-    rows = [(_bits(x), _number(x), _number(y), _bits(y)) for x, y in pairs]
+    rows = [(shown_bits(x), shown_number(x), shown_number(y), shown_bits(y)) for x, y in pairs]
     return [("bits of x", "x", "y", "bits of y"), *rows]
-
-
-def _number(number: float) -> str:
-    """Return a number of binary32 in the fewest digits that say which it is."""
-    if abs(number) < 1 << 24 and number == int(number):
-        return f"{number:.0f}"
-    return next(text for digits in range(1, 18) if _is_same(text := f"{number:.{digits}g}", number))
-
-
-def _is_same(text: str, number: float) -> bool:
-    if not math.isfinite(number):
-        return True
-    near = float(text)
-    return abs(near) <= 3.4028235e38 and f32_bits(near) == f32_bits(number)
-
-
-def _bits(number: float) -> str:
-    return f"0x{f32_bits(number):08X}"
-
-
-# ---------------------------------------------------------------------- the vectors
-
-
-def _vectors(name: str, suite: Suite, cases: Sequence[Case]) -> Iterator[_Piece]:
-    yield (
-        f"{file_of(name)} is a safetensors file. Its arrays are named CASE/FIELD and are of "
-        "unsigned integers, which are the bits of numbers and codes, row by row. MANIFEST.json "
-        "lists the fields, and for each case its parameters; source is the format of x."
-    )
-    rows = [
-        (
-            field.name,
-            field.role,
-            field.format,
-            " x ".join(axes_of(suite.operation, field.name).names),
-            field.meaning,
-        )
-        for field in suite.fields
-    ]
-    yield _Table([("field", "role", "format", "shape", "meaning"), *rows])
-    shapes = [
-        (case.name, case.parameters["source"], "x".join(map(str, case.arrays["x"].shape)))
-        for case in cases
-    ]
-    yield _Table([("case", "source", "shape of x"), *shapes])
-    yield "To verify a kernel, and to compare these files with the exact model:"
-    yield _Code("mor-ref verify my_kernel:run --vectors .\nmor-ref golden check .")
-    yield (
-        "The function is given the operation (blocks), the parameters and the inputs of a case, "
-        "and returns the expected fields that it has:"
-    )
-    yield _Code(
-        "def run(operation, parameters, inputs):\n"
-        "    x = inputs['x'].view(np.float32)  # if parameters['source'] is 'f32'\n"
-        "    ...\n"
-        "    return {'scale': scale, 'code': code}"
-    )

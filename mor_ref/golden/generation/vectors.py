@@ -2,16 +2,16 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mor_ref.definitions.block_formats import BlockFormat
 from mor_ref.golden import bundled_files
 from mor_ref.golden.generation.directory import RECORD, MadeBy, lock_directory
-from mor_ref.golden.generation.format_pages import page_files_of, pages_of
 from mor_ref.golden.generation.negative import negative_file_of
-from mor_ref.golden.model.suite import Size, Suite
+from mor_ref.golden.generation.pages import page_files_of, pages
+from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, check_entry, read_manifest
 from mor_ref.golden.store.suite_files import (
     file_of,
@@ -20,12 +20,14 @@ from mor_ref.golden.store.suite_files import (
     suite_bytes,
     write_manifest,
 )
+from mor_ref.recipes import Mor
 from mor_ref.whole_files import read_inside, write_inside
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.progress import OnStep, step_done
 
 OnSuite = Callable[[str, Mapping[str, Any]], None]
-Asked = str | BlockFormat  # the name of a suite, or a block format that a suite is made for
+# The name of a suite, or a block format or a policy, in a recipe, that a suite is made for.
+Asked = str | BlockFormat | Mor
 Made = tuple[dict[str, bytes], dict[str, Any]]
 
 _SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
@@ -33,14 +35,16 @@ _SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
 
 def name_of(asked: Asked) -> str:
     """Return the name of a suite."""
-    return asked if isinstance(asked, str) else asked.name
+    from mor_ref.golden.suites.own import name_of_own
+
+    return asked if isinstance(asked, str) else name_of_own(asked)
 
 
 def made(asked: Asked, size: Size, *, searches: bool = False) -> Made:
     """Return the files of a suite by their names, and its entry in the manifest.
 
     Its witnesses are those of the bundled suite that hold in it, or are searched. A block format
-    also has a page, as HTML and as text.
+    and a policy also have a page, as HTML and as text.
     """
     from mor_ref.golden.generation.expected import Memory, with_expected
     from mor_ref.golden.generation.negative import negative
@@ -67,23 +71,37 @@ def made(asked: Asked, size: Size, *, searches: bool = False) -> Made:
         files[negative_file_of(name)], entry["negative"] = wrong
     check_entry(name, entry)
     if not isinstance(asked, str):
-        files |= pages_of(asked, suite, cases)
+        files |= _pages(asked, suite, cases)
     return files, entry
 
 
 def _suite(asked: Asked) -> Suite:
-    """Return the suite of a name, or of a block format."""
+    """Return the suite of a name, of a block format or of a policy."""
     from mor_ref.golden.suites import SUITES
-    from mor_ref.golden.suites.block_formats import suite_of
+    from mor_ref.golden.suites.own import suite_of_own
 
     if isinstance(asked, str):
         return SUITES[asked]
-    if asked.name in SUITES:
+    if name_of(asked) in SUITES:
         raise GoldenError(
-            f"block format {asked.name!r} has the name of a suite of mor-ref golden list; give it "
-            "another name"
+            f"{_kind_of(asked)} {name_of(asked)!r} has the name of a suite of mor-ref golden list; "
+            "give it another name"
         )
-    return suite_of(asked)
+    return suite_of_own(asked)
+
+
+def _kind_of(asked: BlockFormat | Mor) -> str:
+    return "policy" if isinstance(asked, Mor) else "block format"
+
+
+def _pages(asked: BlockFormat | Mor, suite: Suite, cases: Sequence[Case]) -> dict[str, bytes]:
+    """Return the pages of a block format or a policy by the names of their files."""
+    from mor_ref.golden.generation.format_pages import page_of_block_format
+    from mor_ref.golden.generation.policy_pages import page_of_policy
+
+    if isinstance(asked, Mor):
+        return pages(suite.name, page_of_policy(asked, suite, cases))
+    return pages(suite.name, page_of_block_format(asked, suite, cases))
 
 
 def make(
@@ -106,7 +124,7 @@ def make(
     """
     wanted = {name_of(one): one for one in asked}
     for one in wanted.values():
-        _suite(one)  # some block formats are refused, before any work
+        _suite(one)  # some block formats and policies are refused, before any work
     made_with = {"size": size.factor, "seed": size.seed}
     patterns = (MANIFEST, file_of("*"), negative_file_of("*"), *page_files_of("*"))
     with lock_directory(directory, patterns) as record:
@@ -169,28 +187,28 @@ def _entries_there(
         )
     record.sign()
     for name, entry in entries.items():
-        _refuse_other_block_format(directory, name, entry, wanted.get(name))
+        _refuse_other(directory, name, entry, wanted.get(name))
     return {name: entry for name, entry in entries.items() if _is_whole(directory, name, entry)}
 
 
-def _refuse_other_block_format(
+def _refuse_other(
     directory: Path, name: str, entry: Mapping[str, Any], asked: Asked | None
 ) -> None:
-    """Refuse to take the suite of another block format of the same name for the one asked for."""
-    from mor_ref.golden.suites.block_formats import block_format_of_suite
+    """Refuse the suite of another block format or policy of the same name as the one asked for."""
+    from mor_ref.golden.suites.own import is_made_for
 
-    if isinstance(asked, BlockFormat) and block_format_of_suite(name, entry) != asked:
+    if isinstance(asked, BlockFormat | Mor) and not is_made_for(asked, entry):
         raise GoldenError(
-            f"{directory} holds a suite {name!r} of another block format; remove it, or give "
+            f"{directory} holds a suite {name!r} of another {_kind_of(asked)}; remove it, or give "
             "another directory"
         )
 
 
 def _is_whole(directory: Path, name: str, entry: dict[str, Any]) -> bool:
-    from mor_ref.golden.suites.block_formats import block_format_of_suite
+    from mor_ref.golden.suites.own import own_of_suite
 
-    pages = () if block_format_of_suite(name, entry) is None else page_files_of(name)
-    if not all((directory / page).is_file() for page in pages):
+    files = () if own_of_suite(name, entry) is None else page_files_of(name)
+    if not all((directory / file).is_file() for file in files):
         return False
     try:
         read_suite(directory, name, entry)

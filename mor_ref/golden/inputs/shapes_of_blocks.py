@@ -1,16 +1,17 @@
-"""Tensors of a block format that end in its blocks, with special numbers, and random ones."""
+"""Tensors that end in their blocks, with special numbers, and random ones."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from mor_ref.definitions.block_formats import BlockFormat
+from mor_ref.definitions.blocks import Cut
 from mor_ref.golden.inputs.edges import Bits, bell, narrowed
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
 
 Shape = tuple[int, int]
-_LARGEST = 1 << 15  # numbers of a tensor
 _NAMED_SIDE = 40  # numbers along a side that the tensor gives a block
 _SIGN = np.uint32(0x80000000)
 _LARGE = np.uint32(0x42280000)  # 42: many times the numbers next to it
@@ -25,53 +26,66 @@ _SPECIAL = {
 }
 
 
-def sides_of_blocks(block_format: BlockFormat) -> Shape:
-    """Return the sides of a block, of a small tensor if the tensor gives them."""
-    block = block_format.block
-    if isinstance(block, str):
-        return {"row": (1, _NAMED_SIDE), "column": (_NAMED_SIDE, 1)}.get(block, (4, 16))
-    return block
+@dataclass(frozen=True)
+class Parts:
+    """How tensors are cut: into blocks, below larger parts. Each has at most so many numbers."""
+
+    block: Cut
+    above: tuple[Cut, ...] = ()
+    most: int = 1 << 15
+
+    @property
+    def sides(self) -> Shape:
+        """The sides of a block, of a small tensor if the tensor gives them."""
+        if isinstance(self.block, str):
+            return {"row": (1, _NAMED_SIDE), "column": (_NAMED_SIDE, 1)}.get(self.block, (4, 16))
+        return self.block
 
 
-def shapes(block_format: BlockFormat) -> list[Shape]:
+def parts_of(block_format: BlockFormat) -> Parts:
+    """Return the blocks of a block format, and the parts of its scales above theirs."""
+    return Parts(block_format.block, tuple(scale.over for scale in block_format.scales[:-1]))
+
+
+def shapes(parts: Parts) -> list[Shape]:
     """Return shapes of one number, of whole blocks, and of blocks that the tensor cuts.
 
     A shape of too many numbers has another one in its place, whose other side is short.
     """
-    height, width = sides_of_blocks(block_format)
-    above = [scale.over for scale in block_format.scales[:-1] if not isinstance(scale.over, str)]
+    height, width = parts.sides
+    above = [over for over in parts.above if not isinstance(over, str)]
     wanted = [
         (1, 1), (height, width), (1, 2 * width + 3), (height + 1, 3), (2 * height + 1, width + 1),
         (height, max(width - 1, 1)), (max(height - 1, 1), width + max(width // 2, 1)), (5, 37),
         *((rows + 1, columns + width + 1) for rows, columns in above),
     ]  # fmt: skip
-    return [*dict.fromkeys(_small(shape) for shape in wanted)]
+    return [*dict.fromkeys(_small(shape, parts.most) for shape in wanted)]
 
 
-def _small(shape: Shape) -> Shape:
+def _small(shape: Shape, most: int) -> Shape:
     """Return a shape of few numbers: its longer side stays if it can."""
     short, long = sorted(shape)
-    while short * long > _LARGEST:
+    while short * long > most:
         short, long = (max(short // 2, 2), long) if short > 2 else (short, long // 2)
     return (short, long) if shape[0] <= shape[1] else (long, short)
 
 
-def in_each_shape(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+def in_each_shape(parts: Parts, size: Size) -> Iterator[Tensor]:
     """Yield tensors of each shape, and of each again for each factor above 1."""
-    own = shapes(block_format)
+    own = shapes(parts)
     for n in range(len(own) * size.factor):
         (rows, columns), stream = own[n % len(own)], 500 + 2 * n
         word = f"{rows}x{columns}" if n < len(own) else f"random_{n}"
         for k, source in enumerate(("f32", ("bf16", "f16")[n % 2])):
-            bits = _activations(block_format, (rows, columns), size, stream + k)
+            bits = _activations(parts, (rows, columns), size, stream + k)
             yield Tensor(f"{word}.{source}", source, narrowed(bits, source))
 
 
-def with_specials(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+def with_specials(parts: Parts, size: Size) -> Iterator[Tensor]:
     """Yield tensors with a special number each, of zeros, and at the ends of binary32."""
-    height, width = sides_of_blocks(block_format)
-    shape = _small((height + 1, 2 * width + width // 2 + 1))
-    base = _activations(block_format, shape, size, 490)
+    height, width = parts.sides
+    shape = _small((height + 1, 2 * width + width // 2 + 1), parts.most)
+    base = _activations(parts, shape, size, 490)
     columns = shape[1]
     middle = min(width, columns - 1) + (columns - 1 - min(width, columns - 1)) // 3
     for n, (name, bits) in enumerate(_SPECIAL.items()):
@@ -105,27 +119,27 @@ def with_specials(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
         yield Tensor(f"{name}.f32", "f32", tensor)
 
 
-def with_lanes(block_format: BlockFormat, size: Size) -> Iterator[Tensor]:
+def with_lanes(parts: Parts, size: Size) -> Iterator[Tensor]:
     """Yield tensors whose blocks have their largest number, or a NaN, in each place in turn.
 
     In wide blocks these are the first, the last, the middle, and powers of two. So are the places
     of the largest number of a part above, each in a tensor of its own.
     """
-    height, width = sides_of_blocks(block_format)
+    height, width = parts.sides
     places = _lanes(height * width)
     small = bell(height * width, size.seed, 480) & np.uint32(0x7FFFFF) | np.uint32(0x3E000000)
     for name, bits in (("lanes", _LARGE), ("lanes_nan", _SPECIAL["nan"])):
         blocks = np.tile(small, (len(places), 1))
         blocks[np.arange(len(places)), places] = bits
         tensor = blocks.reshape(-1, height, width).reshape(-1, width)
-        if tensor.size <= _LARGEST:
+        if tensor.size <= parts.most:
             yield Tensor(f"{name}.f32", "f32", np.ascontiguousarray(tensor))
-    above = [scale.over for scale in block_format.scales[:-1]]
-    if above:
-        sides = _small((3 * height, 130 if height == 1 else 2 * width + 1))
+    if parts.above:
+        wide = 130 if height == 1 else 2 * width + 1
+        sides = _small((3 * height, wide), parts.most)
         for place in _lanes(sides[0] * sides[1], most=0):
             yield Tensor(f"largest_at_{place}.f32", "f32", _largest_at(sides, place, size))
-    if "tensor" in above:
+    if "tensor" in parts.above and _FAR[0] * _FAR[1] <= parts.most:
         last = _FAR[0] * _FAR[1] - 1
         yield Tensor("largest_far.f32", "f32", _largest_at(_FAR, last, size))
 
@@ -146,10 +160,10 @@ def _lanes(count: int, most: int = 64) -> Bits:
     return np.unique(places[(places >= 0) & (places < count)]).astype(np.uint32)
 
 
-def _activations(block_format: BlockFormat, shape: Shape, size: Size, stream: int) -> Bits:
+def _activations(parts: Parts, shape: Shape, size: Size, stream: int) -> Bits:
     """Return numbers like activations. Neighbouring blocks have other magnitudes, and ends too."""
     rows, columns = shape
-    height, width = sides_of_blocks(block_format)
+    height, width = parts.sides
     bits = bell(rows * columns, size.seed, stream).reshape(shape).copy()
     down, right = np.arange(rows)[:, np.newaxis] // height, np.arange(columns) // width
     bits += ((3 * down + 5 * right) % 7).astype(np.uint32) << np.uint32(23)

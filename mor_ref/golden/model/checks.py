@@ -3,13 +3,13 @@
 The content of a file reaches the engine, the model or a view only after these checks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, axes_of, digests_shape
 from mor_ref.operations import OPERATIONS, Operation
 from mor_ref.operations.call import Arrays, Parameters
-from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.fields import Fields, bytes_of, format_meant
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import Shape, shapes_of
 
@@ -22,9 +22,15 @@ class OperationError(ValueError):
     """A part of a suite that does not suit its operation; the message ends a sentence."""
 
 
-def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
-    """Refuse fields that an operation does not have, or not so."""
+def check_fields(
+    operation: str, fields: list[Mapping[str, Any]], cases: Collection[Parameters]
+) -> None:
+    """Refuse fields that an operation does not have with the parameters of any case, or not so."""
     declaration = OPERATIONS[operation]
+    tried = {name for parameters in cases for name in declaration.tried(parameters)}
+    if not cases:  # none is made yet
+        tried = {field["name"].rpartition(".")[0] for field in fields}
+    outputs = {**declaration.outputs, **declaration.outputs_with(sorted(tried))}
     bases = [field["name"].partition(SEPARATOR)[0] for field in fields]
     twice = [base for base in bases if bases.count(base) > 1]
     if twice:
@@ -36,13 +42,15 @@ def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
             f"has the inputs {_listed(inputs)}; {operation} takes {_listed(can_be)}"
         )
     for field in fields:
-        _check_field(operation, declaration, field)
+        _check_field(operation, declaration, outputs, field)
 
 
-def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any]) -> None:
+def _check_field(
+    operation: str, declaration: Operation, outputs: Fields, field: Mapping[str, Any]
+) -> None:
     base, *own = field["name"].split(SEPARATOR)
     is_input = field["role"] == "input"
-    known = declaration.inputs_for(declaration.optional) if is_input else declaration.outputs
+    known = declaration.inputs_for(declaration.optional) if is_input else outputs
     if base not in known or own not in ([], [DIGEST]):
         raise OperationError(f"has the field {field['name']}, which {operation} does not have")
     declared = known[base]

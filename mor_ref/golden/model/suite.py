@@ -68,16 +68,19 @@ def suite(
     *,
     tested: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     normative: bool = True,
+    tried: tuple[str, ...] | None = None,
 ) -> Suite:
     """Return a suite whose fields are those of its operation.
 
     `shown` are the outputs of its cases, such as "scale", or "scale@sha256_128x128" for the digests
-    of its tiles; without it, all are. `tested` has the rules of fields that cases test in part.
+    of its tiles; without it, all are. `tested` has the rules of fields that cases test in part. The
+    outputs are those of all representations, or of those that are `tried`.
     """
     declared = OPERATIONS[operation]
+    known = declared.outputs if tried is None else declared.outputs_with(tried)
     outputs = {
         name: replace(output, rules=tested.get(name, output.rules))
-        for name, output in declared.outputs.items()
+        for name, output in known.items()
     }
     results = (_result(name, outputs) for name in (outputs if shown is None else shown))
     fields = (*declared.inputs.values(), *results)

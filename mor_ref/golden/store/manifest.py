@@ -124,7 +124,7 @@ NAME = _matching(
     "a file name of letters, digits and _ . + - of at most 100 characters",
 )
 _FIELD_NAME = _matching(
-    r"(?=.{1,100}$)[a-z][a-z0-9_]*(\.[a-z0-9_]+)?(@[a-z0-9_]+)?",
+    r"(?=.{1,100}$)([A-Za-z][A-Za-z0-9_-]*\.)?[a-z][a-z0-9_]*(@[a-z0-9_]+)?",
     "a name of a field, maybe @ a view",
 )
 # Exports put texts into comments: none can end one.
@@ -259,15 +259,15 @@ def _no_number(text: str) -> None:
 
 def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
     """Refuse an entry that contradicts its operation, or itself."""
-    try:
-        check_fields(entry["operation"], entry["fields"])
-    except OperationError as error:
-        raise _FaultError(place, str(error)) from error
     for case, parameters in entry["cases"].items():
         try:
             check_parameters(entry["operation"], parameters)
         except OperationError as error:
             raise _FaultError(f"{place}.cases.{case}", str(error)) from error
+    try:
+        check_fields(entry["operation"], entry["fields"], entry["cases"].values())
+    except OperationError as error:
+        raise _FaultError(place, str(error)) from error
     _check_distinct(f"{place}.cases", entry["cases"])
     names = {field["name"] for field in entry["fields"]}
     planted = entry["negative"]["planted"] if "negative" in entry else ()

@@ -18,7 +18,12 @@ from mor_ref.definitions.formulas import words_in
 from mor_ref.definitions.table_format import ElementFormat, TableFormat
 from mor_ref.golden.inputs.before_steps import before_steps, in_runs, next_to_limits
 from mor_ref.golden.inputs.formula_blocks import next_to_choices, next_to_turns, of_each_rank
-from mor_ref.golden.inputs.shapes_of_blocks import in_each_shape, with_lanes, with_specials
+from mor_ref.golden.inputs.shapes_of_blocks import (
+    in_each_shape,
+    parts_of,
+    with_lanes,
+    with_specials,
+)
 from mor_ref.golden.model.suite import Case, Size, Suite, suite
 from mor_ref.operations.block_formats import block_format_in, factor_of
 from mor_ref.operations.fields import Field
@@ -146,18 +151,18 @@ def _refuse_formats_of_rows(block_format: BlockFormat) -> None:
 
 def _cases(block_format: BlockFormat, size: Size) -> Iterator[Case]:
     parameters, before = parameters_of_blocks(block_format), block_format.before
-    formulas = replace(block_format, before=())
+    formulas, parts = replace(block_format, before=()), parts_of(block_format)
     tensors = (
         before_steps(tensor, before, keeps=keeps)
         for keeps, made in (
-            (False, next_to_turns),
-            (False, next_to_choices),
-            (False, of_each_rank),
-            (True, in_each_shape),
-            (True, with_specials),
-            (False, with_lanes),
+            (False, next_to_turns(formulas, size)),
+            (False, next_to_choices(formulas, size)),
+            (False, of_each_rank(formulas, size)),
+            (True, in_each_shape(parts, size)),
+            (True, with_specials(parts, size)),
+            (False, with_lanes(parts, size)),
         )
-        for tensor in made(formulas, size)
+        for tensor in made
     )
     for tensor in chain(tensors, in_runs(before, size), next_to_limits(before, size)):
         own = {**parameters, "source": tensor.source}

@@ -18,7 +18,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.store.suite_files import elements_of, read_suite
 from mor_ref.golden.suites import SUITES
-from mor_ref.golden.suites.block_formats import block_format_of_suite, suite_of
+from mor_ref.golden.suites.own import own_of_suite, suite_of_own
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.checking import suite_checks
@@ -110,8 +110,8 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
     if name in SUITES:
         found += suite_checks.check_definition(SUITES[name], entry)
         found += suite_checks.check_questions(SUITES[name], size, cases)
-    elif (block_format := block_format_of_suite(name, entry)) is not None:
-        found += suite_checks.check_definition(suite_of(block_format), entry)
+    elif (own := own_of_suite(name, entry)) is not None:
+        found += suite_checks.check_definition(suite_of_own(own), entry)
     if entry["elements"] != elements_of(cases):
         what = f"the manifest says it has {entry['elements']:,} elements, and it has "
         found.append(Finding(f"{what}{elements_of(cases):,}", name))
