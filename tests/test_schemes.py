@@ -31,8 +31,8 @@ assert reached <= set(SUITES), reached - set(SUITES)
 print(len(OPERATIONS), len(SUITES), len(DEVIATIONS), len(TENSOR_RECIPES), len(mor_ref.__all__))
 """
 
-# Names for type checkers, the public module of FP8-LM, and the sign of integers in a grid.
-NAMED = {"cuda/__init__.py", "fp8lm.py", "operations/integers.py"}
+# Names for type checkers, and the public module of FP8-LM.
+NAMED = {"cuda/__init__.py", "fp8lm.py"}
 
 
 def counted(package):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.integer_grids import IntegerGrid
 
 Role = Literal["input", "expected"]
 
@@ -13,13 +14,21 @@ CASE_FORMATS = ("source", "format", "format_a", "format_b", "scale_format")  # p
 _BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
 
 
+GridOf = Callable[[Mapping[str, Any]], IntegerGrid | None]
+
+
+def _no_grid(_: Mapping[str, Any]) -> None:
+    """Return that integers are of no grid."""
+
+
 @dataclass(frozen=True)
 class Field:
     """An array of an operation: what its bits mean, whether they go in or come out, by which rules.
 
     Its format is the name of a format, a kind of integer, or the parameter of a case that names
     one. `views` are the other layouts that a kernel may give it in. Integers that are `signed` are
-    in two's complement.
+    in two's complement. `grid` returns the grid that they are of, given the parameters of a case.
+    It is None if they are of none, and if the numbers of a tensor decide whether they have a sign.
     """
 
     name: str
@@ -30,6 +39,7 @@ class Field:
     rules: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     signed: bool = False
+    grid: GridOf = _no_grid
 
     def number(self, bits: int) -> int:
         """Return the integer that bits are, if it is one in two's complement; else the bits.
@@ -86,21 +96,27 @@ AXES: Mapping[str, Axes] = {
 }
 
 
-def given(entries: str, meaning: str, *, signed: bool = False) -> Field:
+def given(entries: str, meaning: str, *, signed: bool = False, grid: GridOf = _no_grid) -> Field:
     """Return a field that an operation takes: its name, format and axes, and what it means.
 
     >>> given("x f32 n", "the number").format
     'f32'
     """
-    return Field(*_parts(entries, "input"), meaning, signed=signed)
+    return Field(*_parts(entries, "input"), meaning, signed=signed, grid=grid)
 
 
 def expected(
-    entries: str, meaning: str, rules: str = "", *, views: str = "", signed: bool = False
+    entries: str,
+    meaning: str,
+    rules: str = "",
+    *,
+    views: str = "",
+    signed: bool = False,
+    grid: GridOf = _no_grid,
 ) -> Field:
     """Return a field that an operation computes, by rules such as "MXS-007 MXS-008"."""
     parts = tuple(rules.split()), tuple(views.split())
-    return Field(*_parts(entries, "expected"), meaning, *parts, signed)
+    return Field(*_parts(entries, "expected"), meaning, *parts, signed, grid)
 
 
 def _parts(entries: str, role: Role) -> tuple[str, Role, str, str]:

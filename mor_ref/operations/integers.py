@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.integer_grids import IntegerGrid, integer_grid
+from mor_ref.definitions.integer_grids import IntegerGrid
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.call import Parameters
 from mor_ref.operations.fields import Field
@@ -92,24 +92,8 @@ class Integers:
         return np.where(wide >> (bits - one) & one, wide | ~((one << bits) - one), wide)
 
 
-def grid_of(field: Field, parameters: Parameters) -> IntegerGrid | None:
-    """Return the grid of a field's integers.
-
-    It is None if they are of no grid, and if the numbers of a tensor decide whether they have a
-    sign (AFF-005).
-    """
-    if not field.signed or "grid" not in parameters:
-        return None
-    from mor_ref.schemes.affine.definition import affine_profile  # whose fields alone have a grid
-
-    profile, is_symmetric = affine_profile(parameters["profile"]), parameters.get("symmetric", True)
-    if profile.sign_by_numbers and is_symmetric:
-        return None
-    return integer_grid(parameters["grid"])
-
-
 def integers_of(field: Field, size: int, parameters: Parameters) -> Integers:
     """Return the integers that a field without a view takes, given its bytes."""
-    grid = grid_of(field, parameters)
+    grid = field.grid(parameters)
     signed = field.signed if grid is None else grid.signed
     return Integers(size, signed, grid if signed else None)

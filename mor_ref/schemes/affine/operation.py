@@ -421,13 +421,21 @@ def admit_float_zero(parameters: Parameters) -> None:
         )
 
 
+def _grid_of_case(parameters: Parameters) -> IntegerGrid | None:
+    """Return the grid of codes; None if numbers decide whether they have a sign (AFF-005)."""
+    profile, is_symmetric = affine_profile(parameters["profile"]), parameters.get("symmetric", True)
+    if profile.sign_by_numbers and is_symmetric:
+        return None
+    return integer_grid(parameters["grid"])
+
+
 RESULTS = (
     expected("scale f32 grid", "the scale of each block", "AFF-004", views="reciprocal"),
     expected("inverse_scale f32 grid", "the factor of numbers", "AFF-007"),
     expected("zero_float f32 grid", "the zero point before it is rounded", "AFF-005"),
-    expected("zero_point u32 grid", "the code of zero", "AFF-005", signed=True),
+    expected("zero_point u32 grid", "the code of zero", "AFF-005", signed=True, grid=_grid_of_case),
     expected("xs f32 rc", "the number that is rounded", "AFF-007"),
-    expected("code u32 rc", "the integer", "AFF-008", signed=True),
+    expected("code u32 rc", "the integer", "AFF-008", signed=True, grid=_grid_of_case),
     expected("y f32 rc", "what it stands for", "AFF-009"),
     expected("sum u64 grid", "the sum of errors of each block", "ERR-002"),
     expected("nonzero u64 grid", "how many errors it has", "ERR-003"),
@@ -497,10 +505,10 @@ AFFINE_ELEMENT = Operation(
     (
         given("x f32 n", "the numbers"),
         given("scale f32 n", "a scale for each"),
-        given("zero_point u32 n", "a zero point for each", signed=True),
+        given("zero_point u32 n", "a zero point for each", signed=True, grid=_grid_of_case),
         expected("inverse_scale f32 n", "the factor of the number", "AFF-007"),
         expected("xs f32 n", "the number that is rounded", "AFF-007"),
-        expected("code u32 n", "the integer", "AFF-008", signed=True),
+        expected("code u32 n", "the integer", "AFF-008", signed=True, grid=_grid_of_case),
         expected("y f32 n", "what it stands for", "AFF-009"),
     ),
     model=exact_element,
@@ -525,7 +533,7 @@ AFFINE_FLOAT_ZERO = Operation(
         given("zero_point f32 n", "a zero point for each"),
         expected("inverse_scale f32 n", "the factor of the number", "AFF-007"),
         expected("xs f32 n", "the number that is rounded", "AFF-012"),
-        expected("code u32 n", "the integer", "AFF-012", signed=True),
+        expected("code u32 n", "the integer", "AFF-012", signed=True, grid=_grid_of_case),
         expected("y f32 n", "what it stands for", "AFF-012"),
     ),
     model=exact_float_zero,

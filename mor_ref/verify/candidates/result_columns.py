@@ -11,7 +11,6 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import bits_of, bytes_of, format_meant
-from mor_ref.operations.integers import grid_of
 from mor_ref.operations.shapes import shapes_of
 
 
@@ -94,7 +93,7 @@ def _column(operation: str, case: Case, name: str) -> Column:
     plain = shapes_of(declared.first_axes, case.parameters, shape)[output.axes]
     meant = format_meant(output.format, case.parameters)
     size = bytes_of(meant)
-    grid = grid_of(output, case.parameters)
+    grid = output.grid(case.parameters)
     if views:
         if len({*views}) < len(views):
             raise ColumnsError(f"names {name}; name each view once")
