@@ -31,6 +31,7 @@ assert reached <= set(SUITES), reached - set(SUITES)
 print(len(OPERATIONS), len(SUITES), len(DEVIATIONS), len(TENSOR_RECIPES), len(mor_ref.__all__))
 """
 
+CHAPTER_SHOWN = {"mixtures": "mixed"}  # pictures of a chapter with another name
 # Names for type checkers, and the public module of FP8-LM.
 NAMED = {"cuda/__init__.py", "fp8lm.py"}
 
@@ -50,21 +51,22 @@ def counted(package):
 
 
 @pytest.mark.tier("full", but=["[mixed]"])
-@pytest.mark.parametrize("scheme", ["shared", "selection", "mixed"])
-def test_a_scheme_is_removed_as_one_directory_and_one_line(tmp_path, scheme):
-    """Selection needs levels and affine; fp8lm is also a module of its own."""
+@pytest.mark.parametrize("schemes", ["shared", "selection", "mixed", "selection affine"])
+def test_a_scheme_is_removed_as_one_directory_and_one_line(tmp_path, schemes):
+    """Selection needs levels and affine, and goes with them; fp8lm is also a module of its own."""
     package = tmp_path / "mor_ref"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = counted(package)
-    shutil.rmtree(package / "schemes" / scheme)
     table = package / "schemes" / "__init__.py"
-    text, lines = re.subn(rf'\n    "{scheme}": .*', "", table.read_text())
-    assert lines == 1
-    table.write_text(text)
+    for scheme in schemes.split():
+        shutil.rmtree(package / "schemes" / scheme)
+        text, lines = re.subn(rf'\n    "{scheme}": .*', "", table.read_text())
+        assert lines == 1
+        table.write_text(text)
     operations, suites, _, recipes, names = counted(package)
     assert operations < before[0]
     assert suites < before[1]
-    assert recipes == before[3] - (scheme != "selection")
+    assert recipes == before[3] - (schemes != "selection")
     assert names < before[4]
 
 
@@ -78,3 +80,15 @@ def test_the_core_names_no_scheme():
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mor_ref.schemes.")
     }
     assert named == NAMED
+
+
+def test_the_explorer_names_a_scheme_in_a_module_of_its_own():
+    """So do the other modules of the site, which have the names of chapters."""
+    docs = PACKAGE.parent / "docs" / "mor_docs"
+    for path in docs.rglob("*.py"):
+        named = {
+            node.module.split(".")[2]
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mor_ref.schemes.")
+        }
+        assert named <= {CHAPTER_SHOWN.get(path.stem, path.stem)}, path

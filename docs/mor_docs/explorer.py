@@ -1,11 +1,12 @@
 """The format explorer: its scripts, and the formats, recipes and rules that they are given."""
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+from mor_docs.explored import entries_of_schemes
+from mor_docs.explorer_rows import format_row
 from mor_docs.trace import ROOT, rules_of
 from mor_ref import formats
 from mor_ref.definitions.encoding import (
@@ -16,21 +17,12 @@ from mor_ref.definitions.encoding import (
     ROUNDINGS,
     SpecialCases,
 )
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import encoding_profiles
-from mor_ref.definitions.integer_grids import NARROWEST, WIDEST, IntegerGrid, integer_grid
-from mor_ref.definitions.mx import SCALE_RULES, mx_element
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.scales import SCALINGS, scaled_format
-from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.operations.bits import f32_array
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.policies import POLICIES
-from mor_ref.schemes.affine.definition import AFFINE_PROFILES, SMALLEST_NORMAL
-from mor_ref.schemes.levels.definition import ARITHMETICS, CLIP, LEVEL_KINDS, SMALLEST_ALPHA
-from mor_ref.schemes.mixed.definition import FEWEST_BITS, MIXTURES, MOST_BITS, integer_format
-from mor_ref.schemes.shared.definition import SHARED_KINDS, SHARED_PROFILES
 
-_BITS = range(FEWEST_BITS, MOST_BITS + 1)
 SCRIPTS = ROOT / "docs" / "explorer"
 
 
@@ -43,7 +35,7 @@ def write(target: Path) -> None:
 def catalogue() -> dict[str, Any]:
     """Return everything that the page knows and does not compute."""
     return {
-        "formats": {name: _format(fmt) for name, fmt in formats.items()},
+        "formats": {name: format_row(fmt) for name, fmt in formats.items()},
         "roundings": ROUNDINGS,
         "deterministicRoundings": DETERMINISTIC_ROUNDINGS,
         "powerOfTwoRoundings": POWER_OF_TWO_ROUNDINGS,
@@ -58,49 +50,9 @@ def catalogue() -> dict[str, Any]:
         "profiles": {name: _profile(name) for name in PROFILES},
         "scaleRules": list(SCALE_RULES),
         "policies": {name: _policy(name) for name in POLICIES},
-        "integerGrids": {grid.name: _grid(grid) for grid in _grids()},
-        "integerProfiles": {name: _integers(name) for name in AFFINE_PROFILES},
-        "sharedKinds": {name: _fields(kind, "code_bits") for name, kind in SHARED_KINDS.items()},
-        "sharedProfiles": {name: _fields(one) for name, one in SHARED_PROFILES.items()},
-        "levelKinds": {name: _fields(kind) for name, kind in LEVEL_KINDS.items()},
-        "levels": {"smallestAlpha": _bits(SMALLEST_ALPHA), "clip": _bits(CLIP)},
-        "arithmetics": ARITHMETICS,
-        "mixtures": {name: {"candidates": one.candidates} for name, one in MIXTURES.items()},
-        "integerFormats": {fmt.name: _format(fmt) for fmt in map(integer_format, _BITS)},
+        **entries_of_schemes(),
         "rules": _rules(),
     }
-
-
-def _format(fmt: Format) -> dict[str, Any]:
-    """Return a row of the catalogue, and the codes that follow from it."""
-    return {
-        "name": fmt.name,
-        "layout": fmt.describe_layout(),
-        "exponentBits": fmt.exponent_bits,
-        "mantissaBits": fmt.mantissa_bits,
-        "bias": fmt.bias,
-        "specials": fmt.specials,
-        "sign": fmt.sign,
-        "bits": fmt.bits,
-        "codeCount": fmt.code_count,
-        "signBit": fmt.sign_bit,
-        "smallestExponent": fmt.smallest_exponent,
-        "largestCode": fmt.largest_code,
-        "infinityCode": fmt.infinity_code,
-        "nanCodes": [[codes[0], codes[-1]] for codes in fmt.nan_codes],
-        "canonicalNanCode": fmt.canonical_nan_code,
-        "isPowerOfTwo": fmt.is_power_of_two,
-        "isScaled": _is_taken(scaled_format, fmt),
-        "isMxElement": _is_taken(mx_element, fmt),
-    }
-
-
-def _is_taken(check: Any, fmt: Format) -> bool:
-    try:
-        check(fmt)
-    except ValueError:
-        return False
-    return True
 
 
 def _special(special: SpecialCases) -> dict[str, Any]:
@@ -145,40 +97,6 @@ def _policy(name: str) -> dict[str, Any]:
         ],
         "tried": [one.name for one in policy.tried],
     }
-
-
-def _fields(row: Any, *more: str) -> dict[str, Any]:
-    """Return the fields of a row, under the names of scripts."""
-    names = [*(field.name for field in dataclasses.fields(row)), *more]
-    return {_camel(name): getattr(row, name) for name in names}
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
-
-
-def _bits(number: float) -> int:
-    """Return the bits of a number, rounded to binary32."""
-    return int(f32_array([rn32_of_binary64(number)])[0])
-
-
-def _grids() -> list[IntegerGrid]:
-    """Return every grid of integers, those of 8 and 4 bits first."""
-    widths = [8, 4, *(bits for bits in range(NARROWEST, WIDEST + 1) if bits not in (4, 8))]
-    return [integer_grid(f"{sign}int{bits}") for bits in widths for sign in ("", "u")]
-
-
-def _grid(grid: IntegerGrid) -> dict[str, Any]:
-    return {**_fields(grid), "lowest": grid.lowest, "highest": grid.highest}
-
-
-def _integers(name: str) -> dict[str, Any]:
-    """Return a profile of integers; its numbers are bits of binary32."""
-    profile = AFFINE_PROFILES[name]
-    smallest = SMALLEST_NORMAL["f32"] if profile.smallest is None else profile.smallest
-    bits = {"smallest": _bits(smallest), "smallestHigh": _bits(profile.smallest_high)}
-    return {**_fields(profile, "stores_amax"), **bits}
 
 
 def _rules() -> dict[str, dict[str, str]]:
