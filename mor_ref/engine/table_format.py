@@ -1,5 +1,6 @@
 """Elements whose format is a table: a search among its limits that takes no branch."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,7 +23,8 @@ class Table(NamedTuple):
     """The values of a table in ascending order, their codes, and the limits between them.
 
     In a loop it has the place of the `Grid` of other formats. All are filled up to a power of two,
-    with limits that no number is above: few values as tuples, of which vectors select.
+    with limits that no number is above: few values as tuples, of which vectors select. Their codes
+    are in two words, of which vectors shift.
     """
 
     limits: Any
@@ -44,9 +46,14 @@ def table_of(fmt: TableFormat) -> Table:
     nan_code = _U(fmt.largest_code)
     if size == _FEW:
         ascends = fmt.order == tuple(range(fmt.code_count))
-        few = None if ascends else tuple(codes)
+        few = None if ascends else (_in_one_word(order[:8]), _in_one_word(order[8:]))
         return Table(tuple(limits), tuple(values), few, None, nan_code)
     return Table(_ordered_limits(limits), values, codes, _U(size >> 1), nan_code)
+
+
+def _in_one_word(codes: Sequence[int]) -> np.uint32:
+    """Return eight codes of 4 bits in a word, the first in the lowest bits."""
+    return _U(sum(code << 4 * place for place, code in enumerate(codes)))
 
 
 def _ordered_limits(limits: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -92,11 +99,12 @@ def selected(entries, place):
 @step
 def code_at(place, codes):
     """Return the code at the place of a number; where codes ascend, it is the place."""
+    a, b, c, d = place
     if codes is None:
-        a, b, c, d = place
         code = _U(_U(_U(_U(a) * _U(8)) + _U(_U(b) * _U(4))) + _U(_U(_U(c) * _U(2)) + _U(d)))
     else:
-        code = selected(codes, place)
+        steps = _U(_U(_U(b) * _U(16)) + _U(_U(_U(c) * _U(8)) + _U(_U(d) * _U(4))))
+        code = _U(_U((codes[1] if a else codes[0]) >> steps) & _U(15))
     return code
 
 
