@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from bits_of_mistakes import names_by_bits, rows_that_show
+from bits_of_mistakes import equals
 from forking import mor_ref as run
 from put_aside import put_aside
 from wrong import REGISTERED
@@ -65,9 +65,7 @@ def test_every_mistake_is_shown_by_derived_blocks_and_no_two_are_one():
             results.setdefault(verdict.mistake.name, {})[kind] = verdict
     unseen = {name for name, each in results.items() if not any(v.shown for v in each.values())}
     assert unseen <= NO_MISTAKES.keys()
-    kinds = {kind: kind_of(SUITE, case) for kind, case in few().items()}
-    telling = {kind: rows_that_show(shown(kind)) for kind in kinds}
-    bits = names_by_bits(of_mx(), kinds, telling)
+    bits = equals(of_mx(), [kind_of(SUITE, case) for case in few().values()])
     same = [names - NO_MISTAKES.keys() for names in bits if not names & unseen]
     assert [names for names in same if len(names) > 1] == [UNLIKE_WHERE_DECODED]
     assert {name: decoded_with(name, 1.0, 255) for name in UNLIKE_WHERE_DECODED} == {

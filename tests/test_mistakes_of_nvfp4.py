@@ -1,26 +1,29 @@
 """Mistakes of NVFP4: they follow from the source of the exact model."""
 
 import functools
+import hashlib
 
 import numpy as np
 import pytest
-from bits_of_mistakes import names_by_bits, rows_that_show
+from bits_of_mistakes import equals
 from put_aside import put_aside
 from wrong import REGISTERED
 from wrong.causes import OF_NVFP4
 
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.deviations import applied
+from mor_ref.golden import load
 from mor_ref.golden.generation.mistakes_shown import derived_tiles, kind_of, mistakes_of_tiles
-from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.suite import Case, question
+from mor_ref.golden.suites import SUITES
 from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, MODELLED
 from mor_ref.mistakes.nvfp4 import (
     NO_MISTAKES,
     OF_TENSORS,
-    OPEN,
     mistakes_of_nvfp4,
     pairs_of_sites_and_operators,
 )
-from mor_ref.mistakes.rows import matrix
+from mor_ref.mistakes.rows import Kind, matrix
 from mor_ref.operations import OPERATIONS
 
 SUITE = "nvfp4_blocks"
@@ -51,16 +54,41 @@ def test_every_mistake_is_shown_by_derived_tiles():
         for verdict in shown(kind):
             found.setdefault(verdict.mistake.name, []).append(verdict)
     unseen = {name for name, each in found.items() if not any(one.shown for one in each)}
-    assert unseen == NO_MISTAKES.keys() | set(OPEN)
+    assert unseen == {name for name, why in NO_MISTAKES.items() if not why.startswith("It is NVF")}
+
+
+def tensors_of(suite):
+    """Return the tensors of a suite in tiles of 16 rows, as a kind of call: a row is a tensor."""
+    cases = [question(SUITES[suite].fields, case) for case in load(suite)]
+    cases = [case for case in cases if case.parameters["tile"] == [16, 16]]
+
+    def compute(rows):
+        answers = [OPERATIONS["nvfp4"].exact(cases[k].parameters, cases[k].arrays) for k in rows]
+        fields = (b"".join(array.tobytes() for array in one.values()) for one in answers)
+        return {"digest": np.array([[*hashlib.sha256(one).digest()] for one in fields], np.uint8)}
+
+    return Kind(suite, len(cases), compute)
 
 
 @pytest.mark.tier("exhaustive")
-def test_mistakes_of_a_profile_have_bits_of_their_own():
-    kinds = {kind: kind_of(SUITE, case) for kind, case in every_kind().items()}
-    telling = {kind: rows_that_show(shown(kind)) for kind in kinds}
-    there = [one for one in mistakes_of_nvfp4() if one.name not in (*OF_TENSORS, *OPEN)]
-    same = [names for names in names_by_bits(there, kinds, telling) if len(names) > 1]
-    assert same == []
+def test_mistakes_have_bits_of_their_own():
+    """In derived tiles, and, for sums of rows and bytes, in tensors of a suite."""
+    cases = sorted(every_kind().items(), key=lambda one: bool(PROFILES[one[0]].scales.error))
+    kinds = [kind_of(SUITE, case) for _, case in cases]  # those that cost least are first
+    assert equals(mistakes_of_nvfp4(), [*kinds, tensors_of("nvfp4_te_4over6_mae")]) == []
+
+
+@pytest.mark.tier("full")
+def test_pairs_that_are_another_mistake_have_its_bits():
+    """Of the first derived tiles under a profile of the rule."""
+    kinds = {"NVF-006": "te_4over6_mae", "NVF-007": "torchao", "NVF-009": "compressed_tensors"}
+    pairs = {one.name: one for one in pairs_of_sites_and_operators()}
+    others = [one for one in NO_MISTAKES.items() if one[1].startswith("It is NVF")]
+    for name, other in ((name, why.split()[2].rstrip(".,:")) for name, why in others):
+        case = every_kind()[kinds[name[:7]]]
+        arrays = {key: array[402:] for key, array in case.arrays.items()}
+        kind = kind_of(SUITE, Case(case.name, case.parameters, arrays))
+        assert equals([pairs[name], pairs[other]], [kind]) == [{name, other}]
 
 
 # Of the trial that found them: no suite of golden/v1 shows them, but derived tiles do.
@@ -111,7 +139,7 @@ def test_ids_are_a_rule_and_an_operator():
     assert {*names} <= MODELLED.keys()
     pairs = {one.name for one in pairs_of_sites_and_operators()}
     assert NO_MISTAKES.keys() <= pairs
-    assert {*OPEN, *OF_TENSORS} <= {*names}
+    assert {*OF_TENSORS} <= {*names}
     for one in mistakes:
         assert one.summary.endswith(".")
     assert CAUSES[FORMER_IDS["nibbles_swapped"]].summary.endswith("golden/v1: nibbles_swapped.")

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from bits_of_mistakes import names_by_bits, rows_that_show
+from bits_of_mistakes import equals
 from forking import mor_ref as run
 from put_aside import put_aside
 from wrong import REGISTERED
@@ -150,10 +150,8 @@ def test_every_mistake_is_shown_by_derived_inputs_and_no_two_are_one():
     unseen = {name for name, each in results.items() if not any(v.shown for v in each.values())}
     assert unseen == {name for name, why in NO_MISTAKES.items() if not why.startswith("It is ")}
     assert results.keys() - NO_MISTAKES.keys() == {one.name for one in mistakes_of_scales()}
-    kinds = {kind: kind_of(SUITE, case) for kind, case in few().items()}
-    telling = {kind: rows_that_show(shown(kind)) for kind in kinds}
-    bits = names_by_bits(pairs_of_sites_and_operators(), kinds, telling)
-    same = [names for names in bits if len(names) > 1 and not names & unseen]
+    bits = equals(pairs_of_sites_and_operators(), [kind_of(SUITE, case) for case in few().values()])
+    same = [names for names in bits if not names & unseen]
     assert all(len(names - NO_MISTAKES.keys()) == 1 for names in same), same
 
 

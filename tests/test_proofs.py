@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import tomllib
+from fractions import Fraction
 from importlib import import_module
 
 import numpy as np
@@ -25,8 +26,11 @@ from mor_ref.mistakes.block_formats import sites_and_operators
 from mor_ref.proofs.columns import values_of
 from mor_ref.proofs.elements import outputs
 from mor_ref.proofs.replay import differs_for
-from mor_ref.proofs.rules import decoded, encoded
+from mor_ref.proofs.rules import decoded, encoded, literal
 from mor_ref.proofs.terms import (
+    absolute,
+    arithmetic,
+    is_class,
     is_not,
     number,
     same,
@@ -304,3 +308,38 @@ def test_what_cannot_be_proved_is_refused(arguments, said):
     done = run("golden", "mistakes", *arguments)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())
+
+
+def test_a_quotient_by_two_thirds_is_a_truncated_product():
+    """The two numbers of the scale for 4 (NVF-006) have the same code, whatever base is."""
+    decide = of_proofs("solver").decide
+    base = variable("base")
+    three_halves, two_thirds = literal(Fraction(3, 2)), literal(Fraction(2, 3))
+    numbers = (
+        arithmetic("/", base, two_thirds),
+        arithmetic("*", base, three_halves, direction="zero"),
+    )
+    codes = [encoded(one, formats["e4m3"], "rne") for one in numbers]
+    assert decide([is_not(same(*codes))], 60) == "never"
+    rounded = encoded(arithmetic("*", base, three_halves), formats["e4m3"], "rne")
+    assert decide([is_not(same(codes[1], rounded))], 60) not in ("never", "open")
+
+
+@pytest.mark.parametrize("by_square", [False, True])
+def test_an_error_of_four_is_not_finite_where_that_of_six_is_nan(by_square):
+    """Of an element, whatever x, amax and the codes are (NVF-006); and so is a sum of them."""
+    decide = of_proofs("solver").decide
+    x, amax = variable("x"), variable("amax")
+    errors = []
+    for name in ("six", "four"):
+        stored = variable(name)
+        value = arithmetic("/", arithmetic("*", stored, amax), literal(Fraction(1536)))
+        d = arithmetic("-", value, x)
+        errors.append(arithmetic("*", d, d) if by_square else absolute(d))
+
+    def is_finite(term):
+        return [is_not(is_class(kind, term)) for kind in ("nan", "infinite")]
+
+    given = [is_class("nan", errors[0]), *is_finite(variable("six")), *is_finite(variable("four"))]
+    assert decide([*given, *is_finite(errors[1])], 60) == "never"
+    assert decide([*given, is_not(is_class("nan", errors[1]))], 60) not in ("never", "open")

@@ -27,6 +27,10 @@ _SIGNIFICANDS = (
 )
 _SMALL = (*range(1, 65), *(3 << k for k in range(5, 20)), *(1 << k for k in range(6, 23)))
 _STEPS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)
+_NEXT_ERRORS = (  # of a tile, scaled so that its largest element becomes six, and four
+    *(0xDE8A4E, 0x157C41, 0, 0x2221C3, 0x0CF603, 0x1AC537, 0x1B649E, 0x191ABD),
+    *(0x199526, 0x1564F2, 0x03EAA8, 0x19B9AF, 0x04D9ED, 0x0F6BAB, 0x0A74CB, 0),
+)
 _NEAR = (-1, 0, 1, 1 << 13)  # the last is more than binary32 tells apart, and less than bfloat16
 
 
@@ -125,6 +129,8 @@ def _tiles_of_small_numbers(profile: Nvfp4Profile) -> Iterator[tuple[tuple[int, 
     yield _tile(0x0001AAAB), 0x05555555  # so is a tie of block_amax / 6, under compressed_tensors
     yield _tile(0x6D921180), 0x76FF9E9F  # and one of G * (block_amax / 6)
     yield _tile(bits_of(12.0), 1, 5), bits_of(5376.0)  # x / decode ties
+    # Ties of ((v * w) * amax) / Q, where the errors of six and of four are next to each other.
+    yield _NEXT_ERRORS, 0x04DE8A4E
     for power in (2.0**-66, 2.0**100):  # squares that are subnormal, or that overflow
         large = bits_of(6 * power)
         yield _tile(large, large - (1 << 19)), large

@@ -597,13 +597,6 @@ _VALUES = (
         )
         for name, formula, compute in _trees()
     ),
-    Operator(
-        "by-reciprocal-of-range",
-        "the number of a code, for its error, is ((v * w) * amax) * RN(1 / Q)",
-        _value(
-            lambda v, w, a, q: product(product(product(v, w), a), quotient(1.0, q)),
-        ),
-    ),
 )
 
 

@@ -169,8 +169,24 @@ def _shown(
 def matrix(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     """Return what becomes of each mistake in a kind of call."""
     expected = kind.compute(range(kind.count))
-    trace = traced(mistakes, kind)
-    return [judged(mistake, trace, expected) for mistake in mistakes]
+    made = {one.name for one in made_in(kind, mistakes)}
+    trace = traced((one for one in mistakes if one.name in made), kind)
+    return [
+        judged(one, trace, expected) if one.name in made else Verdict(one, kind.name)
+        for one in mistakes
+    ]
+
+
+def made_in(kind: Kind, mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Return the mistakes that can be made in a kind of call: those of calls that it makes."""
+    changes = {mistake.name: mistake.deviation.changes for mistake in mistakes}
+    with calls_made((one.step, one.where) for each in changes.values() for one in each) as calls:
+        kind.compute(range(kind.count))
+    return [
+        mistake
+        for mistake in mistakes
+        if any((one.step, one.where) in calls for one in changes[mistake.name])
+    ]
 
 
 def matrix_by_calls(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
@@ -181,15 +197,13 @@ def matrix_by_calls(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     """
     everything = [*range(kind.count)]
     sample = everything[:: max(kind.count // _SAMPLE, 1)]
-    changes = {mistake.name: mistake.deviation.changes for mistake in mistakes}
-    kinds = {(one.step, one.where) for found in changes.values() for one in found}
-    with calls_made(kinds) as calls:
-        expected = kind.compute(everything)
+    expected = kind.compute(everything)
+    made = {one.name for one in made_in(kind, mistakes)}
     verdicts = []
     for mistake in mistakes:
         rows: list[int] = []
         shown: tuple[tuple[int, ...], str | None] = ((), None)
-        if any((one.step, one.where) in calls for one in changes[mistake.name]):
+        if mistake.name in made:
             rows, shown = sample, _shown(mistake, kind, sample, expected)
             if not shown[0]:
                 rows, shown = everything, _shown(mistake, kind, everything, expected)

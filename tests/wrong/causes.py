@@ -203,7 +203,7 @@ OF_NVFP4 = {
     "nvfp4.amax_over_q_first": "NVF-006/value-as-vw-aq",
     "nvfp4.scale_times_amax_first": "NVF-006/value-as-wa-v-q",
     "nvfp4.over_q_first": "NVF-006/value-as-vw-q-a",
-    "nvfp4.times_reciprocal_of_q": "NVF-006/value-by-reciprocal-of-range",
+    "nvfp4.times_reciprocal_of_q": "NVF-006/value-quotient-by-reciprocal",
     "nvfp4.decode_of_the_error_first": "NVF-006/value-as-wa-q-v",
     "nvfp4.decode_by_amax_over_q": "NVF-006/value-as-aq-w-v",
     "nvfp4.decode_by_scale_over_q": "NVF-006/value-as-wq-a-v",
