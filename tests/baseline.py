@@ -18,7 +18,7 @@ import structural_faults
 import tired_kernels
 from put_aside import put_aside
 from test_wrong_kernels import SUITES, cases_of, first_difference
-from wrong.causes import OF_ENCODER, OF_MX, OF_NVFP4, OF_SCALES
+from wrong.causes import OF_ENCODER, OF_MX, OF_NVFP4, OF_POLICIES, OF_SCALES
 
 from mor_ref import golden
 from mor_ref.definitions.formats import encoding_profiles
@@ -88,6 +88,13 @@ CHAPTERS = {
         r"nvfp4",
         ("nvfp4_blocks", "nvfp4_te", "nvfp4_te_row", "nvfp4_torchao", "nvfp4_large"),
         OF_NVFP4,
+    ),
+    "policies": Chapter(
+        ("decisions", "mor_losses", "mor_counts", "mor_means", "mor_outputs"),
+        former_ids("MOR"),
+        r"policy",
+        ("decisions", "acceptance", "unit_sums", "policies", "policies_large"),
+        OF_POLICIES,
     ),
 }
 

@@ -21,7 +21,7 @@ from mor_ref.exact.step import replaced
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.mistakes.catalogue import CAUSES
+from mor_ref.mistakes.catalogue import CAUSES, id_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.schemes.fp8lm import exact as fp8lm
 from mor_ref.schemes.levels import exact as levels
@@ -44,7 +44,7 @@ def asked(suite, answer, *, most=1 << 30, chosen=lambda _: True):
         return max(array.size for array in case.arrays.values()) <= most and chosen(case)
 
     cases = [case for case in golden.load(suite) if is_asked(case)]
-    witnesses = {name: (at["case"], at["field"]) for name, at in entry["kills"].items()}
+    witnesses = {id_of(name): (at["case"], at["field"]) for name, at in entry["kills"].items()}
     answers = {case.name: answer(entry["operation"], case) for case in cases}
     fields = fields_of(entry)
     return Evidence(suite, entry["operation"], fields, cases, answers, witnesses=witnesses)
@@ -109,9 +109,14 @@ def sum_in_binary32(_, values, fmt, sums):
 
 
 SELECTIONS = ("selection_place_rounded", "selections", selection.place, place_in_binary32)
-MEANS = ("mean_in_floating_point", "decisions", metrics.mean_is_below, mean_in_binary64)
-LOST = ("lost_elements_are_accepted", "decisions", policies.loses_nothing, one_is_not_noticed)
-THRESHOLDS = ("threshold_in_binary32", "decisions", metrics.mean_is_below, unrounded_threshold)
+MEANS = ("MOR-002/mean-in-binary32", "decisions", metrics.mean_is_below, mean_in_binary64)
+LOST = ("MOR-001/losses-ignored", "decisions", policies.loses_nothing, one_is_not_noticed)
+THRESHOLDS = (
+    "MOR-002/threshold-in-binary32",
+    "decisions",
+    metrics.mean_is_below,
+    unrounded_threshold,
+)
 DOTS = ("dot_unfused", "dot", dot_binary32.f32_fma, product_in_binary64)
 LEVELS = ("levels_mean_in_floating_point", "levels", levels.first_alpha, mean_in_pairs)
 IN_FULL = pytest.mark.tier("full")
@@ -171,7 +176,7 @@ def test_what_would_change_a_match_next_to_mismatches_is_a_guess_at_most():
         chosen=lambda case: re.match(r"e4m3_(at|above)_its_limit.f32.tensor", case.name),
     )
     (alone,) = diagnose([means]).suites
-    assert [one.deviations for one in alone.explanations] == [("threshold_in_binary32",)]
+    assert ("MOR-002/threshold-in-binary32",) in [one.deviations for one in alone.explanations]
     assert alone.is_explained
     for order in ([decisions, means], [means, decisions]):
         (_, found) = sorted(diagnose(order).suites, key=lambda one: one.suite)
@@ -183,14 +188,14 @@ def test_what_would_change_a_match_next_to_mismatches_is_a_guess_at_most():
 
 def test_a_mistake_of_two_suites_explains_both():
     """One that leaves mismatches of another suite, but changes no match there, is no guess."""
-    step = (metrics.mean_is_below, CAUSES["threshold_in_binary32"].changes[0])
+    step = (metrics.mean_is_below, CAUSES["MOR-002/threshold-in-binary32"].changes[0])
     right = asked("decisions", with_step(*step))
     means = asked(
         "policies", with_step(*step), chosen=lambda case: case.name.startswith("e4m3_at_its_limit")
     )
     found = diagnose([right, means]).suites
     assert [[one.deviations for one in suite.explanations] for suite in found] == [
-        [("threshold_in_binary32",)]
+        [("MOR-002/threshold-in-binary32",)]
     ] * 2
     assert all(one.is_explained for one in found)
 

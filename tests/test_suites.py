@@ -5,7 +5,7 @@ import pytest
 
 from mor_ref import formats, golden
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
-from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.deviations import applied
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.inputs.mx_blocks import turning_tensor, underflowing
@@ -13,6 +13,7 @@ from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.mx import ELEMENTS
+from mor_ref.mistakes.catalogue import CAUSES
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
 
@@ -108,18 +109,18 @@ def test_one_step_of_an_error_sum_changes_the_decision(start, policy, wanted):
             assert choices(tensor, policy) == wanted[tensor.name.split("_")[1]], tensor.name
 
 
-@pytest.mark.tier("full", but=["[mean_in_floating_point-tensor]"])
+@pytest.mark.tier("full", but=["[MOR-002/mean-in-binary32-tensor]"])
 @pytest.mark.parametrize(
     ("deviation", "policy"),
     [
-        ("accepts_at_the_threshold", "tensor"),
-        ("mean_in_floating_point", "tensor"),
-        ("range_with_subnormals", "three_way"),
-        ("range_by_rounded_quotient", "three_way"),
+        ("MOR-002/with-equals", "tensor"),
+        ("MOR-002/mean-in-binary32", "tensor"),
+        ("MOR-004/with-subnormals", "three_way"),
+        ("MOR-004/by-quotient", "three_way"),
     ],
 )
 def test_turning_points_expose_each_deviation_of_a_threshold(deviation, policy):
     found = [choices(tensor, policy) for tensor in turning_points()]
-    with applied(DEVIATIONS[deviation]):
+    with applied(CAUSES[deviation]):
         others = [choices(tensor, policy) for tensor in turning_points()]
     assert found != others

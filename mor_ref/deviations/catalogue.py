@@ -25,11 +25,9 @@ from mor_ref.deviations import (
     errors,
     gguf,
     matmul,
-    metrics,
     mx_torchao,
     nan_bits,
     nvfp4,
-    policies,
     quantization,
 )
 from mor_ref.deviations.deviation import Deviation
@@ -44,8 +42,6 @@ DEVIATIONS: dict[str, Deviation] = {
         *blocks.DEVIATIONS,
         *quantization.DEVIATIONS,
         *errors.DEVIATIONS,
-        *policies.DEVIATIONS,
-        *metrics.DEVIATIONS,
         *nvfp4.DEVIATIONS,
         *mx_torchao.DEVIATIONS,
         *gguf.DEVIATIONS,

@@ -6,22 +6,27 @@ from itertools import chain
 
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.deviations.domains import (
+    ACCEPTANCE,
     ANY_OVERFLOWS,
     ASKED_TO_ENCODE,
+    DECISIONS,
     DECODED,
     ENCODED,
     IN_MX,
     IN_NVFP4,
     IN_POWERS,
     IN_SCALES,
+    IN_UNIT_SUMS,
     MX_DECODED,
     NANS_IN_BINARY32,
     NVFP4,
     NVFP4_4OVER6,
     OWN_SCALES,
+    POLICY_SUITES,
     ROUNDED,
     SCALED,
     STOCHASTIC,
+    THAT_LOSE_NOTHING,
     joined,
 )
 from mor_ref.mistakes.amaxes import mistakes_of_amaxes
@@ -29,6 +34,7 @@ from mor_ref.mistakes.encoding import mistakes_of_encoding
 from mor_ref.mistakes.mistake import Mistake
 from mor_ref.mistakes.mx import mistakes_of_mx
 from mor_ref.mistakes.nvfp4 import mistakes_of_nvfp4
+from mor_ref.mistakes.policies import mistakes_of_policies
 from mor_ref.mistakes.scales import mistakes_of_scales
 
 # The names that golden/v1 has for mistakes of the model, which had names before they had ids.
@@ -138,6 +144,37 @@ FORMER_IDS: Mapping[str, str] = {
     "errors_summed_from_the_right": "NVF-006/sum-from-right",
     "rows_summed_one_by_one": "NVF-006/sum-rows-in-turn",
     "rows_summed_in_pairs": "NVF-006/sum-rows-by-neighbours",
+    "accepts_at_the_threshold": "MOR-002/with-equals",
+    "mean_in_floating_point": "MOR-002/mean-in-binary32",
+    "threshold_in_binary32": "MOR-002/threshold-in-binary32",
+    "products_in_32_bits": "MOR-002/product-of-32-bits",
+    "nothing_accepts_a_unit_of_zeros": "MOR-002/test-left-out",
+    "strict_not_worse_than": "MOR-003/comparison-without-equals",
+    "range_with_subnormals": "MOR-004/with-subnormals",
+    "range_by_rounded_quotient": "MOR-004/by-quotient",
+    "amin_of_zeros": "MOR-004/amin-of-zeros",
+    "lost_elements_are_accepted": "MOR-001/losses-ignored",
+    "fallback_rounded_again": "MOR-006/encoded-again",
+    "unit_sums_in_binary32": "MOR-009/in-binary32",
+    "unit_sums_in_binary64": "MOR-009/in-binary64",
+    "unit_sums_lose_carries": "MOR-009/carries-lost",
+    "noise_of_unrounded_distances": "MOR-009/noise-of-unrounded-distances",
+    "subnormal_numbers_are_not_summed": "MOR-009/subnormals-left-out",
+    "products_without_signs": "MOR-009/products-without-signs",
+    "last_numbers_are_not_summed": "MOR-009/tail-left-out",
+    "infinite_errors_are_left_out": "MOR-009/infinite-left-out",
+    "frobenius_at_the_threshold": "MOR-010/comparison-with-equals",
+    "frobenius_by_a_root": "MOR-010/root-in-binary64",
+    "sqnr_above_the_threshold": "MOR-011/comparison-without-equals",
+    "sqnr_by_a_logarithm": "MOR-011/decibels-in-binary64",
+    "cosine_above_the_threshold": "MOR-012/threshold-without-equals",
+    "cosine_by_a_root": "MOR-012/root-in-binary64",
+    "cosine_of_either_sign": "MOR-012/guard-left-out",
+    "largest_at_the_threshold": "MOR-013/comparison-with-equals",
+    "largest_by_unit": "MOR-013/of-unit",
+    "largest_without_the_last_row": "MOR-013/last-row-left-out",
+    "part_of_amax_in_binary32": "MOR-013/limit-in-binary32",
+    "units_of_zeros_are_refused": "MOR-010+MOR-011+MOR-012/zeros-refused",
 }
 
 
@@ -166,6 +203,11 @@ _REACHED: Mapping[str, tuple[str, ...]] = {
     "QNT": SCALED,
     "DEC": DECODED,
     "ART": NANS_IN_BINARY32,
+    "MOR-001": THAT_LOSE_NOTHING,
+    "MOR-006": POLICY_SUITES,
+    "MOR-009": IN_UNIT_SUMS,
+    **dict.fromkeys(("MOR-010", "MOR-011", "MOR-012", "MOR-013"), ACCEPTANCE),
+    "MOR": DECISIONS,
 }
 
 
@@ -181,6 +223,7 @@ def _mistakes() -> Iterator[Mistake]:
     yield from mistakes_of_amaxes()
     yield from mistakes_of_mx()
     yield from mistakes_of_nvfp4()
+    yield from mistakes_of_policies()
 
 
 def _modelled() -> dict[str, Deviation]:

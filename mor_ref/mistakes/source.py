@@ -76,6 +76,17 @@ _RESULTS = {
     "element_code": "element",
     "packed": "packed",
     "block_scale_code": "tile-code",
+    "mean_is_below": "mean",
+    "fits_range": "range",
+    "is_near": "near",
+    "is_loud": "loud",
+    "is_along": "along",
+    "has_small_errors": "small",
+    "is_measured": "all-measured",
+    "loses_nothing": "lossless",
+    "amin": "smallest",
+    "kept": "kept",
+    "unit_sums": "unit-sums",
 }
 # What a product or a quotient is that a step returns.
 _RETURNED = {
@@ -90,9 +101,11 @@ _OPERATIONS: dict[str, Function] = {
     "Lt": operator.lt,
     "Gt": operator.gt,
     "GtE": operator.ge,
+    "LtE": operator.le,
     "Eq": operator.eq,
     "Add": operator.add,
     "Sub": operator.sub,
+    "Mult": operator.mul,
     "FloorDiv": operator.floordiv,
 }
 # Kinds whose operators say what is wrong: these add nothing to names and sentences.
@@ -102,6 +115,8 @@ _SILENT = (
     *("nan-code", "power-of-two", "decoded", "nan-bits"),
     *("global", "number", "factors", "raised", "element-error", "sum-of-errors", "stored-number"),
     *("scaled", "element", "packed", "tile-code", "clamp"),
+    *("mean", "range", "near", "loud", "along", "small", "all-measured", "lossless", "smallest"),
+    *("kept", "unit-sums", "test", "guard", "at-most", "multiplied"),
 )
 _NOUNS = {
     "order": "limit-",
@@ -113,10 +128,14 @@ _NOUNS = {
     "units": "fraction-",
     **dict.fromkeys(_SILENT, ""),
     **{kind: f"{kind}-" for kind in ("global", "number", "raised", "element", "clamp", "factors")},
+    **{kind: f"{kind}-" for kind in ("test", "guard")},
     "sum-of-errors": "sum-",
     "tile-code": "scale-",
     "stored-number": "value-",
     "element-error": "error-",
+    "at-most": "comparison-",
+    "multiplied": "product-",
+    "smallest": "amin-",
 }
 _SUBJECTS = {
     "significand": "the significand of the quotient",
@@ -295,15 +314,8 @@ def _kinds(tree: ast.FunctionDef) -> dict[ast.AST, str]:
     """Return what the nodes of a tree are, of those that are sites."""
     found = dict[ast.AST, str | None]()
     for node in ast.walk(tree):
+        found |= _kinds_inside(node)
         match node:
-            case (
-                ast.Assign(value=ast.Constant() as value) | ast.IfExp(body=ast.Constant() as value)
-            ):
-                found[value] = "zeros"
-            case ast.If(ast.Compare(ops=[ast.Eq()]), [ast.Return(ast.Constant() as value)]):
-                found[value] = "zero-code"
-            case ast.If(body=[*statements]):
-                found |= dict.fromkeys(_late(statements), "order")
             case ast.arg(arg=name) if name in _INPUTS:
                 found[node] = None if _RESULTS.get(tree.name) == "measured" else "inputs"
             case ast.arg(arg=name) if name in _PASSED_ON:
@@ -317,26 +329,49 @@ def _kinds(tree: ast.FunctionDef) -> dict[ast.AST, str]:
     return {node: kind for node, kind in found.items() if kind is not None}
 
 
+def _kinds_inside(node: ast.AST) -> dict[ast.AST, str]:
+    """Return what parts of a node are, which they would not be elsewhere."""
+    match node:
+        case ast.Assign(value=ast.Constant() as value) | ast.IfExp(body=ast.Constant() as value):
+            return {value: "zeros"}
+        case ast.If(ast.Compare(ops=[ast.Eq()]), [ast.Return(ast.Constant() as value)]):
+            return {value: "zero-code"}
+        case ast.If(body=[*statements]):
+            return dict.fromkeys(_late(statements), "order")
+        case ast.BoolOp(op, [ast.Compare() | ast.Call() as first, _]):
+            return {first: "test" if isinstance(op, ast.Or) else "guard"}
+    return {}
+
+
 def _kind_of_operation(node: ast.AST) -> str | None:
     match node:
         case ast.Attribute(value=ast.Call(), attr="mantissa"):
             return "mantissa"
         case ast.Call():
             return _kind_of_call(node)
+        case ast.Compare():
+            return _kind_of_comparison(node)
+        case ast.BinOp():
+            return _kind_of_sum(node)
+        case ast.AugAssign(op=ast.Sub()):
+            return "decrement"
+    return None
+
+
+def _kind_of_comparison(node: ast.Compare) -> str | None:
+    match node:
         case ast.Compare(ops=[ast.Lt()], comparators=[ast.Name(id=name)]) if _is_constant(name):
             return "floor"
         case ast.Compare(ops=[ast.Gt()], comparators=[ast.Attribute(attr="largest_code")]):
             return "largest-code"
         case ast.Compare(ops=[ast.Lt() | ast.Gt()]):
             return "comparison"
+        case ast.Compare(ops=[ast.LtE()]):
+            return "at-most"
         case ast.Compare(ops=[ast.GtE()]):
             return "threshold"
         case ast.Compare(ops=[ast.Eq()], comparators=[ast.Name(id=name)]) if _is_constant(name):
             return "nan-test"
-        case ast.BinOp():
-            return _kind_of_sum(node)
-        case ast.AugAssign(op=ast.Sub()):
-            return "decrement"
     return None
 
 
@@ -350,6 +385,8 @@ def _kind_of_sum(node: ast.BinOp) -> str | None:
             return "sum"
         case ast.BinOp(op=ast.FloorDiv()):
             return "fraction"
+        case ast.BinOp(op=ast.Mult(), left=ast.Name("limit"), right=ast.Attribute(attr="nonzero")):
+            return "multiplied"
     return None
 
 
@@ -359,6 +396,8 @@ def _kind_of_call(node: ast.Call) -> str | None:
             return "code-limit"
         case ast.Call(ast.Name("max"), [_, _]):
             return "lower-limit"
+        case ast.Call(ast.Name("min"), [_]):  # the smallest of many
+            return None
         case ast.Call(ast.Name("block_scale_code"), [ast.Constant()]):
             return "zero-scale"
         case ast.Call(ast.Name("encode"), [_, ast.Name(id=fmt), *_]):

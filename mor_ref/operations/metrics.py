@@ -42,7 +42,7 @@ _F32 = LAYOUTS["f32"]
 
 def exact_sums(call: Call) -> Results:
     """Sum with the exact model."""
-    return _results(unit_sums(zip(x, y, strict=True)) for x, y in call.together("x", "y"))
+    return _results(unit_sums([*zip(x, y, strict=True)]) for x, y in call.together("x", "y"))
 
 
 def engine_sums(call: Call) -> Results:

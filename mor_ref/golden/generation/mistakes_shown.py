@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
@@ -36,9 +37,20 @@ from mor_ref.mistakes.landmarks import (
     pairs_of_amaxes,
     tiles,
 )
+from mor_ref.mistakes.landmarks_of_units import (
+    Sums,
+    Unit,
+    means,
+    pairs,
+    ranges,
+    units,
+    yardsticks,
+)
 from mor_ref.mistakes.mistake import Mistake
 from mor_ref.mistakes.mx import RULES, mistakes_of_mx
 from mor_ref.mistakes.nvfp4 import OF_TENSORS, mistakes_of_nvfp4
+from mor_ref.mistakes.policies import OF_TENSORS as OF_TENSORS_OF_POLICIES
+from mor_ref.mistakes.policies import mistakes_of_policies
 from mor_ref.mistakes.rows import Kind, Verdict, matrix, matrix_by_calls
 from mor_ref.mistakes.scales import mistakes_of_scales
 from mor_ref.operations import OPERATIONS
@@ -51,6 +63,19 @@ _WIDTH = 18  # of blocks with a NaN in each place
 _COUNTS = (1, 8, 16, 24, 32)  # of random bits
 _STEPS = (0, 1, 2)  # from the last word that leads to the code below
 _WIDEST_AT_RANDOM = 16  # bits
+_RANGES = ("e4m3", "e5m2", "bf16")
+_OF_DECISIONS = ("MOR-001", "MOR-002", "MOR-003", "MOR-004")
+_THRESHOLDS = {
+    "relative_frobenius": ("1/4", "1/10"),
+    "sqnr": ("1/10", "1/100"),
+    "cosine": ("24/25",),
+    "largest_by_row": ("1/8", "1/10", "7/10", "0.10000000000000000000001"),
+}
+_DECIBELS = {"1/10": "20", "1/100": "40"}  # of ratios of distances
+SUMS_OF_UNITS = {
+    **dict.fromkeys(("sum", "nonzero", "nonfinite", "yardstick_sum"), np.uint64),
+    **dict.fromkeys(("limit", "amax", "amin"), np.uint32),
+}
 
 
 def mistakes_shown(
@@ -97,7 +122,8 @@ def kinds_of(suite: str) -> tuple[list[Kind], list[Kind]]:
     fields = SUITES[suite].fields
     cases = [question(fields, case) for case in load(suite)]
     derived = MODELLED[suite].derived()
-    return [kind_of(suite, case) for case in cases], [kind_of(suite, case) for case in derived]
+    kind = MODELLED[suite].kind
+    return [kind(suite, case) for case in cases], [kind(suite, case) for case in derived]
 
 
 def kind_of(suite: str, case: Case) -> Kind:
@@ -224,6 +250,107 @@ def derived_tiles() -> Iterator[Case]:
         yield Case(profile.name, parameters, {"x": x, "amax": amaxes})
 
 
+def derived_decisions() -> Iterator[Case]:
+    """Yield sums of units from thresholds and formats alone, for each metric that reads them."""
+    cases = {
+        "mean_relative_error": ({}, means()),
+        "not_worse_than": ({}, yardsticks()),
+        **{f"fits_range.{name}": ({"format": name}, ranges(formats[name])) for name in _RANGES},
+    }
+    for name, (parameters, rows) in cases.items():
+        columns = zip(*rows, strict=True)
+        arrays = {
+            field: np.array(column, SUMS_OF_UNITS[field])
+            for field, column in zip(Sums._fields, columns, strict=True)
+        }
+        yield Case(name, {"metric": name.partition(".")[0], **parameters}, arrays)
+
+
+def derived_units() -> Iterator[Case]:
+    """Yield units of three rows of four from thresholds alone, for each metric of squares."""
+    for metric, thresholds in _THRESHOLDS.items():
+        for threshold in thresholds:
+            found = [*units(metric, Fraction(threshold))]
+            arrays = {
+                name: np.array([_filled(unit[k], 12) for unit in found]).reshape(-1, 4)
+                for k, name in enumerate("xy")
+            }
+            asked = {"metric": metric, "block": [3, 4], "source": "f32"}
+            asked["threshold"] = (
+                _DECIBELS.get(threshold, threshold) if metric == "sqnr" else threshold
+            )
+            yield Case(f"{metric}.{threshold}", asked, arrays)
+
+
+def derived_pairs() -> Iterator[Case]:
+    """Yield numbers to sum with their y, those of a width in a case."""
+    by_width = dict[int, list[Unit]]()
+    for pair in pairs():
+        by_width.setdefault(len(pair[0]), []).append(pair)
+    for width, found in by_width.items():
+        arrays = {
+            name: np.array([_filled(one[k], width) for one in found]) for k, name in enumerate("xy")
+        }
+        yield Case(str(width), {"source": "f32"}, arrays)
+
+
+def _filled(numbers: list[float], width: int) -> Unsigned:
+    """Return the bits of some numbers, and of zeros behind them."""
+    return np.array([*numbers, *[0.0] * (width - len(numbers))], np.float32).view(np.uint32)
+
+
+def kind_of_units(suite: str, case: Case) -> Kind:
+    """Return a case as a kind of call: a row is a unit, if those of a tensor are below each other.
+
+    Else the tensor is one row.
+    """
+    operation = OPERATIONS[SUITES[suite].operation]
+    block, (rows, columns) = case.parameters["block"], case.arrays["x"].shape
+    height = block[0] if isinstance(block, list) and block[1] == columns else rows
+    count = rows // height if rows % height == 0 else 1
+
+    def compute(chosen: Sequence[int]) -> Arrays:
+        if count == 1:
+            found = operation.exact(case.parameters, case.arrays)
+            return {name: np.array([array.ravel()] * len(chosen)) for name, array in found.items()}
+        arrays = {
+            name: array.reshape(count, -1, columns)[chosen].reshape(-1, columns)
+            for name, array in case.arrays.items()
+        }
+        found = operation.exact(case.parameters, arrays)
+        return {name: array.reshape(len(chosen), -1) for name, array in found.items()}
+
+    return Kind(case.name, count, compute)
+
+
+def mistakes_of_decisions() -> list[Mistake]:
+    """Return the mistakes of policies that the sums of a unit can show."""
+    return [
+        one
+        for one in mistakes_of_policies()
+        if one.rules[0] in _OF_DECISIONS and not one.name.startswith(OF_TENSORS_OF_POLICIES)
+    ]
+
+
+def mistakes_of_unit_sums() -> list[Mistake]:
+    """Return the mistakes of the sums of a unit."""
+    return [
+        one
+        for one in mistakes_of_policies()
+        if one.rules == ("MOR-009",) and one.name != "MOR-009/infinite-left-out"
+    ]
+
+
+def mistakes_of_acceptance() -> list[Mistake]:
+    """Return the mistakes of policies that numbers and their y can show, but those of sums."""
+    of_sums = {one.name for one in (*mistakes_of_decisions(), *mistakes_of_unit_sums())}
+    return [
+        one
+        for one in mistakes_of_policies()
+        if one.name not in of_sums and not one.name.startswith(OF_TENSORS_OF_POLICIES)
+    ]
+
+
 def mistakes_of_tiles() -> list[Mistake]:
     """Return the mistakes of NVFP4, also of its amaxes, that a tile of one row can show."""
     return [
@@ -249,6 +376,7 @@ class Modelled:
     mistakes: Callable[[], list[Mistake]]
     derived: Callable[[], Iterator[Case]]
     matrix: Callable[[Sequence[Mistake], Kind], list[Verdict]] = matrix
+    kind: Callable[[str, Case], Kind] = kind_of
 
 
 MODELLED = {
@@ -258,4 +386,7 @@ MODELLED = {
     "scale_steps": Modelled(mistakes_of_scales, derived_scales),
     "mx_blocks": Modelled(mistakes_of_blocks, derived_blocks),
     "nvfp4_blocks": Modelled(mistakes_of_tiles, derived_tiles),
+    "decisions": Modelled(mistakes_of_decisions, derived_decisions),
+    "unit_sums": Modelled(mistakes_of_unit_sums, derived_pairs),
+    "acceptance": Modelled(mistakes_of_acceptance, derived_units, kind=kind_of_units),
 }

@@ -119,7 +119,7 @@ def _changed(those: Together, evidence: Evidence) -> Iterator[str]:
 def spared_next_to_mismatches(those: Together, differing: Iterable[Evidence]) -> Iterator[str]:
     """Yield, for each suite that differs, a case in which deviations would change a match.
 
-    It is the case at which the suite exposes a deviation.
+    It is the case at which the suite exposes a deviation, or one of some if it names none.
     """
     model = Model(those)
     for evidence in differing:
@@ -127,7 +127,10 @@ def spared_next_to_mismatches(those: Together, differing: Iterable[Evidence]) ->
             evidence.witnesses[one.name][0] for one in those if one.name in evidence.witnesses
         }
         shown = [case for case in evidence.cases if case.name in exposed]
-        for sample in samples_of(replace(evidence, cases=shown)):
+        samples = [*samples_of(replace(evidence, cases=shown))]
+        if not exposed and any(evidence.suite in one.suites for one in those):
+            samples = some_of([*samples_of(evidence)], _OF_OTHERS, of_rows=is_of_rows(evidence))
+        for sample in samples:
             if model.run(those, sample).score.more:
                 yield f"an entry of case {sample.question.name} of {evidence.suite}"
 
