@@ -8,6 +8,9 @@ import re
 import reprlib
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -192,6 +195,27 @@ def real_number(argument: str, given: object, example: str) -> float:
         ) from None
 
 
+def binary64_number(argument: str, given: object, example: str) -> float:
+    """Return a number that binary64 has; refuse any other with the nearest one."""
+    number = real_number(argument, given, example)
+    if _is_rounded(given, number):
+        raise ValueError(
+            f"{argument} is {reprlib.repr(given)}, which is not a number of binary64; the nearest "
+            f"is {number!r}, which float() gives"
+        )
+    return number
+
+
+def _is_rounded(given: object, number: float) -> bool:
+    """Return whether a number is another one as a float; those of few types can be."""
+    if type(given) is float or math.isnan(number):
+        return False
+    with suppress(TypeError):
+        return operator.index(given) != number  # type: ignore[arg-type]  # which is found out here
+    is_wide = isinstance(given, Fraction | Decimal) or "longdouble" in type(given).__name__
+    return is_wide and given != number
+
+
 def binary32_number(argument: str, given: object, example: str) -> float:
     """Return a finite number that binary32 has; refuse any other with the nearest one."""
     number = real_number(argument, given, example)
@@ -204,9 +228,10 @@ def binary32_number(argument: str, given: object, example: str) -> float:
             f"{argument} is {number!r}, which is no finite number of binary32; give one, such as "
             f"{example}"
         )
-    if nearest != number:
+    if nearest != number or _is_rounded(given, number):
+        shown = repr(number) if nearest != number else reprlib.repr(given)
         raise ValueError(
-            f"{argument} is {number!r}, which is not a number of binary32; the nearest is "
+            f"{argument} is {shown}, which is not a number of binary32; the nearest is "
             f"{nearest!r}, which np.float32({number!r}) gives"
         )
     return number

@@ -1,6 +1,7 @@
 """Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
 import mmap
+import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -324,6 +325,11 @@ def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
             raise TypeError(
                 f"{argument} holds an array or scalar of {item.dtype}; give {taken}: mor_ref "
                 "does not convert silently"
+            )
+        if is_integer and not all(_has(number) for number in item.reshape(-1).tolist()):
+            raise TypeError(
+                f"{argument} holds {reprlib.repr(item)}, of which binary64 lacks an integer; give "
+                f"{taken}: mor_ref does not convert silently"
             )
     elif isinstance(item, int | float | complex):
         own = int if kind is np.integer else int | float

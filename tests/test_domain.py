@@ -162,8 +162,9 @@ def test_a_mistake_in_the_rest_of_a_tensor_has_its_name():
 
     found = mor_ref.verify(as_ceil, inputs={"x": x}, recipe="mxfp8", domain="finite")
     (diagnosis,) = found.diagnosis.suites
-    assert diagnosis.explanations[0].deviations == ("MXS-004/always",)
-    assert diagnosis.explanations[0].is_whole
+    # No amax is a power of two: an exponent that is always one more has the same bits.
+    whole = [one.deviations for one in diagnosis.explanations if one.is_whole]
+    assert ("MXS-004/always",) in whole
 
 
 def of_scales(given, x):

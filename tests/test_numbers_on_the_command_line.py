@@ -2,6 +2,8 @@
 
 import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import forking
 import ml_dtypes
@@ -171,3 +173,55 @@ def test_every_format_is_shown():
     for name in formats:
         code = run("encode", "1.5", "--format", name).split()[1]
         assert code in run("decode", code, "--format", name)
+
+
+WIDE = 2**54 + 2**30 + 1  # just above halfway between two numbers of binary32
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"),
+    [
+        (WIDE, "18014399583223809"),
+        (np.int64(WIDE), "np.int64(18014399583223809)"),
+        (Fraction(1, 3), "Fraction(1, 3)"),
+        (Decimal("0.3"), "Decimal('0.3')"),
+    ],
+)
+@pytest.mark.parametrize("function", [mor_ref.explain, mor_ref.neighbours])
+def test_a_number_that_binary64_lacks_is_refused(function, x, shown):
+    with pytest.raises(ValueError, match="which is not a number of binary64; the nearest") as said:
+        function(x, "f32")
+    assert str(said.value).startswith(f"x is {shown}, ")
+    assert function(float(x), "f32") == function(np.float64(x), "f32")
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [np.int64(WIDE), 0.5],
+        (np.uint64(WIDE), np.float32(0.5)),
+        [np.array(WIDE), 0.5],
+        [np.array([WIDE]), [0.5]],
+    ],
+)
+def test_an_integer_next_to_floats_is_not_rounded(x):
+    """NumPy makes floats of all of them."""
+    with pytest.raises(TypeError, match="of which binary64 lacks an integer; give"):
+        mor_ref.encode(x, "f32")
+    assert mor_ref.encode([np.int64(2**54), 0.5], "f32").tolist() == [0x5A800000, 0x3F000000]
+
+
+def test_an_argument_that_only_looks_like_one_of_binary32_is_refused():
+    """As a float it is 1."""
+    with pytest.raises(ValueError, match="which is not a number of binary32; the nearest is 1.0"):
+        mor_ref.quantize(np.ones(4, np.float32), "e4m3", amax=1 + Fraction(1, 2**60))
+
+
+def test_a_format_takes_integers_of_others():
+    made = mor_ref.Format(
+        "a", exponent_bits=np.int64(4), mantissa_bits=np.uint8(3), bias=np.array(7), specials="none"
+    )
+    assert made == mor_ref.Format("a", exponent_bits=4, mantissa_bits=3, bias=7, specials="none")
+    assert type(made.bias) is int
+    with pytest.raises(ValueError, match="exponent_bits is 4.0; give an int"):
+        mor_ref.Format("a", exponent_bits=4.0, mantissa_bits=3, bias=7, specials="none")

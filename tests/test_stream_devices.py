@@ -262,9 +262,9 @@ def test_it_stops_after_so_many_errors():
     wrong = joined(answered(E4M3, random_lines(E4M3, 200), lambda _, x: (x & 0x7F,)))
     status, out, err = run("ver", E4M3, text=wrong)
     assert (status, err) == (1, "")
-    assert len(out.splitlines()) == 21
+    assert len(out.splitlines()) == 22  # the errors, where the rules are, and the verdict
     last = int(out.splitlines()[19].split(":")[0].removeprefix("line "))
-    assert out.splitlines()[20] == f"{E4M3}: mismatch, {last} lines, 20 of them wrong, stopped here"
+    assert out.splitlines()[21] == f"{E4M3}: mismatch, {last} lines, 20 of them wrong, stopped here"
     status, few, _ = run("ver", E4M3, "--errors", 3, text=wrong)
     assert status == 1
     assert few.splitlines()[:3] == out.splitlines()[:3]

@@ -5,6 +5,8 @@ built-in formats are in `mor_ref.definitions.formats`; nothing here knows one of
 """
 
 import math
+import operator
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -48,6 +50,11 @@ class Format:
     sign: Sign = "sign-magnitude"
 
     def __post_init__(self) -> None:
+        for field in ("exponent_bits", "mantissa_bits", "bias"):  # integers of NumPy and others
+            given = getattr(self, field)
+            if not isinstance(given, bool):
+                with suppress(TypeError):
+                    object.__setattr__(self, field, operator.index(given))
         for what_is_wrong in (_wrong_field, _impossible_layout, _outside_binary32):
             problem = what_is_wrong(self)
             if problem:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mor_ref.api.border import public
-from mor_ref.argument_checks import real_number
+from mor_ref.argument_checks import binary64_number
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding
 from mor_ref.definitions.formats import FormatLike, as_format, special_cases_for
 from mor_ref.explanations import encoding
@@ -30,7 +30,7 @@ def explain(
 ) -> ExplainedEncoding:
     """Return why a number has its code: its neighbours, the midpoint, and the rule that chooses.
 
-    `x` is one number, which is taken as binary64. The other arguments are those of `encode`, but
+    `x` is one number that binary64 has. The other arguments are those of `encode`, but
     for the random bits of "sr": `random_word` is one word below 2**n_random_bits. `print` shows
     what `mor-ref explain` does.
 
@@ -54,7 +54,7 @@ def explain(
     target = as_format(fmt)
     special = special_cases_for(target, overflow, nan, profile)
     return encoding.explain(
-        real_number("x", x, _EXAMPLE),
+        binary64_number("x", x, _EXAMPLE),
         target,
         rounding,
         special,
@@ -76,4 +76,4 @@ def neighbours(x: "SupportsFloat", fmt: FormatLike) -> Neighbours:
     >>> mor_ref.neighbours(448, "e4m3")
     Neighbours(below=416.0, above=None)
     """
-    return numbers_next_to(real_number("x", x, _EXAMPLE), as_format(fmt))
+    return numbers_next_to(binary64_number("x", x, _EXAMPLE), as_format(fmt))

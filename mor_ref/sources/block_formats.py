@@ -253,8 +253,7 @@ class _Header:
     def parts(self) -> Iterator[str]:
         """Yield the parts of the header; empty lines go between them."""
         record = self.record
-        text = [_commented(line) for line in record.text.splitlines()]
-        yield self._filled(_HEAD, NAME=record.name, text=text)
+        yield self._filled(_HEAD, NAME=record.name, text=record.text.splitlines())
         for scale in record.scales:
             meaning = f"The number of scale {scale.name}"
             yield self._function(f"number_{scale.name}", scale.number, meaning)
@@ -293,7 +292,7 @@ class _Header:
         arguments = ", ".join(f"float {self.arguments[word]}" for word in _words(text))
         return self._filled(
             _FORMULA,
-            meaning=_commented(f"{meaning}: {text}"),
+            meaning=f"{meaning}: {' '.join(text.split())}",
             name=name,
             arguments=arguments or "void",
             expression=self._expression(parsed(text)),
@@ -514,9 +513,3 @@ def _literal(value: Fraction) -> str:
         return f"{number!r}f"
     digits, exponent = number.hex().split("p")
     return f"{digits.rstrip('0').rstrip('.')}p{exponent}f"
-
-
-def _commented(text: str) -> str:
-    """Return a text as part of a comment, which it cannot end."""
-    shown = text.encode("ascii", "backslashreplace").decode().replace("\n", " ")
-    return shown.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
