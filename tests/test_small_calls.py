@@ -427,3 +427,24 @@ def test_a_call_makes_few_calls(monkeypatch, name):
     finally:
         sys.setprofile(before)
     assert len(made) <= most, made
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: mor_ref.quantize(x, "e4m3"),
+        lambda x: mor_ref.quantize_mx(x, "e4m3"),
+        lambda x: mor_ref.quantize_nvfp4(x),
+        lambda x: mor_ref.mor(x, "three_way"),
+    ],
+    ids=["quantize", "quantize_mx", "quantize_nvfp4", "mor"],
+)
+def test_other_lengths_have_the_same_kernels(call):
+    """The sides of blocks are told, so that a token more costs no kernel."""
+    x = np.random.default_rng(3).standard_normal(400, dtype=np.float32)
+    call(x[:77])
+    call(x[:90])
+    before = small_tensors._kernels_of.cache_info().misses
+    for length in range(91, 99):
+        call(x[:length])
+    assert small_tensors._kernels_of.cache_info().misses == before

@@ -237,16 +237,18 @@ def _check_call(place: str, text: str, call: Apply, functions: Collection[str]) 
         )
 
 
-def _losing_nans(text: str) -> Iterator[str]:
-    """Yield each min and max whose second argument alone depends on a tensor, as it is written."""
-    source = text.strip()
+@functools.lru_cache(maxsize=1024)
+def _losing_nans(text: str) -> tuple[str, ...]:
+    """Return each min and max whose second argument alone depends on a tensor, as it is written."""
+    source, losing = text.strip(), list[str]()
     for node in ast.walk(ast.parse(source, mode="eval")):
         match node:
             case ast.Call(func=ast.Name(id="min" | "max"), args=[first, second]):
                 if _depends_on_a_tensor(_formula(second, text)) and not _depends_on_a_tensor(
                     _formula(first, text)
                 ):
-                    yield ast.get_source_segment(source, node) or ""
+                    losing.append(ast.get_source_segment(source, node) or "")
+    return tuple(losing)
 
 
 def _depends_on_a_tensor(formula: Formula) -> bool:

@@ -4,6 +4,7 @@ A kernel is text with the formulas of one scale; its name is a digest of the tex
 kept on disk as any other. The elements take the loop of all scaled formats (`quantization`).
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -190,12 +191,54 @@ class _Errors(NamedTuple):
     of_all: list[str]
 
 
-@lru_cache(maxsize=256)
+class InAnySides:
+    """A block format as its kernels see it.
+
+    Two are equal if they differ in their names and in the sides of blocks alone: these are numbers
+    that kernels are told.
+    """
+
+    def __init__(self, record: BlockFormat) -> None:
+        scales = tuple(
+            (
+                own.name,
+                own.over if isinstance(own.over, str) else "",
+                own.number,
+                own.fmt,
+                own.rounding,
+            )
+            for own in record.scales
+        )
+        rest = (
+            getattr(record, field.name)
+            for field in dataclasses.fields(record)
+            if field.name not in ("name", "element", "scales", "before")
+        )
+        self.record = record
+        self._key = (record.fmt, scales, *rest)
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InAnySides) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+in_any_sides = lru_cache(maxsize=1024)(InAnySides)
+
+
 def kernel_of(record: BlockFormat, at: int, *, is_given: bool = False) -> ScaleKernel:
     """Return the kernel of one of the scales, from its amaxes to its codes and numbers.
 
     The numbers of a scale may be given in place of its formulas (BLF-008).
     """
+    return _kernel_of(in_any_sides(record), at, is_given=is_given)
+
+
+@lru_cache(maxsize=256)
+def _kernel_of(some: InAnySides, at: int, *, is_given: bool) -> ScaleKernel:
+    record = some.record
     signed = _signed_names(record)
     text, scale, above = Text(signed), record.scales[at], record.scales[:at]
     is_last = at == len(record.scales) - 1

@@ -21,7 +21,13 @@ from mor_ref.definitions.block_formats import (
 )
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.engine.amaxes import find_extremes, largest_of_groups
-from mor_ref.engine.block_formats import FACTORS, kernel_of, tries_together
+from mor_ref.engine.block_formats import (
+    FACTORS,
+    InAnySides,
+    in_any_sides,
+    kernel_of,
+    tries_together,
+)
 from mor_ref.engine.blocks import WIDENED, Part, Place, Sides, only_part, row_bounds, words_of
 from mor_ref.engine.kernel import compiled_for
 from mor_ref.engine.nearest import elements_of
@@ -153,7 +159,7 @@ class SmallTensor:
     """A tensor that is one part, in the blocks of a record and in units."""
 
     def __init__(self, record: BlockFormat, units: Partition, part: Part) -> None:
-        kernels = self.kernels = _kernels_of(record)
+        kernels = self.kernels = _kernels_of(in_any_sides(record))
         cut = partition((units.rows, units.columns), record.block)
         block, unit = Sides(*cut.block), Sides(*units.block)
         place, bounds = Place(0, 0, units.columns), row_bounds(part, block.rows)
@@ -243,8 +249,8 @@ class SmallTensor:
 
 
 @lru_cache(maxsize=256)
-def _kernels_of(record: BlockFormat) -> _Kernels:
-    return _Kernels(record)
+def _kernels_of(some: InAnySides) -> _Kernels:
+    return _Kernels(some.record)
 
 
 @lru_cache(maxsize=1024)
@@ -253,7 +259,11 @@ def small_tensor(record: BlockFormat, units: Partition) -> SmallTensor | None:
     part = only_part(units)
     if part is None or units.rows * units.columns > _LARGEST:
         return None
-    return None if _kernels_of(record).has_percentiles else SmallTensor(record, units, part)
+    return (
+        None
+        if _kernels_of(in_any_sides(record)).has_percentiles
+        else SmallTensor(record, units, part)
+    )
 
 
 def in_steps(
