@@ -38,8 +38,7 @@ def known_name(
         return given
     hint, choice = hint_of(given, names, also), _choice(text_of(given).lower(), names)
     remedy = f"{hint}take {choice}" if names else "add it first, as --rows MODULE does for commands"
-    shown = repr(given) if isinstance(given, str) else text_of(given)
-    raise UnknownNameError(f"{argument} is {shown}, which is not known; {remedy}")
+    raise UnknownNameError(f"{argument} is {shown(given)}, which is not known; {remedy}")
 
 
 def hint_of(given: object, names: Collection[str], also: OtherNames | None = None) -> str:
@@ -75,7 +74,16 @@ def spelling(name: object) -> str:
 
 def text_of(given: object) -> str:
     """Return what is given as text; lists in short, as a few may stand for more than memory has."""
-    return reprlib.repr(given) if isinstance(given, list | tuple | dict) else str(given)
+    return shown(given) if isinstance(given, list | tuple | dict) else str(given)
+
+
+def shown(given: object) -> str:
+    """Return what is given as Python writes it, in a few words if it is long."""
+    return _SHORT.repr(given)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100  # characters
 
 
 _LIBRARY = re.compile(r"(torch|jax\.numpy|jnp|ml_dtypes|numpy|np|tl)\.")
@@ -122,7 +130,7 @@ def fault_of_name(given: object) -> str | None:
     """Return the fault of the name of a new row, and the next step; None without a fault."""
     if isinstance(given, str) and _NAME_OF_A_ROW.fullmatch(given):
         return None
-    return f"name is {given!r}; give a letter, and then letters, digits, _ or -"
+    return f"name is {shown(given)}; give a letter, and then letters, digits, _ or -"
 
 
 def lacking(given: object, members: Sequence[str]) -> str:
@@ -161,10 +169,9 @@ def whole_number(argument: str, given: object, lowest: int, highest: int) -> int
     except TypeError:
         number = None
     if number is None or isinstance(given, bool):
-        shown = reprlib.repr(given)
-        raise TypeError(f"{argument} is {shown}; {_whole_numbers(lowest, highest)}")
+        raise TypeError(f"{argument} is {shown(given)}; {_whole_numbers(lowest, highest)}")
     if not lowest <= number <= highest:
-        raise ValueError(f"{argument} is {number}; {_whole_numbers(lowest, highest)}")
+        raise ValueError(f"{argument} is {shown(number)}; {_whole_numbers(lowest, highest)}")
     return number
 
 
@@ -185,12 +192,12 @@ def real_number(argument: str, given: object, example: str) -> float:
         raise TypeError(f"{argument} is an array of {sides}; give one number, such as {example}")
     is_bool = isinstance(given, bool) or "bool" in str(getattr(given, "dtype", ""))
     if is_bool or not isinstance(given, SupportsFloat):
-        raise TypeError(f"{argument} is {reprlib.repr(given)}; give a number, such as {example}")
+        raise TypeError(f"{argument} is {shown(given)}; give a number, such as {example}")
     try:
         return float(given)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{argument} is {reprlib.repr(given)}, which is no number of binary32 ({error}); give "
+            f"{argument} is {shown(given)}, which is no number of binary32 ({error}); give "
             f"one, such as {example}"
         ) from None
 
@@ -200,7 +207,7 @@ def binary64_number(argument: str, given: object, example: str) -> float:
     number = real_number(argument, given, example)
     if _is_rounded(given, number):
         raise ValueError(
-            f"{argument} is {reprlib.repr(given)}, which is not a number of binary64; the nearest "
+            f"{argument} is {shown(given)}, which is not a number of binary64; the nearest "
             f"is {number!r}, which float() gives"
         )
     return number
@@ -229,9 +236,9 @@ def binary32_number(argument: str, given: object, example: str) -> float:
             f"{example}"
         )
     if nearest != number or _is_rounded(given, number):
-        shown = repr(number) if nearest != number else reprlib.repr(given)
+        other = number if nearest != number else given
         raise ValueError(
-            f"{argument} is {shown}, which is not a number of binary32; the nearest is "
+            f"{argument} is {shown(other)}, which is not a number of binary32; the nearest is "
             f"{nearest!r}, which np.float32({number!r}) gives"
         )
     return number

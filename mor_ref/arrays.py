@@ -1,7 +1,6 @@
 """Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
 import mmap
-import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -11,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.argument_checks import check_lists, items_of
+from mor_ref.argument_checks import check_lists, items_of, shown
 from mor_ref.definitions.format_names import DTYPES
 from mor_ref.definitions.table_format import ElementFormat
 
@@ -328,7 +327,7 @@ def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
             )
         if is_integer and not all(_has(number) for number in item.reshape(-1).tolist()):
             raise TypeError(
-                f"{argument} holds {reprlib.repr(item)}, of which binary64 lacks an integer; give "
+                f"{argument} holds {shown(item)}, of which binary64 lacks an integer; give "
                 f"{taken}: mor_ref does not convert silently"
             )
     elif isinstance(item, int | float | complex):
@@ -400,5 +399,5 @@ def dequantized_dtype(dtype: object) -> np.dtype[Any]:
     for known in (np.dtype(np.float32), BF16):
         if wanted == known:
             return known
-    shown = dtype if wanted is None else wanted
-    raise TypeError(f"dtype is {shown}; give float32, or bfloat16 of ml_dtypes")
+    given = dtype if wanted is None else wanted
+    raise TypeError(f"dtype is {given}; give float32, or bfloat16 of ml_dtypes")

@@ -5,9 +5,11 @@ Each row is a call, and the value that it returns or the words that its refusal 
 
 import datetime as dt
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -531,3 +533,41 @@ def test_a_file_with_the_name_of_a_recipe_is_a_file(tmp_path: Path) -> None:
 def test_a_function_of_other_arguments_is_told_what_it_gets() -> None:
     report = mor_ref.verify(lambda x: x, inputs={"x": X}, recipe="e4m3")  # type: ignore[arg-type, misc]
     assert "give a function of (operation, parameters, inputs)" in str(report)
+
+
+LONG = {
+    "block": lambda: mor_ref.quantize(X, "e4m3", block=[[1] * 1000] * 1000),
+    "a side of a block": lambda: mor_ref.quantize_mx(X, "e4m3", block=10**3000),
+    "tile": lambda: mor_ref.quantize_nvfp4(X, tile=[1] * 10_000),
+    "tile as an array": lambda: mor_ref.quantize_nvfp4(X, tile=np.arange(10_000)),
+    "tile as a matrix": lambda: mor_ref.quantize_nvfp4(X, tile=np.array([[1, 16]])),
+    "format": lambda: mor_ref.encode(X, "x" * 10_000),
+    "format as a list": lambda: mor_ref.encode(X, ["e4m3"] * 10_000),
+    "format as an array": lambda: mor_ref.encode(X, np.zeros((30, 30))),
+    "name": lambda: replace(mor_ref.formats["e4m3"], name=["a"] * 10_000),
+    "bias": lambda: replace(mor_ref.formats["e4m3"], bias=[1] * 10_000),
+    "exponent_bits": lambda: replace(mor_ref.formats["e4m3"], exponent_bits=np.arange(1000)),
+    "rounding": lambda: mor_ref.encode(X, "e4m3", rounding="x" * 10_000),
+}
+
+
+@pytest.mark.parametrize("call", LONG.values(), ids=LONG)
+def test_a_message_is_short_however_long_the_argument_is(call):
+    with pytest.raises((TypeError, ValueError)) as refused:
+        call()
+    assert len(str(refused.value)) < 800
+    assert re.search("; (give|take|profile|did you mean)", str(refused.value))
+
+
+@pytest.mark.parametrize("tile", [(True, 16), (1.0, 16.0)])
+def test_sides_of_a_tile_are_integers_as_those_of_blocks_are(tile):
+    with pytest.raises(TypeError, match="a side of tile is .*; give an int from 1"):
+        mor_ref.quantize_nvfp4(X, tile=tile)
+    assert mor_ref.quantize_nvfp4(X, tile=np.array([1, 16])) == mor_ref.quantize_nvfp4(X)
+
+
+@pytest.mark.parametrize("c", [0.5, np.float32(0.5), np.array(0.5), [0.5]])
+def test_a_dot_product_of_vectors_takes_a_number_as_c(c):
+    assert mor_ref.dot([[56]], [[56]], c=c).tolist() == [1.5]
+    if np.ndim(c) == 0:
+        assert mor_ref.dot([56], [56], c=c) == np.float32(1.5)

@@ -260,4 +260,4 @@ def _start(c: "ArrayLike", shape: tuple[int, ...], profile: DotProfile) -> NDArr
         )
     if profile.family in WITHOUT_C and (start.any() or np.signbit(start).any()):
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")
-    return np.broadcast_to(start.astype(np.float32), shape).copy()
+    return np.broadcast_to(start.astype(np.float32).reshape(numbers.shape), shape).copy()

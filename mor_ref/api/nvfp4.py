@@ -17,7 +17,7 @@ from mor_ref.api.plans import Plans
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.counts_in_words import counted
 from mor_ref.definitions.block_formulas import nvfp4_formulas
-from mor_ref.definitions.blocks import Pair, Partition, rows_and_columns
+from mor_ref.definitions.blocks import Pair, Partition, is_plain, rows_and_columns
 from mor_ref.definitions.formats import as_format, formats
 from mor_ref.definitions.nvfp4 import PROFILES, ROW_TILE, Nvfp4Profile, tile_of
 from mor_ref.definitions.scales import NO_SCALES_GIVEN, NOTHING_GIVEN, AmaxOrScale, given_of
@@ -123,7 +123,8 @@ def quantize_nvfp4(
     >>> nvfp4.block_scale.tolist(), nvfp4.packed[:4].tolist()
     ([[126, 126]], [255, 239, 238, 222])
     """
-    rules, formulas, record_of = _plans(profile, tile)
+    plans = _plans if is_plain(tile) else _plan
+    rules, formulas, record_of = plans(profile, tile)
     numbers = numbers_from(x, "x")
     by_name = NO_SCALES_GIVEN
     if not amax is global_scale is None:

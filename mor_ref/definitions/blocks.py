@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
-from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.argument_checks import known_name, shown, whole_number
 
 _MOST_GROUPS = 1 << 40
 NamedCut = Literal["tensor", "row", "column"]
@@ -32,7 +32,7 @@ _OTHER_CUTS = {
     **dict.fromkeys(("percolumn", "columnwise", "colwise", "col", "columns"), ("column",)),
     **dict.fromkeys(("perchannel", "channel", "axis", "peraxis"), ("row", "column")),
 }
-_LARGEST_SIDE = 1 << 62
+LARGEST_SIDE = 1 << 62
 _LARGEST_UNIT = 1 << 40  # elements, so that sums and their products with a threshold fit 64 bits
 
 
@@ -185,8 +185,8 @@ def _sides(argument: str, cut: CutLike, rows: int, columns: int) -> tuple[int, i
     pair = pair_of(cut)
     if pair is None:
         names = ", ".join(repr(name) for name in _NAMED_CUTS)
-        raise TypeError(f"{argument} is {cut!r}; give {names} or a pair (rows, columns)")
-    sides = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in pair]
+        raise TypeError(f"{argument} is {shown(cut)}; give {names} or a pair (rows, columns)")
+    sides = [whole_number(f"a side of {argument}", side, 1, LARGEST_SIDE) for side in pair]
     return min(sides[0], whole[0]), min(sides[1], whole[1])
 
 

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from mor_ref.argument_checks import fault_of_name, whole_number
+from mor_ref.argument_checks import fault_of_name, shown, whole_number
 
 Sign = Literal["sign-magnitude", "none", "twos-complement"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]
@@ -58,7 +58,7 @@ class Format:
         for what_is_wrong in (_wrong_field, _impossible_layout, _outside_binary32):
             problem = what_is_wrong(self)
             if problem:
-                raise FormatError(f"format {self.name!r} cannot exist: {problem}")
+                raise FormatError(f"format {shown(self.name)} cannot exist: {problem}")
 
     def __hash__(self) -> int:
         return hash(self.name)  # looked up for each number, and formats of one name are rare
@@ -201,12 +201,12 @@ def _wrong_field(fmt: Format) -> str | None:
     for field in ("exponent_bits", "mantissa_bits", "bias"):
         number = getattr(fmt, field)
         if not isinstance(number, int) or isinstance(number, bool):
-            return f"{field} is {number!r}; give an int"
+            return f"{field} is {shown(number)}; give an int"
         if not (-1000 if field == "bias" else 0) <= number <= 1000:
             return f"{field} is out of all bounds; give widths from 0 on that add up to 32 at most"
     for field, kinds in (("specials", get_args(Specials)), ("sign", get_args(Sign))):
         if getattr(fmt, field) not in kinds:
-            return f"{field} is {getattr(fmt, field)!r}; give one of {', '.join(kinds)}"
+            return f"{field} is {shown(getattr(fmt, field))}; give one of {', '.join(kinds)}"
     return None
 
 

@@ -3,11 +3,11 @@
 import functools
 import inspect
 import keyword
-import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mor_ref.argument_checks import shown
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.code_digest import code_digest
 from mor_ref.processor_modes import in_usual_modes
@@ -41,8 +41,7 @@ class FormulaFunction:
     def __post_init__(self) -> None:
         """Take the name of the function if none is given."""
         if not callable(self.function):
-            shown = reprlib.repr(self.function)
-            raise TypeError(f"function is {shown}; give a function of numbers")
+            raise TypeError(f"function is {shown(self.function)}; give a function of numbers")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
         if not self.name.isidentifier() or not self.name.isascii() or self.name in RESERVED:

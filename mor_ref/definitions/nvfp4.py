@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, SupportsFloat
 
-from mor_ref.argument_checks import binary32_number, known_name
-from mor_ref.definitions.blocks import pair_of
+from mor_ref.argument_checks import binary32_number, known_name, shown, whole_number
+from mor_ref.definitions.blocks import LARGEST_SIDE, pair_of
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.scales import AmaxOrScale, given_amax, given_scale
 
@@ -160,12 +160,12 @@ def given_in(
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
     """Return the tile as a tuple, if the profile takes it."""
-    wanted = pair_of(tile) or tile
+    wanted = [whole_number("a side of tile", side, 1, LARGEST_SIDE) for side in pair_of(tile) or ()]
     for sides in profile.tiles:
-        if sides == wanted:
+        if [*sides] == wanted:
             return sides
     taken = " or ".join(map(str, profile.tiles))
-    raise ValueError(f"tile is {tile!r}; profile {profile.name!r} takes {taken}")
+    raise ValueError(f"tile is {shown(tile)}; profile {profile.name!r} takes {taken}")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """Kinds of scaling, the formats that numbers can be scaled into, and amaxes that are given."""
 
 import math
-import reprlib
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, SupportsFloat
 
-from mor_ref.argument_checks import binary32_number, known_name
+from mor_ref.argument_checks import binary32_number, known_name, shown
 from mor_ref.definitions.blocks import CutLike, Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import FormatLike, as_format, formats
@@ -144,8 +143,6 @@ def given_for(
 def check_scale_given(scaling: Scaling, amax: object, scale: object) -> None:
     """Refuse a scale with an amax, and one of a kind of scales that follow from an amax."""
     if scale is not None and amax is not None:
-        raise ValueError(
-            f"amax is {reprlib.repr(amax)} and scale is {reprlib.repr(scale)}; give one of them"
-        )
+        raise ValueError(f"amax is {shown(amax)} and scale is {shown(scale)}; give one of them")
     if scale is not None and scaling != "fp32":
         raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")

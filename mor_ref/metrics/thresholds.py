@@ -1,6 +1,5 @@
 """Thresholds as they are written: one number, or numbers by the role of a tensor."""
 
-import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +8,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
-from mor_ref.argument_checks import hint_of, text_of
+from mor_ref.argument_checks import hint_of, shown, text_of
 from mor_ref.definitions.roles import KINDS, Role, is_layer
 from mor_ref.definitions.tables import FrozenTable
 from mor_ref.metrics.metric import Metric
@@ -56,7 +55,7 @@ class WithThreshold(Metric):
         except (TypeError, ValueError, ArithmeticError):
             is_threshold = False
         if not is_threshold:
-            raise ValueError(f"threshold is {reprlib.repr(threshold)}; give {words}")
+            raise ValueError(f"threshold is {shown(threshold)}; give {words}")
 
     def with_threshold(self, threshold: Threshold | ByTensor) -> Self:
         """Return the metric with another threshold."""
