@@ -119,7 +119,7 @@ def test_layouts_name_the_place_in_the_plain_array():
             lambda x: mor_ref.mor(x, "tensor", threshold=0.001),
             mor_ref.mor,
             "choice",
-            "no known mistake explains",
+            "explained by `MOR-002/comparison-never`",
         ),
     ],
 )

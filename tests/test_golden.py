@@ -316,14 +316,14 @@ def test_what_is_in_the_way_of_a_file(tmp_path):
 
 def test_things_are_counted(changed, tmp_path):
     """One of them is one."""
-    done = run("golden", "make", "decisions", "decisions", "--out", changed)
+    done = run("golden", "make", "fp8lm_windows", "fp8lm_windows", "--out", changed)
     assert done.stdout == f"1 suite is in {changed}\n"
-    entry = manifest.read_manifest(bundled_files())["suites"]["decisions"]
+    entry = manifest.read_manifest(bundled_files())["suites"]["fp8lm_windows"]
     cases, elements, exposed = len(entry["cases"]), entry["elements"], len(entry["kills"])
     size = f"{cases} cases, {elements:,} elements, exposes {exposed} mistakes"
-    said = f"decisions: Acceptance from the sums of a unit; {size}"
+    said = f"fp8lm_windows: {entry['title']}; {size}"
     assert done.stderr.splitlines()[0] == said
-    twice = ("--suite", "decisions", "--suite", "decisions")
+    twice = ("--suite", "fp8lm_windows", "--suite", "fp8lm_windows")
     done = run("golden", "check", changed, *twice)
     assert done.stdout.splitlines()[-1] == f"{changed}: match (1 suite, 0 findings)"
     out = tmp_path / "out"

@@ -22,6 +22,7 @@ from mor_ref.mistakes.catalogue import CAUSES, FORMER_IDS, MODELLED
 from mor_ref.mistakes.encoding import mistakes_of_encoding
 from mor_ref.mistakes.mx import mistakes_of_mx
 from mor_ref.mistakes.nvfp4 import mistakes_of_nvfp4
+from mor_ref.mistakes.policies import mistakes_of_policies
 from mor_ref.mistakes.rows import Kind, cover, judged, matrix, traced
 from mor_ref.mistakes.scales import NO_MISTAKES, mistakes_of_scales, pairs_of_sites_and_operators
 from mor_ref.mistakes.source import hooked, sites_of
@@ -220,7 +221,8 @@ def test_a_whole_wrong_kernel_is_named(name):
 
 def test_ids_are_a_rule_and_an_operator():
     of_blocks = mistakes_of_amaxes(), mistakes_of_mx(), mistakes_of_nvfp4()
-    chapters = mistakes_of_encoding(), mistakes_of_scales(), *of_blocks
+    of_policies = mistakes_of_policies()
+    chapters = mistakes_of_encoding(), mistakes_of_scales(), of_policies, *of_blocks
     names = [one.name for chapter in chapters for one in chapter]
     assert sorted(MODELLED) == sorted(names)
     for name, one in MODELLED.items():
