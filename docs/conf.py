@@ -55,7 +55,7 @@ pygments_dark_style = "github-dark"
 nitpick_ignore_regex = [
     ("py:class", r"(numpy|decimal|fractions|collections|contextlib|os|pathlib|torch)\..*"),
     ("py:class", r"ArrayLike|Figure|type\[.*|Supports(Float|Index)"),
-    ("py:class", r"mor_ref\.definitions\.(blocks|formats|nvfp4|dot)\..*"),
+    ("py:class", r"mor_ref\.definitions\.(blocks|dot|formats|integer_grids|nvfp4)\..*"),
     ("py:class", r"mor_ref\.(records\.Transposed|api\.coded_blocks\.CodedBlocks)"),
     ("py:class", r"mor_ref\.operations\.(fields\.Field|nearest\.Operand)"),
     # Of overloads, whose types are shown as they are written.
