@@ -17,8 +17,7 @@ def equals(mistakes, kinds):
     """
     groups = [list(mistakes)]
     for kind in kinds:
-        expected = kind.compute(range(kind.count))
-        made = {one.name for group in groups for one in made_in(kind, group)}
+        expected, made = made_in(kind, [one for group in groups for one in group])
         few = [*range(0, kind.count, max(kind.count // _FEW, 1))]
         rows = {one.name: few if one.name in made else [] for group in groups for one in group}
         groups = [part for group in groups for part in _parted(group, few, rows, kind, expected)]

@@ -126,10 +126,11 @@ def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
         yield f"{function.__module__}.{function.__qualname__}"
         return
     code = function.__code__
-    yield from _code(code)
+    tree = _tree(code)
+    yield from _code(code, tree)
     yield from _parts(function.__defaults__ or (), seen)
     yield from _parts(function.__kwdefaults__ or {}, seen)
-    written = _written(code)
+    written = _written(tree)
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
             if name not in written:
@@ -184,12 +185,11 @@ def _is_value(value: object) -> bool:
     return isinstance(value, _VALUES) or _is_array(value)
 
 
-def _code(code: CodeType) -> Iterator[str]:
+def _code(code: CodeType, tree: ast.Module | None) -> Iterator[str]:
     """Yield the source of a function without comments; its compiled code if there is no source.
 
     The source of a lambda is that of its lines, which may have others: then both count.
     """
-    tree = _tree(code)
     if tree is None:
         yield from _compiled(code)
         return
@@ -221,9 +221,8 @@ def _tree(code: CodeType) -> ast.Module | None:
         return None
 
 
-def _written(code: CodeType) -> set[str]:
+def _written(tree: ast.Module | None) -> set[str]:
     """Return what a function writes to, by its name, or as `self.log`: none if it has no source."""
-    tree = _tree(code)
     return set() if tree is None else set(_targets(tree))
 
 
@@ -241,7 +240,9 @@ def _written_fields(cls: type) -> set[str]:
     for method in methods:
         own = f"{next(iter(method.__code__.co_varnames), '')}."  # such as self.
         if (method.__module__ or "").partition(".")[0] != _OURS:
-            found |= {n.removeprefix(own) for n in _written(method.__code__) if n.startswith(own)}
+            found |= {
+                n.removeprefix(own) for n in _written(_tree(method.__code__)) if n.startswith(own)
+            }
     return found
 
 

@@ -168,8 +168,7 @@ def _shown(
 
 def matrix(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     """Return what becomes of each mistake in a kind of call."""
-    expected = kind.compute(range(kind.count))
-    made = {one.name for one in made_in(kind, mistakes)}
+    expected, made = made_in(kind, mistakes)
     trace = traced((one for one in mistakes if one.name in made), kind)
     return [
         judged(one, trace, expected) if one.name in made else Verdict(one, kind.name)
@@ -177,16 +176,18 @@ def matrix(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     ]
 
 
-def made_in(kind: Kind, mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """Return the mistakes that can be made in a kind of call: those of calls that it makes."""
+def made_in(kind: Kind, mistakes: Sequence[Mistake]) -> tuple[Arrays, set[str]]:
+    """Return the right results of a kind, and the names of mistakes that can be made there.
+
+    These are the mistakes of calls that it makes.
+    """
     changes = {mistake.name: mistake.deviation.changes for mistake in mistakes}
     with calls_made((one.step, one.where) for each in changes.values() for one in each) as calls:
-        kind.compute(range(kind.count))
-    return [
-        mistake
-        for mistake in mistakes
-        if any((one.step, one.where) in calls for one in changes[mistake.name])
-    ]
+        expected = kind.compute(range(kind.count))
+    made = {
+        name for name, own in changes.items() if any((one.step, one.where) in calls for one in own)
+    }
+    return expected, made
 
 
 def matrix_by_calls(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
@@ -197,8 +198,7 @@ def matrix_by_calls(mistakes: Sequence[Mistake], kind: Kind) -> list[Verdict]:
     """
     everything = [*range(kind.count)]
     sample = everything[:: max(kind.count // _SAMPLE, 1)]
-    expected = kind.compute(everything)
-    made = {one.name for one in made_in(kind, mistakes)}
+    expected, made = made_in(kind, mistakes)
     verdicts = []
     for mistake in mistakes:
         rows: list[int] = []

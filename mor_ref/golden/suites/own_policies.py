@@ -72,13 +72,14 @@ def for_each_kind(recipe: Mor) -> dict[str, Policy]:
 
 def parameters_of_policy(recipe: Mor) -> dict[str, Mapping[str, Any]]:
     """Return the parameters of cases but the source, by the kinds of tensors."""
+    return {words: _parameters(recipe, policy) for words, policy in for_each_kind(recipe).items()}
+
+
+def _parameters(recipe: Mor, policy: Policy) -> Mapping[str, Any]:
     return {
-        words: {
-            "policy": _as_parameter(policy),
-            "scaling": recipe.scales,
-            "block": in_parameters(recipe.block),
-        }
-        for words, policy in for_each_kind(recipe).items()
+        "policy": _as_parameter(policy),
+        "scaling": recipe.scales,
+        "block": in_parameters(recipe.block),
     }
 
 
@@ -156,8 +157,8 @@ def _of_rows(policy: Policy, name: str) -> ValueError:
 
 
 def _cases(recipe: Mor, size: Size) -> Iterator[Case]:
-    for n, (words, parameters) in enumerate(parameters_of_policy(recipe).items()):
-        policy = for_each_kind(recipe)[words]
+    for n, (words, policy) in enumerate(for_each_kind(recipe).items()):
+        parameters = _parameters(recipe, policy)
         for tensor in _tensors(recipe, policy, parameters, size, is_first=n == 0):
             name = f"{tensor.name}.{words}" if words else tensor.name
             yield Case(name, {**parameters, "source": tensor.source}, {"x": tensor.x})
